@@ -1,32 +1,48 @@
+import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { connect } from "../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../api/adapters/postgres/exam-store.ts";
+import { createGrantStore } from "../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../api/adapters/postgres/published-exams.ts";
+import { type GrantStore, tokenSha256 } from "../api/seller-exam/grant.ts";
 import { correctExam, type ExamCorrected } from "../api/seller-exam/published/correct-exam.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
-const USAGE = `Usage: npm run exam:correct -- <id of the seller's certificate> --reason "what the examiner got wrong"
+const USAGE = `Usage: npm run exam:correct -- <id of the seller's certificate> --reason "what the examiner got wrong" [--free-exam]
+       npm run exam:correct -- <id of a corrected certificate> --free-exam
 
-Says beside the certificate that the examiner was wrong: for good, and in public. It counts for nothing from then on. On the
-database of DATABASE_URL, or by the DATA_DIR and PORT of a running "npm start".`;
+Says beside the certificate that the examiner was wrong: for good, and in public. It counts for nothing from then on.
+--free-exam grants the seller one exam of the same request free of charge, and prints the token that takes it; given again,
+before the exam was taken, it prints another token in its place. On the database of DATABASE_URL, or by the DATA_DIR and PORT
+of a running "npm start".`;
 const MAX_REASON = 500;
 
+interface Order {
+  readonly id: string;
+  /** Null to grant alone. */
+  readonly reason: string | null;
+  readonly isFree: boolean;
+}
+
 /** @throws SettingError */
-function readOrder(args: readonly string[]): { readonly id: string; readonly reason: string } {
-  let parsed: { values: { reason?: string }; positionals: string[] };
+function readOrder(args: readonly string[]): Order {
+  let parsed: { values: { reason?: string; "free-exam"?: boolean }; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...args], options: { reason: { type: "string" } }, allowPositionals: true });
+    const options = { reason: { type: "string" }, "free-exam": { type: "boolean" } } as const;
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     throw new SettingError(`${(error as Error).message}\n\n${USAGE}`);
   }
   const [id = "", ...more] = parsed.positionals;
-  const reason = parsed.values.reason?.trim() ?? "";
-  if (more.length > 0 || !/^[0-9a-f]{32}$/.test(id) || reason === "" || reason.length > MAX_REASON)
+  const isFree = parsed.values["free-exam"] ?? false;
+  const reason = parsed.values.reason?.trim() ?? null;
+  const isWrong = reason === null ? !isFree : reason === "" || reason.length > MAX_REASON;
+  if (more.length > 0 || !/^[0-9a-f]{32}$/.test(id) || isWrong)
     throw new SettingError(
       `Expected an ID of 32 hex digits and a reason of 1 to ${MAX_REASON} characters.\n\n${USAGE}`,
     );
-  return { id, reason };
+  return { id, reason, isFree };
 }
 
 function tell(outcome: ExamCorrected, id: string): string {
@@ -43,12 +59,22 @@ function tell(outcome: ExamCorrected, id: string): string {
   }
 }
 
+async function grant(grants: GrantStore, id: string): Promise<string> {
+  const token = randomBytes(16).toString("hex");
+  if (!(await grants.grant(id, tokenSha256(token))))
+    throw new SettingError(`The exam free of charge for ${id} has already been taken.`);
+  return `Send the seller this token, which takes one exam free of charge: POST /exam/${id}/again {"token":"${token}"}`;
+}
+
 try {
-  const { id, reason } = readOrder(process.argv.slice(2));
+  const { id, reason, isFree } = readOrder(process.argv.slice(2));
   const databaseUrl = process.env.DATABASE_URL || (await embeddedEnvironment(process.env)).DATABASE_URL;
   const pool = connect(String(databaseUrl), 1);
+  const store = { ...createExamStore(pool), ...createCorrections(pool) };
   try {
-    console.log(tell(await correctExam({ ...createExamStore(pool), ...createCorrections(pool) }, id, reason), id));
+    if (reason !== null) console.log(tell(await correctExam(store, id, reason), id));
+    else if (!(await store.get(id))?.correction) throw new SettingError(`Exam ${id} has not been corrected.`);
+    if (isFree) console.log(await grant(createGrantStore(pool), id));
   } finally {
     await pool.end();
   }

@@ -24,7 +24,7 @@ const LEVELS = {
   none: "terms, purchase, replay, forgery or lost_answer did not pass",
 } as const;
 
-const orderFields = ({ settlement, payment, ...order }: ExamOrder) => ({
+const orderFields = ({ settlement, payment, againOf, ...order }: ExamOrder) => ({
   mode: order.mode,
   origin: order.origin,
   request: { url: order.url, method: order.method, body: order.body, content_type: order.contentType },
@@ -33,13 +33,30 @@ const orderFields = ({ settlement, payment, ...order }: ExamOrder) => ({
   consent: order.consent,
   ordered_at: iso(order.orderedAt),
   paid: { network: payment.network, payer: payment.payer, transaction: settlement.transaction },
+  again_of: againOf,
 });
 
 /** Where an exam is: its status, its record, and its evidence once it has ended. */
-export const examLinks = (baseUrl: string, id: string) => ({
+const examLinks = (baseUrl: string, id: string) => ({
   exam_url: `${baseUrl}${examPath(id)}`,
   cert_url: certUrl(baseUrl, { id }),
   evidence_url: evidenceUrl(baseUrl, { id }),
+});
+
+/** The answer to an order. */
+export const orderedDocument = (
+  order: Pick<ExamOrder, "id" | "mode" | "origin" | "payTo" | "amount">,
+  baseUrl: string,
+) => ({
+  id: order.id,
+  status: "incomplete",
+  mode: order.mode,
+  ...examLinks(baseUrl, order.id),
+  result_within_seconds: RESULT_WITHIN_SECONDS,
+  origin: order.origin,
+  pay_to: order.payTo,
+  price: formatUsd(order.amount),
+  ceiling: formatUsd(SELLER_CEILING),
 });
 
 /** What has become of an order. Members of one that has ended never change, but for `correction`. */

@@ -89,6 +89,14 @@ function atomic(text: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
 }
 
+/** Consent that stands in a request. */
+export const SIGNED_CONSENT = z
+  .strictObject({
+    signature: z.string().regex(/^0x([0-9a-f]{2}){1,2048}$/i, "expected a signature in hex"),
+    expires: z.string().max(30),
+  })
+  .describe("A signature of the payee's wallet, where no file at the origin gives consent.");
+
 const body = z.strictObject({
   url: z.string().min(1).max(MOST_URL).describe("The paid endpoint."),
   method: z.enum(METHODS).optional().describe("GET, or POST where there is a body."),
@@ -99,13 +107,7 @@ const body = z.strictObject({
     .regex(/^[\w.+-]+\/[\w.+-]+(; ?[\w-]+=[\w.-]+)?$/, "expected a media type")
     .optional(),
   max_price: price.optional().describe(`The most that one payment may cost; at most ${formatUsd(SELLER_CEILING)}.`),
-  consent: z
-    .strictObject({
-      signature: z.string().regex(/^0x([0-9a-f]{2}){1,2048}$/i, "expected a signature in hex"),
-      expires: z.string().max(30),
-    })
-    .optional()
-    .describe("A signature of the payee's wallet, where no file at the origin gives consent."),
+  consent: SIGNED_CONSENT.optional(),
 });
 
 /** The body as documented to callers. */

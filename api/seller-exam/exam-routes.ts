@@ -7,11 +7,13 @@ import { formatUsd } from "../kernel/money.ts";
 import { inPath, json, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { wantsHtml } from "../layout/negotiate.ts";
-import { consentTerms, EXAM_DESCRIPTION, examLinks, examStatus, examTerms } from "./exam-document.ts";
+import { consentTerms, EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest } from "./exam-request.ts";
 import { EXAM_STATUS, EXAM_TERMS, ORDERED } from "./exam-schemas.ts";
 import type { ExamStore } from "./exam-store.ts";
-import { EXAM_NETWORK, EXAM_PRICE, RESULT_WITHIN_SECONDS, SELLER_CEILING } from "./products.ts";
+import type { TakeFree } from "./free-exam.ts";
+import { freeExamRoute } from "./free-exam-route.ts";
+import { EXAM_NETWORK, EXAM_PRICE } from "./products.ts";
 import { isExamId } from "./record.ts";
 import type { ExamIntake } from "./take-order.ts";
 
@@ -19,6 +21,7 @@ export interface ExamRouteParts {
   readonly exams: {
     readonly intake: ExamIntake;
     readonly store: ExamStore;
+    readonly takeFree: TakeFree;
     /** False where no account pays for them. */
     readonly isForSale: boolean;
   };
@@ -53,6 +56,7 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
     problems: ["not_found"],
     handle: (c) => status(c, parts),
   },
+  freeExamRoute(parts),
 ];
 
 const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): PaidRoute =>
@@ -76,18 +80,8 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
   });
 
 function exampleOutput(baseUrl: string) {
-  const id = "6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d";
-  return {
-    id,
-    status: "incomplete",
-    mode: "paid",
-    ...examLinks(baseUrl, id),
-    result_within_seconds: RESULT_WITHIN_SECONDS,
-    origin: "https://seller.example",
-    pay_to: "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e",
-    price: "0.01",
-    ceiling: formatUsd(SELLER_CEILING),
-  };
+  const [id, payTo] = ["6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d", "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e"] as const;
+  return orderedDocument({ id, mode: "paid", origin: "https://seller.example", payTo, amount: 10_000n }, baseUrl);
 }
 
 async function terms(c: Context, { exams, peers, baseUrl }: ExamRouteParts): Promise<Response> {

@@ -5,7 +5,8 @@ const usd = z.string().regex(/^\d+\.\d{2,6}$/);
 const address = z.string().regex(/^0x[0-9a-f]{40}$/);
 const time = z.iso.datetime();
 const mode = z.enum(["paid", "passive"]).describe("`passive`: without consent, only unpaid requests.");
-const id = z.string().regex(/^[0-9a-f]{32}$/);
+export const examId = z.string().regex(/^[0-9a-f]{32}$/);
+const id = examId;
 
 const links = {
   exam_url: z.url().describe("Its status."),
@@ -55,6 +56,7 @@ export const EXAM_STATUS = z.object({
     .nullable(),
   ordered_at: time,
   paid: z.object({ network: z.string(), payer: address, transaction: z.string() }),
+  again_of: id.nullable().describe("The corrected exam that it repeats free of charge, bought with the same payment."),
   status: z.enum(["incomplete", "complete", "interrupted"]),
   result_within_seconds: z.int().optional(),
   certified: z.boolean().optional(),

@@ -48,6 +48,8 @@ export interface ExamOrder extends ExaminedRequest {
   readonly payment: PaymentKey;
   readonly settlement: { readonly transaction: Hex; readonly block: number };
   readonly orderedAt: Date;
+  /** The corrected exam that it repeats free of charge; `payment` is what that one was bought with. Null for one that was bought. */
+  readonly againOf: string | null;
 }
 
 /** A payment of an exam as the chain showed it at the exam's end, whatever the seller says of it. */
@@ -94,6 +96,8 @@ export interface ExamResult {
 export interface ExamCorrection {
   readonly reason: string;
   readonly at: Date;
+  /** The exam free of charge that was granted with it, and its id once it was taken; null if none was. */
+  readonly free: { readonly grantedAt: Date; readonly exam: string | null } | null;
 }
 
 export interface Exam {

@@ -8,7 +8,7 @@ import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { isAccountSignature } from "../payments/signature.ts";
 import { consentText, consentToken, consentUrl, expiryFault, hasToken } from "./consent.ts";
-import { examLinks } from "./exam-document.ts";
+import { orderedDocument } from "./exam-document.ts";
 import {
   type ExamRequest,
   examId,
@@ -22,7 +22,7 @@ import {
 } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
 import type { ExamAccount, ExamWork, Found, ProbeStore, Prospect, Visitor } from "./ports.ts";
-import { EXAM_ASSET, EXAM_NETWORK, QUOTE_MINUTES, RESULT_WITHIN_SECONDS, SELLER_CEILING } from "./products.ts";
+import { EXAM_ASSET, EXAM_NETWORK, QUOTE_MINUTES } from "./products.ts";
 import type { ExaminedRequest } from "./record.ts";
 import { noRoom } from "./room.ts";
 
@@ -95,7 +95,7 @@ export function createExamIntake(parts: IntakeParts): ExamIntake {
 
 const pathOf = ({ code }: Refusal): string => (code === "bad_consent" ? "consent" : "url");
 
-const refusedProblem = (refusal: Refusal): Problem =>
+export const refusedProblem = (refusal: Refusal): Problem =>
   new Problem("unacceptable", {
     detail: `The exam is refused: ${refusal.detail}. Nothing was charged.`,
     errors: [{ path: pathOf(refusal), message: worded(refusal) }],
@@ -220,17 +220,7 @@ function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sa
   const { origin } = new URL(input.url);
   const { url, method, body, contentType } = input;
   const amount = BigInt(settled.amount);
-  const document = {
-    id,
-    status: "incomplete",
-    mode,
-    ...examLinks(baseUrl, id),
-    result_within_seconds: RESULT_WITHIN_SECONDS,
-    origin,
-    pay_to: payTo,
-    price: formatUsd(amount),
-    ceiling: formatUsd(SELLER_CEILING),
-  };
-  const order = { id, origin, url, method, body, contentType, payTo, amount, mode, consent, payment, settlement };
-  return answered(jsonAnswer(document, { location: examPath(id) }), store.adding({ ...order, orderedAt: receivedAt }));
+  const asked = { id, origin, url, method, body, contentType, payTo, amount, mode, consent, payment, settlement };
+  const order = { ...asked, orderedAt: receivedAt, againOf: null };
+  return answered(jsonAnswer(orderedDocument(order, baseUrl), { location: examPath(id) }), store.adding(order));
 }

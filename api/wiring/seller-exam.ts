@@ -8,6 +8,7 @@ import { createExamLedger } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
 import { createExamWatch } from "../adapters/postgres/exam-watch.ts";
 import { createExamWork } from "../adapters/postgres/exam-work.ts";
+import { createGrantStore } from "../adapters/postgres/grant-store.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createProbeStore } from "../adapters/postgres/probe-store.ts";
 import { every, sleep } from "../adapters/process/clock.ts";
@@ -16,6 +17,7 @@ import type { Config } from "../config.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
+import { createFreeExams } from "../seller-exam/free-exam.ts";
 import { EXAM_NETWORK, PROBES_AN_HOUR } from "../seller-exam/products.ts";
 import { createExamRunner, type ExamRunner } from "../seller-exam/run-exam.ts";
 import { createExamIntake } from "../seller-exam/take-order.ts";
@@ -81,7 +83,8 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
           every,
           log,
         });
+  const takeFree = createFreeExams({ store, grants: createGrantStore(pool), intake, baseUrl, now });
   const watched = createExamWatch(pool);
   const watch = () => watchPayments({ watched, finalView: createFinalView(chain) });
-  return { exams: { intake, store, isForSale: payer !== null }, runner, watch };
+  return { exams: { intake, store, takeFree, isForSale: payer !== null }, runner, watch };
 }

@@ -24,6 +24,7 @@ export interface OrderColumns {
   tx: Buffer;
   block_number: string;
   ordered_at: Date;
+  again_of: string | null;
 }
 
 interface SettlementColumns {
@@ -50,6 +51,8 @@ interface ResultColumns {
   valid_until: Date | null;
   reason: string | null;
   corrected_at: Date;
+  granted_at: Date | null;
+  again: string | null;
   reversed_at: Date | null;
 }
 
@@ -58,6 +61,8 @@ export type ExamColumns = OrderColumns & ResultColumns;
 
 const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
   r.ended_at, r.valid_until, c.reason, c.at AS corrected_at,
+  (SELECT at FROM seller_exam_grant f WHERE f.exam = e.id) AS granted_at,
+  (SELECT id FROM seller_exam n WHERE n.again_of = e.id) AS again,
   (SELECT at FROM seller_exam_gone g WHERE g.exam = e.id) AS reversed_at, (SELECT json_agg(json_build_object(
     'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
     'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
@@ -71,7 +76,7 @@ const GET = `SELECT ${COLUMNS} FROM seller_exam e LEFT JOIN seller_exam_result r
 /** Orders and results of exams: rows are added, and nothing else. */
 export function createExamStore(pool: pg.Pool): ExamStore {
   return {
-    adding,
+    adding: addingExam,
     complete: (id, run, result) => complete(pool, { id, run }, result),
     async get(id) {
       const { rows } = await pool.query<ExamColumns>(named(GET, [id]));
@@ -86,10 +91,11 @@ export function createExamStore(pool: pg.Pool): ExamStore {
   };
 }
 
-const adding: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
+/** The writes that add an order. */
+export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
   {
-    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at, again_of)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
     values: [
       order.id,
       order.origin,
@@ -108,6 +114,7 @@ const adding: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
       bytes(settlement.transaction),
       settlement.block,
       order.orderedAt,
+      order.againOf,
     ],
   },
   {
@@ -171,9 +178,14 @@ function parse(row: ExamColumns): Exam {
   return {
     order: parseOrder(row),
     result: row.outcome === null ? null : parseResult(row, row.outcome),
-    correction: row.reason === null ? null : { reason: row.reason, at: row.corrected_at },
+    correction: parseCorrection(row),
     reversedAt: row.reversed_at,
   };
+}
+
+function parseCorrection({ reason, corrected_at: at, granted_at: grantedAt, again }: ResultColumns) {
+  if (reason === null) return null;
+  return { reason, at, free: grantedAt === null ? null : { grantedAt, exam: again } };
 }
 
 /** An exam whose row has a result. */
@@ -204,6 +216,7 @@ export function parseOrder(row: OrderColumns): ExamOrder {
     },
     settlement: { transaction: hex(row.tx), block: Number(row.block_number) },
     orderedAt: row.ordered_at,
+    againOf: row.again_of,
   };
 }
 

@@ -43,7 +43,8 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
     ...examined(order),
     ...found(exam, baseUrl),
     ...counted(parts.placed, baseUrl, now),
-    correction: correction === null ? null : { reason: correction.reason, at: correction.at.toISOString() },
+    correction: corrected(correction, baseUrl),
+    again_of: order.againOf === null ? null : certUrl(baseUrl, { id: order.againOf }),
     reversed_at: exam.reversedAt?.toISOString() ?? null,
     ...settled(exam, transactions),
     cert_url: certUrl(baseUrl, order),
@@ -86,6 +87,20 @@ const found = ({ order, result }: Exam, baseUrl: string) => ({
   runs: result?.runs ?? null,
   evidence: result === null ? null : { url: evidenceUrl(baseUrl, order), sha256: result.evidenceSha256 },
 });
+
+function corrected(correction: Exam["correction"], baseUrl: string) {
+  if (correction === null) return null;
+  const { reason, at, free } = correction;
+  const taken = free?.exam ?? null;
+  return {
+    reason,
+    at: at.toISOString(),
+    free_exam: free && {
+      granted_at: free.grantedAt.toISOString(),
+      cert_url: taken === null ? null : certUrl(baseUrl, { id: taken }),
+    },
+  };
+}
 
 /** What the chain showed, beside what the seller's answers claim. */
 function settled({ order, result }: Exam, named: readonly NamedTransaction[]) {

@@ -4,8 +4,9 @@ import { inPath, json } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { parseAddress } from "../../kernel/wallet.ts";
+import { examId } from "../exam-schemas.ts";
 import type { Published } from "./read-published.ts";
-import { EVIDENCE, examId, PAYEE_EXAMS } from "./schemas.ts";
+import { EVIDENCE, PAYEE_EXAMS } from "./schemas.ts";
 
 export interface PublishedRouteParts {
   readonly sellers: Published;
@@ -37,7 +38,11 @@ async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<R
   const id = c.req.param("id") ?? "";
   const text = await sellers.evidence(id);
   if (text === null) throw new Problem("not_found", { detail: `There is no evidence of an exam ${id.slice(0, 40)}.` });
-  return c.body(text, 200, { "content-type": "application/json", "cache-control": "public, max-age=86400" });
+  return c.body(text, 200, {
+    "content-type": "application/json",
+    "cache-control": "public, max-age=86400",
+    "x-robots-tag": "noindex",
+  });
 }
 
 async function payee(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {

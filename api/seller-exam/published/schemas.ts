@@ -18,13 +18,13 @@ import type { WebOrigin } from "../../kernel/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
 import { CREDENTIAL_MEMBERS } from "../../signing/credential-schemas.ts";
 import type { Signed } from "../../signing/document.ts";
+import { examId } from "../exam-schemas.ts";
 import { type KeptEvidence, VALID_DAYS } from "../record.ts";
 import type { sellerCredential } from "./credential.ts";
 import type { sellerRecord } from "./document.ts";
 import type { payeeExams } from "./payee.ts";
 import type { sellerVerification } from "./verification.ts";
 
-export const examId = z.string().regex(/^[0-9a-f]{32}$/);
 export const origin = z
   .string()
   .regex(/^https?:\/\/[^/?#]+$/)
@@ -154,7 +154,17 @@ export const SELLER_RECORD = z
     badge_url: url.nullable(),
     badge_markdown: z.string().nullable(),
     verify_url: url.nullable(),
-    correction: z.object({ reason: z.string(), at: time }).nullable(),
+    correction: z
+      .object({
+        reason: z.string(),
+        at: time,
+        free_exam: z
+          .object({ granted_at: time, cert_url: url.nullable() })
+          .nullable()
+          .meta({ description: "The exam free of charge that came with it, and its record once it was taken." }),
+      })
+      .nullable(),
+    again_of: url.nullable().meta({ description: "The corrected exam that it repeats free of charge." }),
     reversed_at: time
       .nullable()
       .meta({ description: "When a payment that it rests on was found missing from the chain." }),

@@ -71,7 +71,8 @@ function deed({ order, result, correction }: Exam, { shown, headline, placed }: 
 <h1>${headline}</h1>
 <p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p>
 ${result?.note != null && html`<p class="state">${foreignLine(result.note, 500)}</p>`}
-${correction !== null && html`<p class="state">The examiner’s error: ${foreignLine(correction.reason, 500)}</p>`}</div></div>
+${correction !== null && html`<p class="state">The examiner’s error: ${foreignLine(correction.reason, 500)}${freeExam(correction.free)}</p>`}
+${order.againOf !== null && html`<p class="state">It repeats <a href="/cert/${order.againOf}">an exam that was corrected</a>, free of charge.</p>`}</div></div>
 ${facts(
   [
     ["Origin", html`<code>${order.origin}</code>`],
@@ -93,6 +94,12 @@ ${facts(
 )}
 </article>`;
 }
+
+const freeExam = (free: NonNullable<Exam["correction"]>["free"]): Markup | false =>
+  free !== null &&
+  (free.exam === null
+    ? html` The seller may take another exam free of charge.`
+    : html` <a href="/cert/${free.exam}">It was repeated free of charge.</a>`);
 
 function controlOf(consent: Exam["order"]["consent"]): string {
   if (consent === null) return "Nobody";

@@ -37,7 +37,7 @@ function hostileExam(words: string): EndedExam {
     ],
   });
   const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
-  return { order, result, correction: { reason: words, at: NOW }, reversedAt: null };
+  return { order, result, correction: { reason: words, at: NOW, free: null }, reversedAt: null };
 }
 
 const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>

@@ -21,7 +21,7 @@ interface Plan {
 function exam({ daysAgo, level = "full", order = {}, corrected = false, reversed = false }: Plan): EndedExam {
   const endedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
   const { evidence: _, ...result } = sampleResult({ endedAt, level });
-  const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW } : null;
+  const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW, free: null } : null;
   return { order: sampleOrder(order), result, correction, reversedAt: reversed ? NOW : null };
 }
 

@@ -74,6 +74,21 @@ describe("a correction", () => {
     });
   });
 
+  test("may grant an exam free of charge, with it or afterwards, and tells the token once", async () => {
+    const id = await held({ origin: "https://granted.example" }, FAIL);
+    const none = await correct(id, "--free-exam");
+    expect(none).toMatchObject({ code: 1, said: expect.stringMatching(/has not been corrected/) });
+    const { said } = await correct(id, "--reason", "Our clock was wrong.", "--free-exam");
+    const pattern = new RegExp(`POST /exam/${id}/again {"token":"([0-9a-f]{32})"}`);
+    const [, token] = pattern.exec(said) ?? [];
+    const [, later] = pattern.exec((await correct(id, "--free-exam")).said) ?? [];
+    expect([token === undefined, token === later]).toEqual([false, false]);
+    const { correction } = (await get(`/cert/${id}`)).body;
+    expect(correction).toMatchObject({ free_exam: { cert_url: null } });
+    expect(JSON.stringify(correction)).not.toContain(later);
+    expect((await get(`/cert/${id}`, "text/html")).text).toContain("may take another exam free of charge");
+  });
+
   test("is refused for what is not published, for what is not there, and without a reason", async () => {
     const id = await held({ origin: "https://quiet.example" }, UNPUBLISHED);
     expect(await correct(id, "--reason", "x")).toMatchObject({ code: 1, said: expect.stringMatching(/not published/) });

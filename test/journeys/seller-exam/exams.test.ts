@@ -1,7 +1,11 @@
 import { createHash } from "node:crypto";
+import pg from "pg";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
+import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import { consentText } from "../../../api/seller-exam/consent.ts";
+import { tokenSha256 } from "../../../api/seller-exam/grant.ts";
 import type { KeptEvidence } from "../../../api/seller-exam/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -9,6 +13,7 @@ import { post, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { openShop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor, looked, outcomesOf } from "../../support/seller-exam/buying.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -22,6 +27,7 @@ const shops = {
   passive: await forFile(openShop(chain)),
   withdrawn: await forFile(openShop(chain)),
   regretting: await forFile(openShop(chain, "serves a replay")),
+  wronged: await forFile(openShop(chain)),
   refused: await forFile(openShop(chain)),
 };
 const service = await forFile(
@@ -149,9 +155,44 @@ test("a consent that is taken away during the exam keeps no FAIL unpublished", a
   regretting.place(await lineFor(service.url, url));
   regretting.before(({ isPaid }) => (isPaid ? regretting.place(null) : undefined));
   const { answer } = await buyExam(service.url, payer, { url });
-  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: null, note: null, spent: "0.002" });
+  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: null, note: null, mode: "paid" });
   const { body } = await send(`${service.url}/verify?origin=${regretting.url}`);
   expect(body).toMatchObject({ tested: true, verified: false, reasons: [{ code: "current_fail" }, {}] });
+});
+
+test("a correction may grant one exam free of charge, to whom the operator gave the token, and with consent", async () => {
+  const { wronged } = shops;
+  const [origin, url, token] = [wronged.url, `${wronged.url}/haiku`, "7".repeat(32)];
+  const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 2 }));
+  const order = sampleOrder({ origin, url, payTo: wronged.payTo.toLowerCase() as `0x${string}` });
+  await storeExam(pool, order, sampleResult({ level: null, endedAt: new Date(Date.now() - 11 * 60_000) }));
+  const again = (given: string) =>
+    post(
+      `${service.url}/exam/${order.id}/again`,
+      { "content-type": "application/json" },
+      JSON.stringify({ token: given }),
+    );
+  expect((await again(token)).status).toBe(404);
+  await createCorrections(pool).correct(order.id, "The examiner's node was wrong.");
+  const grants = createGrantStore(pool);
+  expect(await grants.grant(order.id, tokenSha256("8".repeat(32)))).toBe(true);
+  expect(await grants.grant(order.id, tokenSha256(token))).toBe(true);
+  expect((await again("8".repeat(32))).status).toBe(404);
+  const without = await again(token);
+  expect([without.status, without.text]).toEqual([422, expect.stringContaining("consent")]);
+  wronged.place(await lineFor(service.url, url));
+  const [taken, other] = await Promise.all([again(token), again(token)]);
+  expect([taken.status, taken.text], taken.text).toEqual([200, other.text]);
+  expect(await ended(service.url, taken.body.id)).toMatchObject({ level: "full", certified: true, again_of: order.id });
+  expect((await again(token)).text).toBe(taken.text);
+  expect(await grants.grant(order.id, tokenSha256("9".repeat(32)))).toBe(false);
+  const correction = { free_exam: { cert_url: `${service.url}/cert/${taken.body.id}` } };
+  expect((await send(`${service.url}/cert/${order.id}`)).body).toMatchObject({ correction, again_of: null });
+  expect((await send(`${service.url}/cert/${taken.body.id}`)).body).toMatchObject({
+    again_of: `${service.url}/cert/${order.id}`,
+    fresh: true,
+    bought_with: { transaction: order.settlement.transaction },
+  });
 });
 
 const refusing = (order: Record<string, unknown>) =>

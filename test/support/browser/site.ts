@@ -1,6 +1,7 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
 import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
@@ -98,6 +99,7 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
   const corrected = await store({ origin: "https://corrected.example" }, {});
   const reason = "Our node was behind, and did not show a transfer that was there. <b>It is now</b>.";
   await createCorrections(pool).correct(corrected.slice("/cert/".length), reason);
+  await createGrantStore(pool).grant(corrected.slice("/cert/".length), "0".repeat(64));
   const waiting = sampleOrder({ origin: "https://waiting.example" });
   await storeOrder(pool, waiting);
   const reversed = await store({ origin: "https://reversed.example" }, {});

@@ -33,6 +33,7 @@ export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
   },
   settlement: { transaction: random32(), block: 12 },
   orderedAt: new Date("2026-07-01T10:00:00Z"),
+  againOf: null,
   ...over,
 });
 

@@ -1,0 +1,33 @@
+import type pg from "pg";
+import type { GrantStore } from "../../seller-exam/grant.ts";
+import { bytes, inTransaction, named } from "./connection.ts";
+import { addingExam } from "./exam-store.ts";
+
+const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
+  ON CONFLICT (exam) DO UPDATE SET token_sha256 = excluded.token_sha256
+  WHERE NOT EXISTS (SELECT FROM seller_exam e WHERE e.again_of = g.exam)`;
+const FIND = `SELECT g.token_sha256, e.id FROM seller_exam_grant g LEFT JOIN seller_exam e ON e.again_of = g.exam
+  WHERE g.exam = $1`;
+
+/** Exams free of charge, one for each correction that grants one. */
+export const createGrantStore = (pool: pg.Pool): GrantStore => ({
+  async grant(exam, tokenSha256) {
+    const { rowCount } = await pool.query(named(GRANT, [exam, bytes(tokenSha256)]));
+    return rowCount === 1;
+  },
+  async find(exam) {
+    const { rows } = await pool.query<{ token_sha256: Buffer; id: string | null }>(named(FIND, [exam]));
+    const [row] = rows;
+    return row === undefined ? null : { tokenSha256: row.token_sha256.toString("hex"), exam: row.id };
+  },
+  take: (order) =>
+    inTransaction(pool, async (client) => {
+      const taken =
+        "SELECT FROM seller_exam_grant WHERE exam = $1 AND NOT EXISTS (SELECT FROM seller_exam WHERE again_of = $1)";
+      // Two takers of one grant wait for each other here.
+      await client.query(named("SELECT pg_advisory_xact_lock(hashtext($1))", [`free exam ${order.againOf}`]));
+      if ((await client.query(named(taken, [order.againOf]))).rowCount === 0) return false;
+      for (const { text, values } of addingExam(order)) await client.query(text, [...values]);
+      return true;
+    }),
+});

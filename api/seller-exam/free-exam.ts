@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { Problem } from "../kernel/errors.ts";
+import type { Hex } from "../kernel/wallet.ts";
+import { orderedDocument } from "./exam-document.ts";
+import type { ExamStore } from "./exam-store.ts";
+import { type GrantStore, tokenSha256 } from "./grant.ts";
+import { SELLER_CEILING } from "./products.ts";
+import { isExamId } from "./record.ts";
+import { type ExamIntake, refusedProblem } from "./take-order.ts";
+
+export interface FreeExamParts {
+  readonly store: Pick<ExamStore, "get">;
+  readonly grants: Pick<GrantStore, "find" | "take">;
+  readonly intake: Pick<ExamIntake, "look" | "wait">;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
+
+export interface FreeOrder {
+  readonly token: string;
+  readonly consent: { readonly signature: Hex; readonly expires: string } | null;
+}
+
+/** Takes an exam that was granted, on behalf of a client. @returns the answer to the order, the same each time */
+export type TakeFree = (id: string, order: FreeOrder, client: string) => Promise<ReturnType<typeof orderedDocument>>;
+
+/** One for each corrected exam. */
+const freeExamId = (id: string): string => createHash("sha256").update(`free exam|${id}`).digest("hex").slice(0, 32);
+
+/**
+ * The token tells who may take it: a competitor would do so while the seller is down. The seller is asked for its quote
+ * now, since the old one may be as old as the correction.
+ */
+export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExamParts): TakeFree {
+  return async (id, { token, consent }, client) => {
+    const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
+    if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
+      throw new Problem("not_found", { detail: "There is no exam free of charge for this id and this token." });
+    const taken = grant.exam === null ? null : await store.get(grant.exam);
+    if (taken !== null) return orderedDocument(taken.order, baseUrl);
+    const { url, method, body, contentType, origin, payment, settlement } = corrected.order;
+    const request = { url, method, body, contentType, maxPrice: `${SELLER_CEILING}`, consent, settled: null };
+    const prospect = await intake.look(request, client);
+    if ("code" in prospect) throw refusedProblem(prospect);
+    if (prospect.mode === "passive") throw NO_CONSENT;
+    const notYet = await intake.wait(request, prospect);
+    if (notYet !== null)
+      throw new Problem("not_available", {
+        detail: notYet.detail,
+        headers: { "retry-after": `${notYet.retryAfterSeconds}` },
+      });
+    const order = {
+      ...{ id: freeExamId(id), origin, url, method, body, contentType, ...prospect, payment, settlement },
+      orderedAt: now(),
+      againOf: id,
+    };
+    if (await grants.take(order)) return orderedDocument(order, baseUrl);
+    const other = await store.get(order.id);
+    return orderedDocument(other?.order ?? order, baseUrl);
+  };
+}
+
+const NO_CONSENT = new Problem("unacceptable", {
+  detail: "Nothing gives consent to the exam: place the file at the origin, or send a signature of the payee's wallet.",
+});
