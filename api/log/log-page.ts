@@ -154,6 +154,14 @@ ${facts(
 )}</article>
 <section aria-labelledby="leaf"><h2 id="leaf">The entry</h2>
 <p class="measure">Its canonical form (RFC 8785) is the leaf, byte for byte.</p>
-${codeBlock({ id: "entry", caption: "Entry", language: "json", text: JSON.stringify(entry.entry, null, 2) })}</section>`,
+${codeBlock({ id: "entry", caption: "Entry", language: "json", text: asSeen(entry.entry) })}</section>`,
   });
 }
+
+/** As JSON that shows what would not be seen, in a stranger's URL for one. */
+const asSeen = (entry: unknown): string =>
+  JSON.stringify(entry, null, 2).replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, place) => escaped(character.charCodeAt(place))).join(""),
+  );
+
+const escaped = (unit: number): string => `\\u${unit.toString(16).padStart(4, "0")}`;
