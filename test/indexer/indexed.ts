@@ -11,7 +11,7 @@ import type { TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
-import { SERVICE, WALLETS } from "./history.ts";
+import { type Actor, SERVICE, WALLETS } from "./history.ts";
 import { type Fact, type Own, readFacts, recount } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
@@ -135,4 +135,36 @@ async function expectReadings(
     }));
     expect(found, `${scope}, ${days} days on`).toEqual(expected);
   }
+}
+
+interface Left {
+  readonly chain: TestChain;
+  readonly actor: Actor;
+  /** It has rows. */
+  readonly late: Address;
+  /** It has none. */
+  readonly fresh: Address;
+}
+
+/** Two addresses become the service's own: one is refused, or left out from now on, the other as if it always had been. */
+export async function expectLeftOut(indexed: Indexed, { chain, actor, late, fresh }: Left): Promise<void> {
+  const changed = { OWN_ADDRESSES: `${late},${fresh}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
+  const payBoth = async () => {
+    for (const own of [late, fresh]) await actor.transfer(WALLETS[1] as Address, own, 1_000n);
+    await actor.payAll([late, fresh], { from: 1, value: 60_000n });
+    await chain.mine();
+  };
+  const [old] = indexed.launched.said("ponder started");
+  const refused = launch(indexed, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
+  expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
+  const since = (await headOf(chain)) + 1;
+  await payBoth();
+  indexed.launched = launch(indexed, chain, changed);
+  await indexed.launched.saying("index ready");
+  await payBoth();
+  await caughtUp(indexed, chain);
+  const { rows } = await indexed.pool.query("select first_block, own_from from live.coverage");
+  expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
+  indexed.own = { ...indexed.own, [late]: since, [fresh]: 0 };
+  await expectRecount(indexed, [await nowOf(chain)], chain);
 }

@@ -11,6 +11,7 @@ import {
   CATCH_UP,
   caughtUp,
   DAY_MS,
+  expectLeftOut,
   expectRecount,
   headOf,
   type Indexed,
@@ -203,22 +204,7 @@ describe("faults", { timeout: 90_000 }, () => {
   });
 
   test("an address of its own that has rows is refused, or left out from now on; a fresh one as if it always had been", async () => {
-    const [late, fresh] = [stranger(3), stranger(90)];
-    const changed = { OWN_ADDRESSES: `${late},${fresh}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
-    const payBoth = () => actor.payAll([late, fresh], { from: 1, value: 60_000n }).then(() => chain.mine());
-    const refused = launch(selective, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
-    expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
-    const [old] = full.launched.said("ponder started");
-    const since = (await headOf(chain)) + 1;
-    await payBoth();
-    selective.launched = launch(selective, chain, changed);
-    await selective.launched.saying("index ready");
-    await payBoth();
-    await caughtUp(selective, chain);
-    const { rows } = await selective.pool.query("select first_block, own_from from live.coverage");
-    expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
-    selective.own = { ...selective.own, [late]: since, [fresh]: 0 };
-    await expectRecount(selective, [await nowOf(chain)], chain);
+    await expectLeftOut(selective, { chain, actor, late: stranger(3), fresh: stranger(90) });
     expect(selective.launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [] })]);
     selective.launched.letGo();
     await selective.launched.ended;
@@ -296,5 +282,11 @@ describe("faults", { timeout: 90_000 }, () => {
     await full.launched.saying("index ready");
     await caughtUp(full, chain);
     await expectRecount(full, [await nowOf(chain)], chain);
+  });
+
+  test("in an index of everything, too, an address of its own is left out from now on, or always", async () => {
+    full.launched.letGo();
+    await full.launched.ended;
+    await expectLeftOut(full, { chain, actor, late: stranger(3), fresh: stranger(91) });
   });
 });
