@@ -4,10 +4,10 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex } from "../../api/adapters/index/escrow.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
-import { startTestChain } from "../support/chain/chain.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
 import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
-import { launchIndexer } from "../support/indexer/launched.ts";
+import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { createEscrowActor, MERCHANTS, planBlocks } from "./escrow-actor.ts";
 import { ESCROW_VIEWS, fundPayers, readSales } from "./escrow-record.ts";
@@ -19,83 +19,94 @@ const CATCH_UP_MS = 60_000;
 /** How far behind the head Ponder holds a block to be final. */
 const FINAL_BEHIND = 30;
 
-test("an added escrow is in both indexes, and no old log of USDC is asked for again", async () => {
-  const chain = await startTestChain();
+const SCOPES = ["selective", "full"] as const;
+
+/** An index of this chain in a scope, in a database of its own. */
+async function follow(chain: TestChain, scope: (typeof SCOPES)[number]) {
   const { ownerUrl, apiUrl } = await freshDatabase();
   const reader = new pg.Pool({ connectionString: apiUrl, max: 2 });
   const node = await startFaultyNode(chain);
   onTestFinished(async () => {
     await reader.end();
     node.stop();
-    await chain.stop();
   });
-  const { address: usdc } = chain.network.usdc;
+  const usdc = chain.network.usdc.address.toLowerCase();
   /** The first blocks of the ranges in which USDC's logs were asked for. */
   const asked: number[] = [];
   node.become(async (call, pass) => {
     const [filter] = (call.params ?? []) as readonly { address?: Address | Address[]; fromBlock?: string }[];
-    const isOfUsdc = [filter?.address].flat().some((address) => address?.toLowerCase() === usdc.toLowerCase());
+    const isOfUsdc = [filter?.address].flat().some((address) => address?.toLowerCase() === usdc);
     if (call.method === "eth_getLogs" && isOfUsdc) asked.push(Number(filter?.fromBlock));
     return pass(call);
   });
   const { position } = createActivityIndex(reader, ESCROW_VIEWS);
   const index = createEscrowIndex(reader, { viewsSchema: "live" });
-  const headOf = async () => Number(await chain.client.getBlockNumber());
   const caughtUp = async () => {
-    const head = await headOf();
+    const head = Number(await chain.client.getBlockNumber());
     expect(await waitUntil(async () => (await position())?.block === head, CATCH_UP_MS)).toBe(true);
   };
-  const launch = (...escrows: readonly TestEscrow[]) => {
+  const launch = async (...escrows: readonly TestEscrow[]) => {
     const launched = launchIndexer({
       ...{ DATABASE_URL: ownerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
-      ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: "selective", EXCLUSIVE: "1" },
+      ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: scope, EXCLUSIVE: "1" },
     });
     onTestFinished(launched.stop);
+    await launched.saying("index ready");
+    await launched.saying("escrow index ready");
     return launched;
   };
+  /** Every row of a payment, and the sums of the added escrow, are what a recount from raw logs says. */
+  const expectRecounts = async (escrows: readonly Address[], added: Address) => {
+    await caughtUp();
+    const sales = await readSales(chain, { escrows, from: 0 });
+    expect(await readTables(reader), scope).toEqual(recountTables(sales, scope));
+    const events = await readEvents(chain, added);
+    expect(await index.balances(added)).toEqual(recountSums(events));
+    return events.length;
+  };
+  return { asked, caughtUp, launch, expectRecounts };
+}
+
+test("an added escrow is in both indexes, and no old log of USDC is asked for again, in either scope", async () => {
+  const chain = await startTestChain();
+  onTestFinished(chain.stop);
+  const indexes = await Promise.all(SCOPES.map((scope) => follow(chain, scope)));
+  const caughtUp = () => Promise.all(indexes.map((one) => one.caughtUp()));
 
   const first = await deployEscrow(chain);
   const actor = await createEscrowActor(chain, first);
   await fundPayers(chain);
   await actor.play(planBlocks(8, 50));
   await chain.client.mine({ blocks: FINAL_BEHIND });
-  const final = (await headOf()) - FINAL_BEHIND;
-  const before = launch(first);
-  await before.saying("index ready");
-  await before.saying("escrow index ready");
+  const final = Number(await chain.client.getBlockNumber()) - FINAL_BEHIND;
+  const before = await Promise.all(indexes.map(({ launch }) => launch(first)));
   await caughtUp();
-  expect(asked.some((block) => block < final)).toBe(true);
+  for (const { asked } of indexes) expect(asked.some((block) => block < final)).toBe(true);
 
   const second = await deployEscrow(chain);
   await actor.play(planBlocks(3, 51));
   await caughtUp();
-  for (const message of ["ponder started", "escrow ponder started"])
-    process.kill(Number(before.said(message).at(-1)?.ponderPid), "SIGKILL");
-  await before.stop();
-  asked.splice(0);
-  const after = launch(first, second);
-  await after.saying("index ready");
-  await after.saying("escrow index ready");
-  expect(asked.filter((block) => block < final)).toEqual([]);
-  const schemaOf = ({ said }: typeof before, message: string) => said(message)[0]?.schema;
-  expect(schemaOf(after, "index ready")).toBe(schemaOf(before, "index ready"));
-  expect(schemaOf(after, "escrow index ready")).not.toBe(schemaOf(before, "escrow index ready"));
-
-  /** Every row of a payment, and the sums of the added escrow, are what a recount from raw logs says. */
-  const expectRecounts = async () => {
-    await caughtUp();
-    const sales = await readSales(chain, { escrows: [first.address, second.address], from: 0 });
-    expect(await readTables(reader)).toEqual(recountTables(sales, "selective"));
-    const events = await readEvents(chain, second.address);
-    expect(await index.balances(second.address)).toEqual(recountSums(events));
-    return events.length;
+  const addSecond = async ({ asked, launch }: (typeof indexes)[number], old: Launched) => {
+    for (const message of ["ponder started", "escrow ponder started"])
+      process.kill(Number(old.said(message).at(-1)?.ponderPid), "SIGKILL");
+    await old.stop();
+    asked.splice(0);
+    const after = await launch(first, second);
+    expect(asked.filter((block) => block < final)).toEqual([]);
+    const schemaOf = ({ said }: Launched, message: string) => said(message)[0]?.schema;
+    expect(schemaOf(after, "index ready")).toBe(schemaOf(old, "index ready"));
+    expect(schemaOf(after, "escrow index ready")).not.toBe(schemaOf(old, "escrow index ready"));
   };
+  await Promise.all(indexes.map((one, place) => addSecond(one, before[place] as Launched)));
+
+  const expectRecounts = () =>
+    Promise.all(indexes.map((one) => one.expectRecounts([first.address, second.address], second.address)));
   const seller = await createEscrowActor(chain, second);
   await actor.play(planBlocks(3, 52));
   await seller.mineSale("release", 1, MERCHANTS[1] as Address, 50_000n);
   await seller.mineSale("refund", 2, MERCHANTS[3] as Address, 60_000n);
   const open = await seller.mineHold(3, MERCHANTS[4] as Address, 70_000n);
-  expect(await expectRecounts()).toBeGreaterThan(3);
+  for (const events of await expectRecounts()) expect(events).toBeGreaterThan(3);
 
   await seller.mine(() => seller.release(open));
   await caughtUp();
