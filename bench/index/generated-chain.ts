@@ -23,6 +23,8 @@ export interface ChainPlan {
   readonly endsAt: number;
   /** One of so many transfers is an authorized payment, but for what is minted. Default 5. */
   readonly authorisedEvery?: number;
+  /** The busiest wallets sign nothing, as exchanges and pools do not. Default: they pay as often as others. */
+  readonly areBusySilent?: boolean;
   /** Default: as many as spread the chain over 90 days. */
   readonly secondsPerBlock?: number;
   /** Instead of that, everyone but the busiest pays so often in all, and always the same few of those. */
@@ -73,6 +75,8 @@ interface Parties {
   readonly from: Address;
   readonly to: Address;
   readonly dice: number;
+  /** Whether one of the busiest pays. */
+  readonly isBusy: boolean;
 }
 
 /**
@@ -86,12 +90,13 @@ function parties(block: number, index: number, wallets: number): Parties {
   const isHot = dice % 10 === 0;
   const payer = isHot ? zipf(mix(other)) : small;
   const kind = (dice >>> 8) % 200;
-  if (kind === 199) return { from: NOBODY, to: walletAt(payer), dice };
-  if (kind === 198) return { from: walletAt(payer), to: SERVICE, dice };
-  if (kind === 197) return { from: walletAt(payer), to: walletAt(payer), dice };
+  const told = { dice, isBusy: isHot };
+  if (kind === 199) return { from: NOBODY, to: walletAt(payer), ...told };
+  if (kind === 198) return { from: walletAt(payer), to: SERVICE, ...told };
+  if (kind === 197) return { from: walletAt(payer), to: walletAt(payer), ...told };
   const neighbour = isHot ? small : HOT + ((payer * 31 + (mix(other + 2) % 4)) % (wallets - HOT));
   const payee = kind < 50 ? 0 : kind < 100 ? zipf(mix(other + 1)) : neighbour;
-  return { from: walletAt(payer), to: walletAt(payee), dice };
+  return { from: walletAt(payer), to: walletAt(payee), ...told };
 }
 
 /** A payer, and one of the few wallets that it always pays. */
@@ -99,12 +104,12 @@ function habitual(block: number, index: number, { wallets, payees }: { wallets: 
   const dice = mix(mix(block * 8191 + index) + 1);
   const payer = HOT + (mix(dice + 1) % (wallets - HOT));
   const payee = zipf(mix(payer * payees + (mix(dice + 3) % payees)));
-  return { from: walletAt(payer), to: walletAt(payee), dice };
+  return { from: walletAt(payer), to: walletAt(payee), dice, isBusy: false };
 }
 
 /** Block `n` has `perBlock` transfers, each in its own transaction. */
 export function generateChain(plan: ChainPlan): GeneratedChain {
-  const { transfers, perBlock, endsAt, authorisedEvery = 5, habits, forkOf = () => 0 } = plan;
+  const { transfers, perBlock, endsAt, authorisedEvery = 5, areBusySilent = false, habits, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
   const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
@@ -120,12 +125,13 @@ export function generateChain(plan: ChainPlan): GeneratedChain {
       const seed = forkOf(block) === 0 ? block : mix(block ^ mix(forkOf(block)));
       let logIndex = 0;
       return Array.from({ length: perBlock }, (_, index) => {
-        const { dice, from, to } =
+        const { dice, from, to, isBusy } =
           habits === undefined
             ? parties(seed, index, wallets)
             : habitual(seed, index, { wallets, payees: habits.payees });
         const spread = mix(dice + 2);
-        const authorised = from !== NOBODY && (dice >>> 16) % authorisedEvery === 0;
+        const signs = from !== NOBODY && !(isBusy && areBusySilent);
+        const authorised = signs && (dice >>> 16) % authorisedEvery === 0;
         logIndex += authorised ? 2 : 1;
         const transaction: Hex = `0x${hex(dice, 8)}${hex(block, 28)}${hex(index, 28)}`;
         const value = VALUES[spread % VALUES.length] ?? 0;

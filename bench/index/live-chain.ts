@@ -32,9 +32,10 @@ export function generateLiveChain(plan: ChainPlan, head: number): LiveChain {
 if (import.meta.main) {
   const { CHAIN_PLAN = "", HEAD } = process.env;
   const chain = generateLiveChain(JSON.parse(CHAIN_PLAN), Number(HEAD));
-  const { url } = await serveChain(chain, 0, (method, blocks) => {
+  const hear = (method: string, blocks: number) => {
     if (method === "bench_grow") chain.grow(blocks);
     if (method === "bench_reorganize") chain.reorganize(blocks);
-  });
+  };
+  const { url } = await serveChain(chain, { hear });
   console.log(`ready ${url}`);
 }

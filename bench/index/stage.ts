@@ -16,7 +16,11 @@ export interface Stage {
 }
 
 /** The chain ends now; `perBlock` is 100 by default. */
-export type StagePlan = Pick<ChainPlan, "transfers"> & Partial<ChainPlan>;
+export type StagePlan = Pick<ChainPlan, "transfers"> &
+  Partial<ChainPlan> & {
+    /** Whether the node compresses what it answers. Default: it does not. */
+    readonly isCompressing?: boolean;
+  };
 
 /** A PostgreSQL of its own, and a folder for files, while `work` runs. */
 export async function withPostgres<T>(work: (postgres: Postgres, folder: string) => Promise<T>): Promise<T> {
@@ -41,11 +45,15 @@ export async function withPostgres<T>(work: (postgres: Postgres, folder: string)
 }
 
 /** A PostgreSQL of its own, and a generated chain behind a node in a process of its own, while `work` runs. */
-export const withStage = <T>(plan: StagePlan, work: (stage: Stage) => Promise<T>): Promise<T> =>
+export const withStage = <T>(
+  { isCompressing = false, ...plan }: StagePlan,
+  work: (stage: Stage) => Promise<T>,
+): Promise<T> =>
   withPostgres(async (postgres, folder) => {
     const whole: ChainPlan = { perBlock: PER_BLOCK, endsAt: Math.floor(Date.now() / 1000), ...plan };
     const chain = generateChain(whole);
-    const node = await startProgram("bench/index/rpc-server.ts", { PLAN: JSON.stringify(whole), PORT: "0" });
+    const told = { PLAN: JSON.stringify(whole), COMPRESSING: isCompressing ? "1" : "" };
+    const node = await startProgram("bench/index/rpc-server.ts", told);
     const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
     console.log(`${chain.last * chain.perBlock} transfers, ${chain.perBlock} a block`);
     try {
