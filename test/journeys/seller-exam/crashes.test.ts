@@ -20,6 +20,7 @@ const start = () =>
     { EXAM_PRIVATE_KEY: EXAM_KEY, BASE_URL, ARBITER_ALLOWED_ORIGINS: shops.map(({ url }) => url).join(",") },
   );
 
+/** Before another process starts, which may have taken an exam by then. */
 const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity', due_at = '-infinity'");
 const signedBy = async (id: unknown): Promise<number> =>
   (await owner.query("SELECT FROM seller_exam_signature WHERE exam = $1", [id])).rowCount ?? 0;
@@ -57,8 +58,8 @@ test("a process that dies before anything was signed costs nothing: another one 
   expect(await signedBy(id)).toBe(0);
   await api.kill();
   answerAgain(shop);
-  const other = await start();
   await endLeases();
+  const other = await start();
   expect(await ended(other.url, id)).toMatchObject({ status: "complete", level: "full", runs: 1, spent: "0.003" });
   expect(await chain.usdcBalance(shop.payTo)).toBe(3_000n);
   await other.stop();
@@ -75,8 +76,8 @@ test("a process that dies after it signed is tried once more, by one of two othe
   expect(before).toBeGreaterThan(5);
   await api.kill();
   answerAgain(shop);
-  const others = await Promise.all([start(), start()]);
   await endLeases();
+  const others = await Promise.all([start(), start()]);
   const record = await ended(others[0].url, id);
   expect(record).toMatchObject({ status: "complete", level: "full", runs: 2, spent: "0.003" });
   expect(await signedBy(id)).toBe(before + 8);
@@ -93,13 +94,13 @@ test("after a second death the exam ends as interrupted, which says nothing abou
   await stalled;
   await first.kill();
   const again = stall(shop, ({ isPaid }) => isPaid);
-  const second = await start();
   await endLeases();
+  const second = await start();
   await again;
   await second.kill();
   answerAgain(shop);
-  const third = await start();
   await endLeases();
+  const third = await start();
   const record = await ended(third.url, id);
   expect(record).toMatchObject({ status: "interrupted", level: null, certified: false, checks: [], runs: 2 });
   expect(record.valid_until).toBeNull();
