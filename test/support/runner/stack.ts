@@ -19,7 +19,7 @@ import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
 import { deploySettlementBatch } from "../chain/settlement-batch.ts";
-import { bundleApi } from "./bundle-api.ts";
+import { bundleApi } from "./bundle-programs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
