@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { inject } from "vitest";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../chain/chain.ts";
 import type { TestEscrow } from "../escrow/contract.ts";
@@ -28,8 +29,8 @@ const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", INDEX_SC
 const START_WITHIN_MS = 120_000;
 
 /** Starts the program, or that in another folder; it ends with this process, whatever becomes of the test. */
-export function launchIndexer(env: Readonly<Record<string, string>>, folder = "."): Launched {
-  const child = spawn(process.execPath, ["scripts/indexer.ts"], {
+export function launchIndexer(env: Readonly<Record<string, string>>, folder?: string): Launched {
+  const child = spawn(process.execPath, [folder === undefined ? inject("programs").indexer : "scripts/indexer.ts"], {
     cwd: folder,
     env: { ...bareEnvironment(), ...FAST, SUPERVISED: "1", ...env },
     stdio: ["pipe", "pipe", "inherit"],

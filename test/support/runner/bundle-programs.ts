@@ -6,41 +6,59 @@ import { build, type Plugin } from "esbuild";
 import { replaceFile } from "../../../scripts/embedded/replace-file.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const API = join(ROOT, "api/");
-/** Of the same name in each run, so that what Node has compiled of it is found again. */
-const BUNDLE = join(ROOT, "node_modules/.cache/test/api.mjs");
+const OWN = ["api/", "indexer/", "scripts/"].map((folder) => join(ROOT, folder));
+/** Each of the same name in every run, so that what Node has compiled of it is found again. */
+const BUNDLES = join(ROOT, "node_modules/.cache/test");
+
+/** The paths of programs in one file each, inside node_modules, from where native packages are found. */
+export interface Programs {
+  /** `api/main.ts`. */
+  readonly api: string;
+  /** `scripts/indexer.ts`. */
+  readonly indexer: string;
+}
 
 /** A file beside the code is still found, from the place where the code was. */
 const ownUrls: Plugin = {
   name: "own-urls",
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const text = path.startsWith(API) ? await readFile(path, "utf8") : "";
-      if (!text.includes("import.meta.url")) return null;
-      return { contents: text.replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href)), loader: "ts" };
+      const text = OWN.some((folder) => path.startsWith(folder)) ? await readFile(path, "utf8") : "";
+      if (!/import\.meta\.(url|dirname)/.test(text)) return null;
+      const contents = text
+        .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href))
+        .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)));
+      return { contents, loader: "ts" };
     });
   },
 };
 
 /**
- * `api/main.ts` and its packages in one file: a test that kills and restarts it starts it in half the processor time, most of
- * which goes into finding 1,900 modules. Returns its path, inside node_modules, from where native packages are found.
+ * Programs that tests kill and restart, with their packages in one file each: they start in half the processor time, most of
+ * which goes into finding modules, 1,900 of them in the API.
  */
-export async function bundleApi(): Promise<string> {
+export async function bundlePrograms(): Promise<Programs> {
+  const [api, indexer] = await Promise.all([bundle("api/main.ts", "api"), bundle("scripts/indexer.ts", "indexer")]);
+  return { api, indexer };
+}
+
+/** @returns the bundle's path */
+async function bundle(program: string, name: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(API, "main.ts")],
+    entryPoints: [join(ROOT, program)],
     write: false,
     bundle: true,
     platform: "node",
     format: "esm",
     target: "node24",
-    external: ["@resvg/resvg-js", "pg-native"],
+    external: ["@resvg/resvg-js", "pg-native", "@duckdb/*"],
     // CommonJS packages load what Node brings along by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     plugins: [ownUrls],
     logLevel: "warning",
   });
-  mkdirSync(dirname(BUNDLE), { recursive: true });
-  for (const { contents } of outputFiles) replaceFile(BUNDLE, Buffer.from(contents));
-  return BUNDLE;
+  const path = join(BUNDLES, `${name}.mjs`);
+  mkdirSync(BUNDLES, { recursive: true });
+  for (const { contents } of outputFiles) replaceFile(path, Buffer.from(contents));
+  return path;
 }

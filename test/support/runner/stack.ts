@@ -19,7 +19,7 @@ import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
 import { deploySettlementBatch } from "../chain/settlement-batch.ts";
-import { bundleApi } from "./bundle-programs.ts";
+import { bundlePrograms, type Programs } from "./bundle-programs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -27,8 +27,7 @@ declare module "vitest" {
     readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
     /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
-    /** The program `api/main.ts`, in one file. */
-    readonly apiProgram: string;
+    readonly programs: Programs;
     /** Whether the chains that stand for Base behave like it and its providers. */
     readonly likeBase: boolean;
   }
@@ -45,17 +44,17 @@ const run = globalThis as { [STACK]?: Promise<Stack> };
 interface Stack {
   readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
   readonly chainStates: Readonly<Record<number, string>>;
-  readonly apiProgram: string;
+  readonly programs: Programs;
   readonly stop: () => Promise<void>;
 }
 
 /** Vitest's global setup of every project that needs the stack, which is started once for all of them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   run[STACK] ??= startStack();
-  const { templateDatabase, chainStates, apiProgram, stop } = await run[STACK];
+  const { templateDatabase, chainStates, programs, stop } = await run[STACK];
   project.provide("templateDatabase", templateDatabase);
   project.provide("chainStates", chainStates);
-  project.provide("apiProgram", apiProgram);
+  project.provide("programs", programs);
   project.provide("likeBase", project.name === "base");
   return stop;
 }
@@ -68,10 +67,10 @@ async function startStack(): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
   // PostgreSQL may run as another user, who needs access.
   chmodSync(folder, 0o711);
-  const [postgres, chainStates, apiProgram] = await Promise.all([
+  const [postgres, chainStates, programs] = await Promise.all([
     startPostgres({ directory: join(folder, "postgres"), port: await freePort(), settings: UNSAFE_AND_FAST }),
     prepareChains(folder, buildContractsFirst(hre, { noTests: true })),
-    bundleApi(),
+    bundlePrograms(),
     buildPackages(),
   ]);
   let stopping: Promise<void> | null = null;
@@ -88,7 +87,7 @@ async function startStack(): Promise<Stack> {
     throw cause;
   }
   const { ownerUrl, apiUrl } = postgres;
-  return { templateDatabase: { ownerUrl, apiUrl }, chainStates, apiProgram, stop };
+  return { templateDatabase: { ownerUrl, apiUrl }, chainStates, programs, stop };
 }
 
 /** A killed run has left its folder, and nothing else. */

@@ -44,7 +44,7 @@ export interface ApiProcess {
 export async function startApiProcess(plan: ApiProcessPlan): Promise<ApiProcess> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const { logFile, program = inject("apiProgram") } = plan;
+    const { logFile, program = inject("programs").api } = plan;
     const child = await startGuarded({
       command: process.execPath,
       args: [program],
