@@ -55,7 +55,8 @@ export default defineConfig({
       },
       { test: { name: "base", include: ["test/journeys/base-like/**/*.test.ts", ...ALSO_LIKE_BASE], ...ON_THE_STACK } },
     ],
-    teardownTimeout: 15_000,
+    // Hundreds of databases are removed by then.
+    teardownTimeout: 60_000,
     pool: "forks",
     // More than cores: a good part of the slow files waits for blocks, leases and deadlines.
     maxWorkers: 3,

@@ -75,7 +75,7 @@ async function startStack(): Promise<Stack> {
   ]);
   let stopping: Promise<void> | null = null;
   const stop = () => {
-    // Hundreds of databases take a quarter of a minute to remove, in which Vitest has to hear that its workers have ended.
+    // Not at once: it takes a quarter of a minute, in which Vitest has to hear that its workers have ended.
     stopping ??= postgres.stop().then(() => rm(folder, { recursive: true, force: true }));
     return stopping;
   };
