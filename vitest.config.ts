@@ -58,8 +58,8 @@ export default defineConfig({
     // Hundreds of databases are removed by then.
     teardownTimeout: 60_000,
     pool: "forks",
-    // More than cores: a good part of the slow files waits for blocks, leases and deadlines.
-    maxWorkers: 3,
+    // Two a core: a good part of the slow files waits for blocks, leases and deadlines. Three left a fifth of two cores idle.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/runner/counting-reporter.ts"],
   },

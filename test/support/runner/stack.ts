@@ -33,7 +33,7 @@ declare module "vitest" {
   }
 }
 
-const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300"];
+const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400"];
 
 const PREFIX = "trust-test-";
 
