@@ -83,10 +83,14 @@ function packument({ name, versions, origin }: Asked) {
   return { name, "dist-tags": { latest: manifests[0]?.[0] }, versions: Object.fromEntries(manifests) };
 }
 
-/** The folder without its installed dependencies. npm drops the first step of every path, whatever its name. */
+/**
+ * The folder without its installed dependencies and without source maps, half of viem's 10,000 files, which nothing reads. npm
+ * drops the first step of every path, whatever its name.
+ */
 async function sendTarball(folder: string, response: ServerResponse): Promise<void> {
   const name = basename(folder);
-  const tar = spawn("tar", ["-cf", "-", `--exclude=${name}/node_modules`, "-C", dirname(folder), name]);
+  const without = [`--exclude=${name}/node_modules`, "--exclude=*.map"];
+  const tar = spawn("tar", ["-cf", "-", ...without, "-C", dirname(folder), name]);
   response.writeHead(200, { "content-type": "application/gzip" });
   await pipeline(tar.stdout, createGzip({ level: 1 }), response).catch(() => response.destroy());
 }
