@@ -3,6 +3,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { promisify } from "node:util";
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { Answer, HttpRequest, Transport } from "./exam/exchange.ts";
 
 /** The longest wait for an answer, in milliseconds. */
@@ -42,11 +43,13 @@ export const httpTransport = ({
         response.on("error", reject);
         response.on("end", () => {
           const headers = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(", ")]);
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: Object.fromEntries(headers),
-            body: Buffer.concat(parts),
-          });
+          const coding = response.headers["content-encoding"];
+          try {
+            const body = decoded(Buffer.concat(parts), coding);
+            resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(headers), body });
+          } catch {
+            reject(new Error(`the answer is not ${coding}, or has more than ${MOST_BYTES} bytes`));
+          }
         });
       });
     }),
@@ -77,6 +80,15 @@ export const httpTransport = ({
   },
 });
 
+const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, deflate: inflateSync, br: brotliDecompressSync } as const;
+
+/** What a buyer reads. Any other coding stays as it came. */
+function decoded(body: Buffer, coding: string | undefined): Buffer {
+  const name = coding?.trim().toLowerCase() ?? "";
+  if (body.length === 0 || !Object.hasOwn(DECODERS, name)) return body;
+  return DECODERS[name as keyof typeof DECODERS](body, { maxOutputLength: MOST_BYTES });
+}
+
 interface Sending extends Omit<Required<TransportSettings>, "signal" | "userAgent"> {
   readonly signal: AbortSignal | undefined;
   readonly userAgent: string | undefined;
@@ -87,7 +99,12 @@ function begin({ method, url, headers, body, family }: HttpRequest, settings: Se
   const { lookup, withinMs, signal, userAgent, fail } = settings;
   const options = {
     method,
-    headers: { accept: "*/*", ...(userAgent === undefined ? {} : { "user-agent": userAgent }), ...headers },
+    headers: {
+      accept: "*/*",
+      "accept-encoding": "gzip, deflate, br",
+      ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
+      ...headers,
+    },
     agent: false,
     family,
     lookup,
