@@ -1,4 +1,5 @@
-import { type Answer, isSuccess, statusOf } from "../exchange.ts";
+import { isSuccess, statusOf } from "../exchange.ts";
+import { isSharedStorable } from "../shared-cache.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
@@ -10,7 +11,7 @@ export async function checkCaching(visit: Visit, sale: Sale): Promise<CheckResul
   return judged("caching", [
     {
       statement: `A shared cache may not store the paid answer, whose Cache-Control is ${control === "" ? "missing" : control}`,
-      holds: !isSharedStorable(visit.resource.method, sale.answer),
+      holds: !isSharedStorable(visit.resource, sale.answer, Object.keys(sale.payment.headers)),
       exchanges: [sale.exchange.number],
     },
     {
@@ -19,22 +20,4 @@ export async function checkCaching(visit: Visit, sale: Sale): Promise<CheckResul
       exchanges: [sale.exchange.number, unpaid.number],
     },
   ]);
-}
-
-/**
- * Whether a shared cache may store and reuse it (RFC 9111, sections 3 and 4.2.2). A GET without any directive counts: its
- * status is heuristically cacheable, and the payment's header is none that caches know.
- */
-function isSharedStorable(method: string, { headers }: Answer): boolean {
-  const directives = new Set(
-    (headers["cache-control"] ?? "")
-      .toLowerCase()
-      .split(",")
-      .map((part) => part.trim().split("=")[0]),
-  );
-  if (["no-store", "private", "no-cache"].some((directive) => directives.has(directive))) return false;
-  if (method === "GET") return true;
-  return (
-    ["public", "max-age", "s-maxage"].some((directive) => directives.has(directive)) || headers.expires !== undefined
-  );
 }
