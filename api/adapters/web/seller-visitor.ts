@@ -12,6 +12,8 @@ export interface VisitorSettings extends GuardSettings {
   readonly userAgent: string;
   /** For tests; production's is the default. */
   readonly resolve?: Resolve;
+  /** Of our own interfaces; for tests. */
+  readonly interfaces?: () => readonly string[];
 }
 
 /** The longest that one answer may take, up to its last byte. */
@@ -27,7 +29,7 @@ export function createVisitor(settings: VisitorSettings): Visitor {
     settings,
     resolve: settings.resolve ?? resolvePublic,
     resolveAllowed: settings.resolve ?? resolveLocal,
-    interfaces: interfaceAddresses,
+    interfaces: settings.interfaces ?? interfaceAddresses,
   };
   const addresses = (url: URL) => addressesOf(vet, url, AbortSignal.timeout(RESOLVE_MS));
   return {

@@ -1,0 +1,72 @@
+import { isIP, type LookupFunction, Socket } from "node:net";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createVisitor } from "../../../api/adapters/web/seller-visitor.ts";
+import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
+
+const PUBLIC = "93.184.216.34";
+const names: Record<string, readonly (readonly string[])[]> = {};
+
+/** Each look-up of a name takes the next answer; the last one stays. */
+const resolve = async (name: string): Promise<readonly string[]> => {
+  const answers = names[name];
+  if (answers === undefined) return name === "trust.example" ? [OWN] : (LEADS_INSIDE[name] ?? [PUBLIC]);
+  if (answers.length > 1) names[name] = answers.slice(1);
+  return answers[0] ?? [];
+};
+const OWN = "93.184.216.99";
+const visitor = createVisitor({
+  ownHost: "trust.example",
+  allowedOrigins: [],
+  interfaces: () => ["93.184.216.77", "2606:4700::77"],
+  userAgent: "exam",
+  resolve,
+});
+const dialed: unknown[] = [];
+
+interface Dial {
+  readonly host: string;
+  readonly lookup: LookupFunction;
+}
+
+// Nothing is dialed for real: a connection ends where its addresses are known.
+beforeEach(() => {
+  dialed.length = 0;
+  vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...args: unknown[]) {
+    const [{ host, lookup }] = args.flat() as [Dial];
+    const end = (error: Error | null, found: unknown) => {
+      if (error === null) dialed.push(found);
+      process.nextTick(() => this.destroy(error ?? new Error("dialed")));
+    };
+    if (isIP(host) > 0) end(null, host);
+    else lookup(host, { all: true }, end);
+    return this;
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+const transport = () => visitor.visit(5_000, new AbortController().signal);
+const request = (url: string) => ({ method: "GET", url, headers: {}, body: null });
+
+test("a public seller is dialed, so that the table below could fail", async () => {
+  await expect(transport().send(request("http://public.example/"))).rejects.toThrow("dialed");
+  expect(dialed).toHaveLength(1);
+});
+
+test.each(HOSTILE_URLS.filter((url) => URL.canParse(url)))("%s is never dialed, not even to hang up", async (url) => {
+  await expect(transport().send(request(url))).rejects.not.toThrow("dialed");
+  await expect(transport().sendAndHangUp(request(url))).rejects.not.toThrow("dialed");
+  expect(dialed).toEqual([]);
+});
+
+test("a name that was public at the intake and leads inside at the run is dialed no more", async () => {
+  names["rebound.example"] = [[PUBLIC], ["127.0.0.1"]];
+  await expect(transport().send(request("http://rebound.example/"))).rejects.toThrow("dialed");
+  await expect(transport().send(request("http://rebound.example/"))).rejects.not.toThrow("dialed");
+  expect(dialed).toHaveLength(1);
+});
+
+test("a name that leads to both is dialed at neither", async () => {
+  names["both.example"] = [[PUBLIC, "10.0.0.1"]];
+  await expect(transport().send(request("http://both.example/"))).rejects.not.toThrow("dialed");
+  expect(dialed).toEqual([]);
+});
