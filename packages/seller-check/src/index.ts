@@ -18,4 +18,4 @@ export {
 export { holdExam } from "./hold-exam.ts";
 export { httpTransport } from "./http-transport.ts";
 export type { Order } from "./order.ts";
-export { reportJson, reportText } from "./report.ts";
+export { reportJson, reportJsonText, reportText } from "./report.ts";

@@ -1,10 +1,13 @@
 import type { ExamReport } from "./exam/examine.ts";
 import type { Exchange } from "./exam/exchange.ts";
+import { plain, plainJson } from "./exam/plain.ts";
 import { CHECK_TITLES, type CheckResult } from "./exam/vocabulary.ts";
 
 const MARKS = { pass: "PASS", fail: "FAIL", not_applicable: "n/a " } as const;
 /** How much of a body a report repeats, in bytes. */
 const SHOWN_BYTES = 2_048;
+/** How much of a line, in characters. */
+const SHOWN_CHARACTERS = 400;
 
 /** The report as lines for a terminal: each check, and what failed in it. */
 export function reportText({ level, results, exchanges, spent }: ExamReport): string {
@@ -13,22 +16,21 @@ export function reportText({ level, results, exchanges, spent }: ExamReport): st
     ...details(result),
   ]);
   const verdict = level === null ? "no certificate would be given" : `level ${level}`;
-  return [
-    ...lines,
-    "",
-    `${verdict}; ${exchanges.length} requests, ${spent ?? "an unknown number of"} atomic units spent`,
-  ].join("\n");
+  return [...lines, "", `${verdict}; ${exchanges.length} requests, ${spent ?? "an unknown number of"} atomic units spent`].join("\n");
 }
 
 function details({ reason, findings }: CheckResult): readonly string[] {
-  if (reason !== null) return [`      ${reason}`];
+  if (reason !== null) return [`      ${plain(reason, SHOWN_CHARACTERS)}`];
   return findings
     .filter(({ holds }) => !holds)
     .map(
       ({ statement, exchanges }) =>
-        `      not so: ${statement}${exchanges.length === 0 ? "" : ` (requests ${exchanges.join(", ")})`}`,
+        `      not so: ${plain(statement, SHOWN_CHARACTERS)}${exchanges.length === 0 ? "" : ` (requests ${exchanges.join(", ")})`}`,
     );
 }
+
+/** The same as JSON text that a terminal can show: a seller's control characters stand in it as escapes. */
+export const reportJsonText = (report: ExamReport): string => plainJson(JSON.stringify(reportJson(report), null, 2));
 
 /** The report as JSON: snake_case members, amounts as text, bodies as text of up to 2 KiB. */
 export const reportJson = ({ level, results, exchanges, terms, spent }: ExamReport): object => ({

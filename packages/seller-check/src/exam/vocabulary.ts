@@ -1,3 +1,5 @@
+import { plain } from "./plain.ts";
+
 /** The checks of an exam, in the order in which a report lists them. */
 export const CHECKS = [
   "terms",
@@ -48,12 +50,12 @@ export const judged = (check: CheckName, findings: readonly Finding[]): CheckRes
   check,
   outcome: findings.every(({ holds }) => holds) ? "pass" : "fail",
   reason: null,
-  findings,
+  findings: findings.map((finding) => ({ ...finding, statement: plain(finding.statement) })),
 });
 
 export const notApplicable = (check: CheckName, reason: string): CheckResult => ({
   check,
   outcome: "not_applicable",
-  reason,
+  reason: plain(reason),
   findings: [],
 });
