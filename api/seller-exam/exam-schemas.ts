@@ -31,7 +31,14 @@ const check = z.object({
   check: z.enum(CHECKS),
   outcome: z.enum(["pass", "fail", "not_applicable"]),
   reason: z.string().nullable(),
-  findings: z.array(z.object({ statement: z.string(), holds: z.boolean(), exchanges: z.array(z.int()) })),
+  findings: z.array(
+    z.object({
+      code: z.string().optional(),
+      statement: z.string(),
+      holds: z.boolean(),
+      exchanges: z.array(z.int()),
+    }),
+  ),
 });
 
 /** The status of an order. Members from `certified` on are there once it has ended. */

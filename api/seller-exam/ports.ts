@@ -1,9 +1,8 @@
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
-import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Refusal } from "./exam-request.ts";
-import type { ChainSettlement, Consent, ExamMode, ExamOrder } from "./record.ts";
+import type { Consent, ExamMode, ExamOrder } from "./record.ts";
 
 /** What a seller answered to an unpaid request, and whether its origin gives consent. JSON. */
 export type Found =
@@ -77,21 +76,6 @@ export interface ExamWork {
 export interface Visitor {
   /** For one exam or probe: its requests together keep a seller busy for no more than `withinMs`. */
   visit(withinMs: number, signal: AbortSignal): Transport;
-}
-
-/** The chain as exams read it. */
-export interface ExamLedger extends Ledger {
-  /** Which of these authorizations are used or canceled. */
-  used(nonces: readonly Hex[]): Promise<ReadonlySet<Hex>>;
-  /**
-   * What these authorizations have moved after a block, in the order of their blocks.
-   * @param spent what they are known to have taken from the account: a node that shows less is asked again
-   */
-  settlements(given: {
-    readonly nonces: readonly Hex[];
-    readonly since: bigint;
-    readonly spent: bigint;
-  }): Promise<readonly ChainSettlement[]>;
 }
 
 /** Pays in exams. */

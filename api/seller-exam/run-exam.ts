@@ -1,9 +1,11 @@
 import { type ExamReport, examine, examinePassively } from "../../packages/seller-check/src/exam/examine.ts";
+import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
+import type { Address } from "../kernel/wallet.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
-import type { ExamAccount, ExamLedger, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
+import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { readsToken } from "./take-order.ts";
@@ -12,7 +14,7 @@ export interface RunnerParts {
   readonly store: Pick<ExamStore, "complete">;
   readonly work: ExamWork;
   readonly visitor: Visitor;
-  readonly ledger: ExamLedger;
+  readonly ledger: Ledger;
   readonly payer: Payer;
   readonly account: ExamAccount;
   readonly baseUrl: string;
@@ -92,11 +94,10 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   if (order.mode === "paid" && !(await affordable(parts, order))) return NO_FUNDS_SECONDS;
   const unpublished = await whyUnpublished(parts, order, lost);
   const mode = unpublished === null ? "paid" : "passive";
-  const since = mode === "paid" ? await parts.ledger.block() : 0n;
   const report = await hold(parts, taken, { mode, endsAt: beganAt.getTime() + RUN_MS, lost });
+  const settlements = settlementsOf(report, parts.payer.address.toLowerCase() as Address);
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
-  const isSpent = await spentBy(parts, signed);
-  const settlements = await settledBy(parts, signed, { since, spent: report.spent ?? 0n });
+  const isSpent = await overFor(parts, signed);
   return complete({ report, isSpent, settlements, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
 }
 
@@ -130,25 +131,27 @@ async function hold(parts: RunnerParts, taken: TakenExam, { mode, endsAt, lost }
     : examine({ resource, payable, other: null }, visiting);
 }
 
-/** Which of a run's authorizations nobody can submit any more. */
-async function spentBy(
-  { ledger }: RunnerParts,
+/** Which of a run's authorizations nobody can submit any more, by the chain's own clock. */
+async function overFor(
+  { ledger, payer }: RunnerParts,
   signed: readonly StoredSignature[],
 ): Promise<(nonce: string) => boolean> {
   if (signed.length === 0) return () => false;
-  const [now, used] = await Promise.all([ledger.now(), ledger.used(signed.map(({ nonce }) => nonce))]);
+  const nonces = signed.map(({ nonce }) => nonce);
+  const { time, used } = await ledger.read({ asset: EXAM_ASSET, from: payer.address, nonces });
   const isOver = ({ nonce, validAfter, validBefore }: StoredSignature) =>
-    used.has(nonce) || validBefore <= validAfter + 1n || validBefore + SHOWN_AFTER_SECONDS <= BigInt(now);
+    used.has(nonce) || validBefore <= validAfter + 1n || validBefore + SHOWN_AFTER_SECONDS <= BigInt(time);
   const over = new Set<string>(signed.filter(isOver).map(({ nonce }) => nonce));
   return (nonce) => over.has(nonce);
 }
 
-const settledBy = async (
-  { ledger }: RunnerParts,
-  signed: readonly StoredSignature[],
-  read: { readonly since: bigint; readonly spent: bigint },
-): Promise<readonly ChainSettlement[]> =>
-  signed.length === 0 ? [] : ledger.settlements({ nonces: signed.map(({ nonce }) => nonce), ...read });
+/** In the order of their blocks. */
+const settlementsOf = ({ settled }: ExamReport, from: Address): readonly ChainSettlement[] =>
+  [...settled]
+    .map(([nonce, { transaction, block, to, value }]) => ({
+      ...{ nonce, transaction, block: Number(block), from, to: to.toLowerCase() as Address, value },
+    }))
+    .sort((one, other) => one.block - other.block);
 
 const PASSIVE = "Nobody proved control of the origin, so only unpaid requests were sent and nothing is certified.";
 const WITHDRAWN =

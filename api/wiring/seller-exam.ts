@@ -73,7 +73,7 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
           store,
           work,
           visitor,
-          ledger: createExamLedger(chain, { payer: payer.address.toLowerCase() as Address, sleep }),
+          ledger: createExamLedger(chain),
           payer,
           account,
           baseUrl,

@@ -1,63 +1,59 @@
-import { ledgerOn } from "../../../packages/seller-check/src/chain-ledger.ts";
+import { usdcAbi } from "../../../contracts/abi.ts";
+import type { Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { ExamLedger } from "../../seller-exam/ports.ts";
-import { EXAM_NETWORK } from "../../seller-exam/products.ts";
+import { EXAM_ASSET, EXAM_NETWORK } from "../../seller-exam/products.ts";
+import { endFilter, endIn, transferAfter } from "./authorization-logs.ts";
 import type { ChainReader } from "./chain-reader.ts";
-import { readSettlements, takenBy } from "./exam-settlements.ts";
+import type { MinedLog } from "./logs.ts";
+import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
 import { discreet } from "./rpc-errors.ts";
 
-/** What our own node says that cannot be: the exam is no fact about the seller then. */
-class NodeFault extends Error {}
-
-const LOOKS = 20;
-const PAUSE_MS = 500;
-/** A head that has not moved for this long, and is as old by our clock, is none. */
-const STANDS_STILL_SECONDS = 60;
-
-/** The chain as exams read it, by a node that may lag or have holes. */
-export function createExamLedger(
-  { client, funds }: Pick<ChainReader, "client" | "funds">,
-  { payer, sleep }: { readonly payer: Address; readonly sleep: (ms: number) => Promise<void> },
-): ExamLedger {
-  const ledger = ledgerOn(client, NETWORKS[EXAM_NETWORK].chainId);
-  const used = discreet(async (nonces: readonly Hex[]): Promise<ReadonlySet<Hex>> => {
-    const { unused } = await funds(payer, nonces);
-    return new Set(nonces.filter((nonce) => !unused.includes(nonce)));
-  });
-  const settlements = readSettlements({ client, ledger, payer });
+/** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
+export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {
+  const token = { address: EXAM_ASSET, abi: usdcAbi } as const;
   return {
-    network: ledger.network,
-    now: discreet(ledger.now),
-    block: discreet(ledger.block),
-    used,
-    spent: discreet(async (given) => {
-      await refuseStandstill(client, given.since);
-      return ledger.spent(given);
+    network: `eip155:${NETWORKS[EXAM_NETWORK].chainId}`,
+    mayLag: true,
+    now: discreet(async () => Number((await client.getBlock()).timestamp)),
+    block: discreet(async () => (await client.getBlock()).number),
+    // In one call, so that all of it comes from one node at one block.
+    read: discreet(async ({ from, nonces }) => {
+      const [, time, balance, ...used] = (await client.multicall({
+        allowFailure: false,
+        multicallAddress: MULTICALL3,
+        batchSize: 0,
+        contracts: [
+          ...AT_BLOCK,
+          { ...token, functionName: "balanceOf", args: [from] },
+          ...nonces.map((nonce) => ({ ...token, functionName: "authorizationState", args: [from, nonce] }) as const),
+        ] as never,
+      })) as readonly [bigint, bigint, bigint, ...boolean[]];
+      return { time: Number(time), balance, used: new Set(nonces.filter((_, place) => used[place] === true)) };
     }),
-    settlements: discreet(async (given) => {
-      for (let look = 1; ; look++) {
-        const found = await settlements(given);
-        if (takenBy(found) >= given.spent) return found;
-        if (look === LOOKS) throw new NodeFault("the node has shown what the exam spent, and no longer shows it");
-        await sleep(PAUSE_MS);
-      }
-    }),
-    settlement: discreet(async (given) => {
-      for (let look = 1; ; look++) {
-        const found = await ledger.settlement(given);
-        if (found !== null || !(await used([given.nonce])).has(given.nonce)) return found;
-        if (look === LOOKS) throw new NodeFault("the node knows that an authorization is used, and shows no log of it");
-        await sleep(PAUSE_MS);
-      }
+    transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {
+      const key = { payer: from.toLowerCase() as Address, nonce };
+      const end = await find(logs, { key, since, head: (await client.getBlock()).number });
+      if (end === null) return null;
+      const receipt = await client.getTransactionReceipt({ hash: end.transactionHash });
+      const transfer = transferAfter(receipt.logs, end);
+      if (transfer === null) return null;
+      return { transaction: end.transactionHash, block: end.blockNumber, ...transfer };
     }),
   };
 }
 
-/** A chain that stands still shows no settlement, whatever the seller did. */
-async function refuseStandstill(client: ChainReader["client"], since: bigint): Promise<void> {
-  const { number, timestamp } = await client.getBlock();
-  const age = Math.floor(Date.now() / 1000) - Number(timestamp);
-  if (number === since && age > STANDS_STILL_SECONDS)
-    throw new NodeFault("the node's chain has not moved during the exam");
+interface Wanted {
+  readonly key: { readonly payer: Address; readonly nonce: Hex };
+  readonly since: bigint;
+  readonly head: bigint;
+}
+
+async function find(logs: ChainReader["logs"], { key, since, head }: Wanted): Promise<MinedLog | null> {
+  const range = { from: since < head ? since : head, to: head };
+  for await (const page of logs.pages(endFilter(EXAM_ASSET, key), range)) {
+    const end = endIn(page.logs, key);
+    if (end !== undefined) return end;
+  }
+  return null;
 }

@@ -60,7 +60,7 @@ function reportOf({ level, results, spent, exchanges }: ExamReport, { url, repor
       "|---|---|---|",
       ...results.map((result) => `| ${result.check} | ${result.outcome.replace("_", " ")} | ${because(result)} |`),
       "",
-      `${exchanges.length} requests, ${spent ?? "an unknown number of"} atomic units spent.`,
+      `${exchanges.length} requests, ${spent} atomic units spent.`,
     ].join("\n"),
     failure: isReached(level, leastLevel)
       ? null

@@ -8,13 +8,20 @@ import {
   parseAbi,
   parseEventLogs,
 } from "viem";
-import type { Ledger, Settled } from "./exam/ledger.ts";
+import { ExaminersFault } from "./exam/examiners-fault.ts";
+import type { Authorizations, Ledger, Reading, Settled } from "./exam/ledger.ts";
 
-const EVENTS = parseAbi([
+const TOKEN = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
+  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
+  "function balanceOf(address account) view returns (uint256)",
 ]);
-const [USED] = EVENTS;
+const [USED] = TOKEN;
+
+/** Nodes that are a chain of their own, by what they call themselves, and the chain ids that such nodes have. */
+const LOCAL_NODES = /anvil|hardhat|ganache/i;
+const LOCAL_CHAINS = [1337, 31337];
 
 /**
  * Reads a chain through its JSON-RPC URL.
@@ -22,51 +29,58 @@ const [USED] = EVENTS;
  */
 export async function chainLedger(rpcUrl: string): Promise<Ledger> {
   const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
-  return ledgerOn(client, await client.getChainId());
-}
-
-/** Reads a chain through a client of one's own. */
-export function ledgerOn(
-  client: Pick<PublicClient, "getBlock" | "getLogs" | "getTransactionReceipt">,
-  chainId: number,
-): Ledger {
+  const chainId = await client.getChainId();
+  const version = await client.request({ method: "web3_clientVersion" }).catch(() => "");
+  const isLocal = LOCAL_CHAINS.includes(chainId) || LOCAL_NODES.test(String(version));
   return {
     network: `eip155:${chainId}`,
+    mayLag: !isLocal,
     now: async () => Number((await client.getBlock()).timestamp),
     block: async () => (await client.getBlock()).number,
-    async settlement({ asset, from, nonce, since }) {
+    read: (given) => read(client, given),
+    async transfer({ asset, from, nonce, since }) {
       const args = { authorizer: from, nonce };
-      // A node may refuse to begin behind its head, so the block itself is asked for and left out.
-      const logs = await client.getLogs({ address: asset, event: USED, args, fromBlock: since });
-      const used = logs.find(({ blockNumber }) => blockNumber > since);
-      return used === undefined ? null : transferOf(used.transactionHash, { asset, from, after: used.logIndex });
-    },
-    async spent({ asset, from, nonces, since }) {
-      const args = { authorizer: from, nonce: [...nonces] };
-      const logs =
-        nonces.length === 0 ? [] : await client.getLogs({ address: asset, event: USED, args, fromBlock: since });
-      const used = logs.filter(({ blockNumber }) => blockNumber > since);
-      const moved = await Promise.all(
-        used.map(({ transactionHash, logIndex }) => transferOf(transactionHash, { asset, from, after: logIndex })),
-      );
-      return moved.reduce((sum, one) => sum + (one === null || isAddressEqual(one.to, from) ? 0n : one.value), 0n);
+      const [used] = await client.getLogs({ address: asset, event: USED, args, fromBlock: since });
+      return used === undefined
+        ? null
+        : transferOf(client, used.transactionHash, { asset, from, after: used.logIndex });
     },
   };
+}
 
-  /** The transfer that follows the use of an authorization, in the same transaction. */
-  async function transferOf(transaction: Hex, { asset, from, after }: TransferPlace): Promise<Settled | null> {
-    const { logs } = await client.getTransactionReceipt({ hash: transaction });
-    const transfers = parseEventLogs({ abi: EVENTS, eventName: "Transfer", logs });
-    const found = transfers.find(
-      ({ address, logIndex, args }) =>
-        isAddressEqual(address, asset) && logIndex > after && isAddressEqual(args.from, from),
-    );
-    return found === undefined ? null : { transaction, to: found.args.to, value: found.args.value };
-  }
+/** All at one block, which a node that has not come so far does not know. */
+async function read(client: PublicClient, { asset, from, nonces }: Authorizations): Promise<Reading> {
+  const { number: blockNumber, timestamp } = await client.getBlock();
+  const code = await client.getCode({ address: asset, blockNumber });
+  if (code === undefined)
+    throw new ExaminersFault(`there is no contract at ${asset}, the token that the seller asks for, on this chain`);
+  const token = { address: asset, abi: TOKEN, blockNumber } as const;
+  const [balance, ...used] = await Promise.all([
+    client.readContract({ ...token, functionName: "balanceOf", args: [from] }),
+    ...nonces.map((nonce) =>
+      client.readContract({ ...token, functionName: "authorizationState", args: [from, nonce] }),
+    ),
+  ]);
+  return { time: Number(timestamp), balance, used: new Set(nonces.filter((_, place) => used[place] === true)) };
 }
 
 interface TransferPlace {
   readonly asset: Address;
   readonly from: Address;
   readonly after: number;
+}
+
+/** The transfer that follows the use of an authorization, in the same transaction. */
+async function transferOf(
+  client: PublicClient,
+  transaction: Hex,
+  { asset, from, after }: TransferPlace,
+): Promise<Settled | null> {
+  const { logs, blockNumber: block } = await client.getTransactionReceipt({ hash: transaction });
+  const transfers = parseEventLogs({ abi: TOKEN, eventName: "Transfer", logs });
+  const found = transfers.find(
+    ({ address, logIndex, args }) =>
+      isAddressEqual(address, asset) && logIndex > after && isAddressEqual(args.from, from),
+  );
+  return found === undefined ? null : { transaction, block, to: found.args.to, value: found.args.value };
 }

@@ -1,9 +1,10 @@
-export { chainLedger, ledgerOn } from "./chain-ledger.ts";
-export type { OtherRoute } from "./exam/checks/binding.ts";
+export { chainLedger } from "./chain-ledger.ts";
 export { type ExamOrder, type ExamReport, examine, examinePassively } from "./exam/examine.ts";
+export { ExaminersFault } from "./exam/examiners-fault.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
-export type { Ledger, Settled } from "./exam/ledger.ts";
+export type { Authorizations, Ledger, Reading, Settled } from "./exam/ledger.ts";
 export type { Level } from "./exam/level.ts";
+export type { OtherRoute } from "./exam/other-routes.ts";
 export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";
 export type { Payable, Terms } from "./exam/terms.ts";
 export type { Resource, VisitParts } from "./exam/visit.ts";
@@ -13,6 +14,7 @@ export {
   type CheckName,
   type CheckResult,
   type Finding,
+  type FindingCode,
   type Outcome,
 } from "./exam/vocabulary.ts";
 export { holdExam } from "./hold-exam.ts";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Address, type Hex, isAddress, parseUnits } from "viem";
-import type { OtherRoute } from "./exam/checks/binding.ts";
+import type { OtherRoute } from "./exam/other-routes.ts";
 import type { Resource } from "./exam/visit.ts";
 
 const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three times and tries what must not work.
@@ -12,11 +12,12 @@ const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three ti
   --method <METHOD>    default GET, or POST with --body
   --body <text>        the body to send; it should be one that the endpoint sells a result for
   --content-type <t>   default application/json
-  --other <URL>        another paid URL of the same seller, by the same method, for the check of binding
+  --other <URL>        another paid URL of the same seller, by the same method, for the check of binding;
+                       default: one that its 402, /.well-known/x402 or /openapi.json shows
   --asset <address>    the only token to pay with; default: whichever the endpoint asks for
   --json               the whole report with every request and answer
 
-PRIVATE_KEY pays: an account with some of the token. It needs no ether.
+PRIVATE_KEY pays: an account with three times the price, and one atomic unit. It needs no ether.
 
 Exit codes: 0 every check passed or does not apply; 1 a check failed; 2 usage error, or no exam was possible.`;
 
@@ -26,7 +27,7 @@ export class UsageError extends Error {}
 /** What the command was asked to do. */
 export interface Order {
   readonly resource: Resource;
-  readonly other: OtherRoute;
+  readonly other: OtherRoute | null;
   readonly rpcUrl: string;
   readonly privateKey: Hex;
   /** In atomic units of six decimals. */

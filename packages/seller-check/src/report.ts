@@ -16,7 +16,7 @@ export function reportText({ level, results, exchanges, spent }: ExamReport): st
     ...details(result),
   ]);
   const verdict = level === null ? "no certificate would be given" : `level ${level}`;
-  return [...lines, "", `${verdict}; ${exchanges.length} requests, ${spent ?? "an unknown number of"} atomic units spent`].join("\n");
+  return [...lines, "", `${verdict}; ${exchanges.length} requests, ${spent} atomic units spent`].join("\n");
 }
 
 function details({ reason, findings }: CheckResult): readonly string[] {
@@ -46,7 +46,7 @@ export const reportJson = ({ level, results, exchanges, terms, spent }: ExamRepo
           pay_to: terms.payTo,
           x402_version: terms.version,
         },
-  spent: spent === null ? null : `${spent}`,
+  spent: `${spent}`,
   exchanges: exchanges.map(exchangeJson),
 });
 

@@ -1,14 +1,15 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { openShop, type Shop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor } from "../../support/seller-exam/buying.ts";
 import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStageOn } from "../../support/service/api-stage.ts";
 
-const stage = await forFile(startApiStage());
+const stage = await forFile(startApiStageOn(startTestChain({ mining: { everySeconds: 1 } })));
 const { chain, owner } = stage;
 await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
 const payer = await newPayer(chain, 20_000_000n);

@@ -16,7 +16,7 @@ import { buyExam, EXAM_KEY, ended, lineFor, looked, outcomesOf } from "../../sup
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
-const chain = await forFile(startTestChain());
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const examiner = privateKeyToAccount(EXAM_KEY).address;
 await chain.fund(examiner, 20_000_000n);
 const shops = {

@@ -9,6 +9,7 @@ import { readOrder } from "../../../packages/seller-check/src/order.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { openShop } from "../../support/seller/shop.ts";
+import { quoting } from "../../support/seller/twists.ts";
 
 const CLI = join(fileURLToPath(new URL("../../..", import.meta.url)), "packages/seller-check/src/cli.ts");
 const call = promisify(execFile);
@@ -45,6 +46,32 @@ test("it pays nothing above the ceiling: 1, and the checks that cost money do no
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--max-price", "0.0009").catch((error) => error);
   expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining("the ceiling is 900 atomic units") });
   expect(await chain.usdcBalance(privateKeyToAddress(key))).toBe(before);
+});
+
+test("an account without money is no verdict, and the message says what it lacks: 2", async () => {
+  const shop = await forFile(openShop(chain));
+  const env = { ...process.env, PRIVATE_KEY: generatePrivateKey() };
+  const args = [CLI, `${shop.url}/haiku`, "--rpc", chain.rpcUrl];
+  const failed = await call(process.execPath, args, { env }).catch((error) => error);
+  expect(failed).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(/has 0 atomic units .* needs 3001/),
+  });
+});
+
+test("a token that is not on the chain is no verdict, and the message says so: 2", async () => {
+  const asset = `0x${"ab".repeat(20)}`;
+  const entry = (terms: Record<string, unknown>) => ({
+    ...terms,
+    accepts: (terms.accepts as object[]).map((one) => ({ ...one, asset })),
+  });
+  const shop = await forFile(openShop(chain, quoting(entry)));
+  const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl).catch((error) => error);
+  expect(failed).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/there is no contract at 0x[aAbB]+, the token/),
+  });
 });
 
 test("a chain that does not answer is no verdict: 2", async () => {

@@ -1,51 +1,100 @@
 import { expect, test } from "vitest";
-import { MOST_PAYMENTS, MOST_REQUESTS } from "../../../packages/seller-check/src/exam/visit.ts";
+import { MOST_PAYMENTS } from "../../../packages/seller-check/src/exam/till.ts";
+import { MOST_REQUESTS } from "../../../packages/seller-check/src/exam/visit.ts";
+import { FINDINGS, type FindingCode } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { lookupBoth, openDoor } from "../../support/seller/both-families.ts";
-import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
-import { type Fault, openShop } from "../../support/seller/shop.ts";
+import { holdExam, lookAt, outcomes, untrue, untrueCodes } from "../../support/seller/held-exam.ts";
+import { type Fault, openShop, type Twist } from "../../support/seller/shop.ts";
+import { alsoInVersion1, answering, priced, quoting, settling, signedAs } from "../../support/seller/twists.ts";
 
 const chain = await forFile(startTestChain());
-const EVERY_CHECK = ["terms", "purchase", "replay", "binding", "forgery", "lost_answer", "caching", "offer_receipt"];
+const CHECKS = Object.keys(FINDINGS);
+const body = JSON.stringify({ about: "rain" });
+const free = (told: { readonly headers: Record<string, string> }) => ({ ...told, status: 200, body: "a haiku" });
 
-async function examined(fault: Fault | null) {
+/** Which fault shows that a finding can fail, for every finding of the checks. */
+const PLANTED: Readonly<Record<Exclude<FindingCode, "terms.same_over_ip">, Fault | Twist>> = {
+  "terms.answers_402": answering("GET", free),
+  "terms.well_formed": quoting(() => ({ x402Version: 2 })),
+  "terms.names_this_url": "names another resource",
+  "terms.versions_agree": alsoInVersion1("1001"),
+  "terms.same_again": "another price each time",
+  "terms.same_later": quoting(priced("1001"), ({ sales }) => sales > 0),
+  "terms.head": "HEAD is free",
+  "terms.other_method": answering("POST", free),
+  "terms.header_size": (told) => ({ ...told, headers: { ...told.headers, "x-long": "x".repeat(8_192) } }),
+  "purchase.served": "charges and fails",
+  "purchase.not_charged": "charges and fails",
+  "purchase.charged": "never settles",
+  "purchase.response": settling(() => null),
+  "purchase.response_success": settling((said) => ({ ...said, success: false })),
+  "purchase.response_transaction": "names another transaction",
+  "replay.again": "serves a replay",
+  "replay.copies_served": "sells once",
+  "replay.copies_one_result": "no lock",
+  "binding.other_body": "any body",
+  "binding.other_route": "any route",
+  "binding.other_route_charged": "any route",
+  "forgery.refused": "checks no signature",
+  "forgery.not_settled": "takes less",
+  "forgery.charged_as_quoted": "takes less",
+  "lost_answer.answered": "forgets answers",
+  "lost_answer.not_charged": "forgets answers",
+  "caching.not_stored": "public cache",
+  "caching.unpaid_after": "free after a sale",
+  "offer_receipt.offer_read": quoting(signedAs("offers", (offer) => ({ ...offer, format: "pgp" }))),
+  "offer_receipt.offer_true": "offers another amount",
+  "offer_receipt.receipt_read": settling(signedAs("receipt", () => "received")),
+  "offer_receipt.receipt_true": settling(
+    signedAs("receipt", (receipt) => ({ ...receipt, payload: { ...(receipt.payload as object), payer: "0x00" } })),
+  ),
+  "offer_receipt.receipt_transaction": settling(
+    signedAs("receipt", (receipt) => ({
+      ...receipt,
+      payload: { ...(receipt.payload as object), transaction: "0x00" },
+    })),
+  ),
+};
+
+/** What needs no payment to be seen. */
+const isUnpaid = (code: string): boolean => code.startsWith("terms.") && code !== "terms.same_later";
+/** Only GET is for shared caches, and only a request with a body has another one. */
+const METHODS: Readonly<Record<string, "GET">> = { "terms.other_method": "GET", "caching.not_stored": "GET" };
+
+async function examined(fault: Fault | Twist | null, code = "") {
   const shop = await forFile(openShop(chain, fault));
-  // Only an answer to GET is for shared caches.
-  if (fault === "public cache") return holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
-  const body = JSON.stringify({ about: "rain" });
-  const other = { url: `${shop.url}/sonnet`, method: "POST", body };
-  return holdExam(chain, { resource: { url: `${shop.url}/haiku`, method: "POST", body }, other });
+  const request = METHODS[code] === "GET" || code === "terms.answers_402" ? {} : { method: "POST", body };
+  const resource = { url: `${shop.url}/haiku`, ...request };
+  if (isUnpaid(code)) return lookAt(chain, { resource });
+  return holdExam(chain, { resource, other: { url: `${shop.url}/sonnet`, method: "POST", body } });
 }
 
 test("an honest seller passes every check, with at most 40 requests and three payments", async () => {
   const report = await examined(null);
   expect(untrue(report)).toEqual([]);
-  expect(outcomes(report)).toEqual(Object.fromEntries(EVERY_CHECK.map((check) => [check, "pass"])));
+  expect(outcomes(report)).toEqual(Object.fromEntries(CHECKS.map((check) => [check, "pass"])));
   expect(report).toMatchObject({ level: "full", spent: 1_000n * BigInt(MOST_PAYMENTS) });
   expect(report.exchanges.length).toBeLessThanOrEqual(MOST_REQUESTS);
+  // Everything that can be found is looked at in an honest seller too, but for what applies to no such one.
+  const looked = new Set(report.results.flatMap(({ findings }) => findings.map(({ code }) => code)));
+  expect(Object.keys(PLANTED).filter((code) => !looked.has(code as FindingCode))).toEqual([
+    "terms.versions_agree",
+    "purchase.not_charged",
+  ]);
 });
 
-test.each<[Fault, string]>([
-  ["another price each time", "terms"],
-  ["HEAD is free", "terms"],
-  ["names another resource", "terms"],
-  ["names another transaction", "purchase"],
-  ["charges and fails", "purchase"],
-  ["serves a replay", "replay"],
-  ["no lock", "replay"],
-  ["any route", "binding"],
-  ["any body", "binding"],
-  ["takes less", "forgery"],
-  ["checks no signature", "forgery"],
-  ["forgets answers", "lost_answer"],
-  ["public cache", "caching"],
-  ["free after a sale", "caching"],
-  ["offers another amount", "offer_receipt"],
-])("a seller with the fault '%s' fails %s", async (fault, check) => {
-  const report = await examined(fault);
-  expect(outcomes(report)[check], untrue(report).join("\n")).toBe("fail");
+test("every finding has a seller that shows it", () => {
+  const codes = Object.entries(FINDINGS).flatMap(([check, words]) => words.map((word) => `${check}.${word}`));
+  expect(Object.keys(PLANTED).sort()).toEqual(codes.filter((code) => code !== "terms.same_over_ip").sort());
+});
+
+test.each(Object.entries(PLANTED))("a seller with its fault fails %s", async (code, fault) => {
+  const report = await examined(fault, code);
+  expect(untrueCodes(report), untrue(report).join("\n")).toContain(code);
+  expect(outcomes(report)[code.split(".")[0] ?? ""]).toBe("fail");
   expect(report.spent).toBeLessThanOrEqual(3_010n);
 });
 
@@ -58,7 +107,80 @@ test.each([
 ])("IPv4 and IPv6 are to quote the same: with %j that is %s", async (amounts, holds) => {
   const url = await openDoor(chain.network, amounts);
   const transport = httpTransport({ lookup: lookupBoth });
-  const { results } = await holdExam(chain, { resource: { url: url ?? "http://127.0.0.1:9/" }, transport });
-  const compared = results[0]?.findings.filter(({ statement }) => /^IPv4 and IPv6 are quoted/.test(statement));
-  expect(compared).toEqual(url === null ? [] : [{ statement: expect.anything(), holds, exchanges: [5, 6] }]);
+  const { results } = await lookAt(chain, { resource: { url: url ?? "http://127.0.0.1:9/" }, transport });
+  const compared = results[0]?.findings.filter(({ code }) => code === "terms.same_over_ip");
+  expect(compared).toMatchObject(url === null ? [] : [{ holds, exchanges: [4, 5] }]);
+});
+
+test.each([
+  [400, true],
+  [401, true],
+  [402, true],
+  [403, true],
+  [404, true],
+  [405, true],
+  [501, true],
+  [503, true],
+  [301, true],
+  [200, false],
+  [204, false],
+])("HEAD answered %i gives nothing away: %s", async (status, holds) => {
+  const shop = await forFile(
+    openShop(
+      chain,
+      answering("HEAD", () => ({ status, headers: {}, body: "" })),
+    ),
+  );
+  const report = await lookAt(chain, { resource: { url: `${shop.url}/haiku` } });
+  expect(untrueCodes(report)).toEqual(holds ? [] : ["terms.head"]);
+});
+
+test("HEAD that quotes another price fails the terms", async () => {
+  const shop = await forFile(
+    openShop(
+      chain,
+      quoting(priced("999"), ({ method }) => method === "HEAD"),
+    ),
+  );
+  expect(untrueCodes(await lookAt(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual(["terms.head"]);
+});
+
+/** Answers a payment 202 at first: always with the same words, or never. */
+function promising(words: () => string): Twist {
+  const seen = new Set<string>();
+  return (told) => {
+    const sale = told.headers["payment-response"];
+    if (sale === undefined || seen.has(sale)) return told;
+    seen.add(sale);
+    return { ...told, status: 202, body: words() };
+  };
+}
+
+test("a seller who promises a result for later, and brings it, passes", async () => {
+  const shop = await forFile(
+    openShop(
+      chain,
+      promising(() => "soon"),
+    ),
+  );
+  expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` } }))).toEqual([]);
+});
+
+test("a seller who promises one payment's result again and again sells it more than once", async () => {
+  let promises = 0;
+  const shop = await forFile(
+    openShop(chain, (told) => (told.status === 200 ? { ...told, status: 202, body: `job ${++promises}` } : told)),
+  );
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
+  expect(untrueCodes(report)).toEqual(["replay.again", "replay.copies_one_result"]);
+});
+
+test("a passive exam sends unpaid requests alone, signs nothing and gives no level", async () => {
+  const shop = await forFile(openShop(chain));
+  const report = await lookAt(chain, { resource: { url: `${shop.url}/haiku` } });
+  expect(report).toMatchObject({ level: null, spent: 0n });
+  expect(report.exchanges).toHaveLength(4);
+  expect(report.exchanges.every(({ request }) => request.headers["payment-signature"] === undefined)).toBe(true);
+  const { terms, ...others } = outcomes(report);
+  expect([terms, new Set(Object.values(others))]).toEqual(["pass", new Set(["not_applicable"])]);
 });

@@ -1,10 +1,13 @@
+import type { LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   chainLedger,
   type ExamOrder,
   type ExamReport,
   examine,
+  examinePassively,
   httpTransport,
+  type Ledger,
   type Resource,
   type Transport,
 } from "../../../packages/seller-check/src/index.ts";
@@ -14,20 +17,41 @@ interface Exam {
   readonly resource: Pick<Resource, "url"> & Partial<Resource>;
   readonly other?: ExamOrder["other"];
   readonly transport?: Transport;
+  readonly ledger?: Ledger;
+  /** With money of its own; default a new one. */
+  readonly payer?: LocalAccount;
 }
 
+/** How much faster than the clock an exam's patience passes. */
+const HASTE = 20;
+
 /** Examines a seller on a local chain with a payer of its own; pauses between retries are short. */
-export async function holdExam(
-  chain: TestChain,
-  { resource, other = null, transport = httpTransport() }: Exam,
-): Promise<ExamReport> {
-  const payer = privateKeyToAccount(generatePrivateKey());
-  await chain.fund(payer.address, 1_000_000n);
-  const ledger = await chainLedger(chain.rpcUrl);
-  const payable = { network: ledger.network, asset: chain.network.usdc.address, ceiling: 300_000n };
-  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms / 20));
-  const whole = { method: "GET", body: null, contentType: "application/json", ...resource };
-  return examine({ resource: whole, payable, other }, { ledger, payer, transport, sleep });
+export async function holdExam(chain: TestChain, { resource, other = null, ...parts }: Exam): Promise<ExamReport> {
+  const payer = parts.payer ?? privateKeyToAccount(generatePrivateKey());
+  if (parts.payer === undefined) await chain.fund(payer.address, 1_000_000n);
+  return examine({ ...(await orderOf(chain, resource)), other }, { ...(await partsOf(chain, parts)), payer });
+}
+
+/** Likewise, by unpaid requests alone. */
+export async function lookAt(chain: TestChain, { resource, ...parts }: Omit<Exam, "other">): Promise<ExamReport> {
+  const payer = parts.payer ?? privateKeyToAccount(generatePrivateKey());
+  return examinePassively(await orderOf(chain, resource), { ...(await partsOf(chain, parts)), payer });
+}
+
+async function orderOf(chain: TestChain, resource: Exam["resource"]) {
+  const { id, usdc } = chain.network;
+  const payable = { network: id, asset: usdc.address, ceiling: 300_000n };
+  return { resource: { method: "GET", body: null, contentType: "application/json", ...resource }, payable };
+}
+
+async function partsOf(chain: TestChain, { transport = httpTransport(), ledger }: Partial<Exam>) {
+  const began = Date.now();
+  return {
+    transport,
+    ledger: ledger ?? (await chainLedger(chain.rpcUrl)),
+    sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms / HASTE)),
+    now: () => began + (Date.now() - began) * HASTE,
+  };
 }
 
 /** The outcomes by check. */
@@ -39,3 +63,7 @@ export const untrue = ({ results }: ExamReport): readonly string[] =>
   results.flatMap(({ check, findings }) =>
     findings.filter(({ holds }) => !holds).map(({ statement }) => `${check}: ${statement}`),
   );
+
+/** The codes of what does not hold. */
+export const untrueCodes = ({ results }: ExamReport): readonly (string | undefined)[] =>
+  results.flatMap(({ findings }) => findings.filter(({ holds }) => !holds).map(({ code }) => code));

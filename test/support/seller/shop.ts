@@ -26,7 +26,12 @@ export type Fault =
   | "forgets answers"
   | "public cache"
   | "free after a sale"
-  | "offers another amount";
+  | "offers another amount"
+  | "never settles"
+  | "sells once";
+
+/** Changes what a shop answers: whatever it does wrong on the wire. */
+export type Twist = (told: Told, asked: Asked & { readonly isPaid: boolean; readonly sales: number }) => Told;
 
 const PRICE = 1_000n;
 
@@ -45,10 +50,10 @@ export interface Shop extends LocalServer {
   readonly requests: () => number;
 }
 
-interface Told {
+export interface Told {
   readonly status: number;
   readonly headers: Record<string, string>;
-  readonly body: string;
+  readonly body: string | Buffer;
 }
 
 interface Asked {
@@ -67,7 +72,8 @@ interface Presented {
  * A shop that sells two routes for USDC, honest but for one fault: one payment buys one answer, which every retry of the
  * same request gets byte for byte.
  */
-export async function openShop(chain: TestChain, fault: Fault | null = null): Promise<Shop> {
+export async function openShop(chain: TestChain, wrong: Fault | Twist | null = null): Promise<Shop> {
+  const [fault, twist] = typeof wrong === "function" ? [null, wrong] : [wrong, null];
   const account = privateKeyToAccount(generatePrivateKey());
   const statements = offerReceipt(account);
   const sold = new Map<Hex, { readonly request: string; readonly answer: Promise<Told> }>();
@@ -80,11 +86,12 @@ export async function openShop(chain: TestChain, fault: Fault | null = null): Pr
     const header = request.headers["payment-signature"];
     requests += 1;
     await wait({ isPaid: header !== undefined, path: request.url ?? "" });
-    const told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
+    const honest: Told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
       status: 500,
       headers: {},
       body: String(error),
     }));
+    const told = twist === null ? honest : twist(honest, { ...asked, isPaid: header !== undefined, sales: sold.size });
     response.writeHead(told.status, told.headers).end(told.body);
   });
   return {
@@ -111,6 +118,7 @@ export async function openShop(chain: TestChain, fault: Fault | null = null): Pr
     const presented = read(header);
     const request = JSON.stringify(fault === "any body" ? asked.url : fault === "any route" ? asked.body : asked);
     const known = sold.get(presented.authorization.nonce);
+    if (fault === "sells once" && known === undefined && sold.size > 0) return challenge(asked, "sold out");
     if (known === undefined || fault === "no lock") return begin(asked, { presented, request });
     if (fault === "serves a replay" || (fault === "any body" && request === known.request)) return make(asked);
     if (fault === "forgets answers") return challenge(asked, "this payment was used");
@@ -135,6 +143,7 @@ export async function openShop(chain: TestChain, fault: Fault | null = null): Pr
   }
 
   async function sell(asked: Asked, presented: Presented): Promise<Told> {
+    if (fault === "never settles") return make(asked);
     const settling = broadcast(chain, presented).catch((error: unknown) => {
       if (fault === "no lock" || fault === "checks no signature") return `0x${"0".repeat(64)}` as Hex;
       throw error;

@@ -1,14 +1,19 @@
-import { checkBinding, type OtherRoute } from "./checks/binding.ts";
+import type { Hex } from "viem";
+import type { Facts } from "./chain-facts.ts";
+import { presentElsewhere } from "./checks/binding.ts";
 import { checkCaching } from "./checks/caching.ts";
-import { checkForgery, presentForgeries } from "./checks/forgery.ts";
-import { checkLostAnswer } from "./checks/lost-answer.ts";
+import { judgeForgeries, presentForgeries } from "./checks/forgery.ts";
+import { loseAnswer } from "./checks/lost-answer.ts";
 import { checkOfferReceipt } from "./checks/offer-receipt.ts";
-import { checkPurchase } from "./checks/purchase.ts";
+import { purchase, type Sale } from "./checks/purchase.ts";
 import { checkReplay } from "./checks/replay.ts";
-import { checkTerms } from "./checks/terms.ts";
+import { askTerms, type Quoted } from "./checks/terms.ts";
 import type { Exchange } from "./exchange.ts";
+import type { Settled } from "./ledger.ts";
 import { type Level, levelOf } from "./level.ts";
+import type { OtherRoute } from "./other-routes.ts";
 import type { Payable, Terms } from "./terms.ts";
+import { spentBy } from "./till.ts";
 import { type Resource, type Visit, type VisitParts, visit } from "./visit.ts";
 import { CHECKS, type CheckResult, notApplicable } from "./vocabulary.ts";
 
@@ -16,8 +21,8 @@ import { CHECKS, type CheckResult, notApplicable } from "./vocabulary.ts";
 export interface ExamOrder {
   readonly resource: Resource;
   readonly payable: Payable;
-  /** Another paid request of the same seller, for the check of binding. */
-  readonly other: OtherRoute;
+  /** Another paid request of the same seller, for the check of binding; null to look for one that the seller shows. */
+  readonly other: OtherRoute | null;
 }
 
 /** The whole of an exam, with every exchange that its findings name by number. */
@@ -27,31 +32,30 @@ export interface ExamReport {
   readonly results: readonly CheckResult[];
   readonly exchanges: readonly Exchange[];
   readonly terms: Terms | null;
-  /** In atomic units; null if the chain did not say. */
-  readonly spent: bigint | null;
+  /** What the chain showed of the payments, by their nonces. */
+  readonly settled: ReadonlyMap<Hex, Settled>;
+  /** In atomic units. */
+  readonly spent: bigint;
 }
 
 /**
  * Examines one paid request as a buyer: at most 40 requests and 3 payments as quoted, none above the ceiling.
- * @throws Error if the chain cannot be read; nothing is judged then
+ * @throws ExaminersFault if the chain cannot be read, or the payer has too little; nothing is judged then
  */
 export async function examine({ resource, payable, other }: ExamOrder, parts: VisitParts): Promise<ExamReport> {
   const seller = await visit(resource, parts);
-  const { result, terms: found } = await checkTerms(seller, payable);
-  const terms = typeof found === "string" ? null : found;
-  const results = [result, ...(terms === null ? [] : await paidChecks(seller, { terms, payable }, other))];
-  const complete = CHECKS.map(
-    (name) =>
-      results.find(({ check }) => check === name) ??
-      notApplicable(name, typeof found === "string" ? found : "nothing was sold"),
-  );
-  return {
-    level: levelOf(complete),
-    results: complete,
-    exchanges: seller.exchanges,
-    terms,
-    spent: terms === null ? 0n : await seller.spent(terms),
-  };
+  const quoted = await askTerms(seller, payable);
+  if (typeof quoted.terms === "string") {
+    const results = [quoted.judge(null)];
+    return reported({ seller, terms: null, results, ...NOTHING_PAID, reason: quoted.terms });
+  }
+  const { terms } = quoted;
+  await seller.requireFunds(terms);
+  const judge = await buy(seller, { terms, payable, quoted }, other);
+  const facts = await seller.facts(terms);
+  const spent = spentBy(parts.payer.address, facts);
+  const { settled } = facts;
+  return reported({ seller, terms, results: judge(facts), settled, spent, reason: "nothing was sold" });
 }
 
 /** Looks at a paid request without paying: the first check, and nothing that needs a payment. It gives no level. */
@@ -60,35 +64,63 @@ export async function examinePassively(
   parts: VisitParts,
 ): Promise<ExamReport> {
   const seller = await visit(resource, parts);
-  const { result, terms } = await checkTerms(seller, payable);
-  const results = CHECKS.map((name) => (name === "terms" ? result : notApplicable(name, "this exam pays nothing")));
-  return {
-    level: null,
-    results,
-    exchanges: seller.exchanges,
-    terms: typeof terms === "string" ? null : terms,
-    spent: 0n,
-  };
+  const { terms, judge } = await askTerms(seller, payable);
+  const paid = typeof terms === "string" ? null : terms;
+  const report = reported({
+    seller,
+    terms: paid,
+    results: [judge(null)],
+    ...NOTHING_PAID,
+    reason: "this exam pays nothing",
+  });
+  return { ...report, level: null };
 }
 
-interface Paying {
+const NOTHING_PAID = { settled: new Map<Hex, Settled>(), spent: 0n } as const;
+
+interface Ended extends Pick<ExamReport, "terms" | "results" | "settled" | "spent"> {
+  readonly seller: Visit;
+  /** Why the other checks do not apply. */
+  readonly reason: string;
+}
+
+function reported({ seller, results, reason, ...known }: Ended): ExamReport {
+  const complete = CHECKS.map((name) => results.find(({ check }) => check === name) ?? notApplicable(name, reason));
+  return { level: levelOf(complete), results: complete, exchanges: seller.exchanges, ...known };
+}
+
+interface Buying {
   readonly terms: Terms;
   readonly payable: Payable;
+  readonly quoted: Quoted;
 }
 
-/** Forgeries go first, so that whatever they cause has time to show. */
-async function paidChecks(
-  seller: Visit,
-  { terms, payable }: Paying,
-  other: OtherRoute,
-): Promise<readonly CheckResult[]> {
+type Judge = (facts: Facts) => readonly CheckResult[];
+
+/** Everything that is sent to the seller. It is judged once the chain is known. */
+async function buy(seller: Visit, buying: Buying, other: OtherRoute | null): Promise<Judge> {
+  const { terms, quoted } = buying;
   const forgeries = await presentForgeries(seller, terms);
-  const { result: purchase, sale } = await checkPurchase(seller, terms);
-  const results = [purchase];
-  if (sale !== null) {
-    results.push(await checkCaching(seller, sale), await checkReplay(seller, terms, sale));
-    const { result: binding, unspent } = await checkBinding(seller, { terms, sale, payable }, other);
-    results.push(binding, await checkLostAnswer(seller, terms, unspent), await checkOfferReceipt(seller, terms, sale));
-  }
-  return [...results, await checkForgery(seller, terms, forgeries)];
+  const bought = await purchase(seller, terms);
+  const after = bought.sale === null ? null : await afterSale(seller, { ...buying, sale: bought.sale }, other);
+  return (facts) => [
+    quoted.judge(after?.unpaid ?? null),
+    bought.judge(facts),
+    ...(after === null ? [] : after.judge(facts)),
+    judgeForgeries(seller, forgeries, { terms, facts }),
+  ];
+}
+
+async function afterSale(
+  seller: Visit,
+  { terms, payable, quoted, sale }: Buying & { readonly sale: Sale },
+  other: OtherRoute | null,
+): Promise<{ readonly unpaid: Exchange; readonly judge: Judge }> {
+  const unpaid = await seller.ask();
+  const caching = checkCaching(seller, sale, unpaid);
+  const replay = await checkReplay(seller, terms, sale);
+  const binding = await presentElsewhere(seller, { terms, sale, payable, quoted: quoted.first }, other);
+  const lost = await loseAnswer(seller, binding.unspent);
+  const signed = await checkOfferReceipt(seller, terms, sale);
+  return { unpaid, judge: (facts) => [caching, replay, binding.judge(facts), lost(facts), signed] };
 }

@@ -42,6 +42,9 @@ export interface Transport {
 export const isSuccess = ({ answer }: Exchange): boolean =>
   answer !== null && answer.status >= 200 && answer.status < 300;
 
+/** Whether the result is promised for later (202): the result itself is then no second sale. */
+export const isLater = ({ answer }: Exchange): boolean => answer?.status === 202;
+
 export const statusOf = ({ answer, failure }: Exchange): string =>
   answer === null ? (failure ?? "no answer") : `${answer.status}`;
 

@@ -3,34 +3,45 @@ import type { Address, Hex } from "viem";
 /** What the chain shows of one authorization. */
 export interface Settled {
   readonly transaction: Hex;
+  readonly block: bigint;
   readonly to: Address;
   /** In atomic units. */
   readonly value: bigint;
 }
 
-/** The chain, as an exam reads it. */
+/** What one node shows at one of its blocks. */
+export interface Reading {
+  /** The block's time, in Unix seconds. */
+  readonly time: number;
+  /** Of the payer, in atomic units. */
+  readonly balance: bigint;
+  /** Which of the authorizations are used. */
+  readonly used: ReadonlySet<Hex>;
+}
+
+/** Authorizations of one payer. */
+export interface Authorizations {
+  readonly asset: Address;
+  readonly from: Address;
+  readonly nonces: readonly Hex[];
+}
+
+/** The chain, as an exam reads it. One look may be at a node that lags, or has left the chain. */
 export interface Ledger {
   /** CAIP-2. */
   readonly network: `eip155:${number}`;
-  /** The newest block's time, in Unix seconds. */
-  readonly now: () => Promise<number>;
+  /** Whether a node may be behind the chain. That of a local chain is the chain. */
+  readonly mayLag: boolean;
   /** The newest block: what the exam causes comes after it. */
   readonly block: () => Promise<bigint>;
-  /** The transfer that this authorization has made after a block; null if it has made none. */
-  readonly settlement: (given: {
+  /** The newest block's time, in Unix seconds. */
+  readonly now: () => Promise<number>;
+  readonly read: (given: Authorizations) => Promise<Reading>;
+  /** The transfer that this authorization has made after a block; null where the look shows none, which says nothing. */
+  readonly transfer: (given: {
     readonly asset: Address;
     readonly from: Address;
     readonly nonce: Hex;
     readonly since: bigint;
   }) => Promise<Settled | null>;
-  /**
-   * What these authorizations have moved from the account to others after a block, in atomic units. Whatever else the
-   * account pays for does not count.
-   */
-  readonly spent: (given: {
-    readonly asset: Address;
-    readonly from: Address;
-    readonly nonces: readonly Hex[];
-    readonly since: bigint;
-  }) => Promise<bigint>;
 }

@@ -1,15 +1,11 @@
-import type { Hex } from "viem";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
-import type { Ledger, Settled } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 import { asQuoted, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
+import { MOST_PAYMENTS, openTill, type Till } from "./till.ts";
 
 /** No seller is sent more requests in one exam. */
 export const MOST_REQUESTS = 40;
-/** No seller is paid more often in one exam. */
-export const MOST_PAYMENTS = 3;
-/** How long the chain gets to show what a seller has settled. */
-const SETTLES_WITHIN_MS = 30_000;
 
 /** The request that is for sale. */
 export interface Resource {
@@ -26,6 +22,8 @@ export interface VisitParts {
   readonly payer: Payer;
   /** Waits; for virtual time in tests. */
   readonly sleep: (ms: number) => Promise<unknown>;
+  /** Milliseconds since 1970; defaults to the machine's clock. */
+  readonly now?: () => number;
   /** Until when the chain is waited for, in milliseconds since 1970; absent if the exam may take its time. */
   readonly endsAt?: number;
 }
@@ -34,32 +32,30 @@ export interface VisitParts {
 export type Change = Partial<Resource> & Pick<HttpRequest, "family">;
 
 /** An exam's dealings with one seller: it counts, records and never exceeds its limits. */
-export interface Visit {
+export interface Visit extends Till {
   readonly resource: Resource;
   readonly exchanges: readonly Exchange[];
+  /** How many more requests the exam may send. */
+  readonly left: () => number;
   /** Sends the resource's own request, with other headers or another form. */
   readonly ask: (headers?: Readonly<Record<string, string>>, change?: Change) => Promise<Exchange>;
   /** Sends it and closes the connection before the answer. */
   readonly askAndHangUp: (headers: Readonly<Record<string, string>>) => Promise<Exchange>;
   /** Signs a payment as quoted. Null once all have been signed. */
   readonly pay: (terms: Terms) => Promise<Payment | null>;
-  /** What a payment has settled; waits for the chain to show it if `expected`. */
-  readonly settled: (terms: Terms, payment: Payment, expected: boolean) => Promise<Settled | null>;
   /** Signs a payment that is not as quoted. */
   readonly sign: (signing: Signing) => Promise<Payment>;
-  /** All that this exam's signatures have moved to others, in atomic units. */
-  readonly spent: (terms: Terms) => Promise<bigint>;
   readonly payments: readonly Payment[];
   readonly parts: VisitParts;
 }
 
-/** Begins a visit. */
+/** Begins a visit. @throws ExaminersFault if the chain cannot be read */
 export async function visit(resource: Resource, parts: VisitParts): Promise<Visit> {
-  const { transport, ledger, payer, sleep, endsAt = Number.POSITIVE_INFINITY } = parts;
+  const { transport, payer, now = Date.now } = parts;
   const exchanges: Exchange[] = [];
   const payments: Payment[] = [];
-  const nonces: Hex[] = [];
-  const since = await ledger.block();
+  let answeredAt = 0;
+  const till = await openTill(parts, { payments, answeredAt: () => answeredAt });
   const record = async (request: HttpRequest, send: () => Promise<Exchange["answer"]>): Promise<Exchange> => {
     const number = exchanges.length + 1;
     if (number > MOST_REQUESTS) throw new Error(`an exam sends at most ${MOST_REQUESTS} requests`);
@@ -70,6 +66,7 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     );
     const exchange = { number, request, ...outcome };
     exchanges[place] = exchange;
+    answeredAt = now() / 1000;
     return exchange;
   };
   const requestOf = (headers: Readonly<Record<string, string>>, change: Change): HttpRequest => {
@@ -78,16 +75,17 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     return { method, url, headers: { ...described, ...headers }, body, ...over };
   };
   const sign = (signing: Signing) => {
-    nonces.push(signing.authorization.nonce);
+    till.noted(signing.authorization.nonce);
     return signed(payer, signing);
   };
-  const look = ({ asset }: Terms, { authorization }: Payment) =>
-    ledger.settlement({ asset, from: payer.address, nonce: authorization.nonce, since });
   return {
+    ...till,
     resource,
     exchanges,
     payments,
     parts,
+    sign,
+    left: () => MOST_REQUESTS - exchanges.length,
     ask: (headers = {}, change = {}) => {
       const request = requestOf(headers, change);
       return record(request, () => transport.send(request));
@@ -98,19 +96,9 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     },
     async pay(terms) {
       if (payments.length === MOST_PAYMENTS) return null;
-      const payment = await sign({ terms, authorization: asQuoted(terms, payer.address, await ledger.now()) });
+      const payment = await sign({ terms, authorization: asQuoted(terms, payer.address, await till.signingTime()) });
       payments.push(payment);
       return payment;
     },
-    sign,
-    async settled(terms, payment, expected) {
-      const until = expected ? Math.min(Date.now() + SETTLES_WITHIN_MS, endsAt) : 0;
-      for (;;) {
-        const found = await look(terms, payment);
-        if (found !== null || Date.now() >= until) return found;
-        await sleep(500);
-      }
-    },
-    spent: ({ asset }) => ledger.spent({ asset, from: payer.address, nonces, since }),
   };
 }

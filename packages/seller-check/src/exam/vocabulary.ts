@@ -26,16 +26,49 @@ export const CHECK_TITLES: Readonly<Record<CheckName, string>> = {
   offer_receipt: "Signed offers and receipts agree with what was charged",
 };
 
+/** What each check looks at. */
+export const FINDINGS = {
+  terms: [
+    "answers_402",
+    "well_formed",
+    "names_this_url",
+    "versions_agree",
+    "same_again",
+    "same_later",
+    "head",
+    "other_method",
+    "same_over_ip",
+    "header_size",
+  ],
+  purchase: ["served", "not_charged", "charged", "response", "response_success", "response_transaction"],
+  replay: ["again", "copies_served", "copies_one_result"],
+  binding: ["other_body", "other_route", "other_route_charged"],
+  forgery: ["refused", "not_settled", "charged_as_quoted"],
+  lost_answer: ["answered", "not_charged"],
+  caching: ["not_stored", "unpaid_after"],
+  offer_receipt: ["offer_read", "offer_true", "receipt_read", "receipt_true", "receipt_transaction"],
+} as const satisfies Record<CheckName, readonly string[]>;
+
+/** What was looked at, as its check and a word. */
+export type FindingCode = {
+  [Check in CheckName]: `${Check}.${(typeof FINDINGS)[Check][number]}`;
+}[CheckName];
+
 export type Outcome = "pass" | "fail" | "not_applicable";
 
 /** One thing that was looked at. */
 export interface Finding {
-  /** A sentence that is true if `holds`. */
+  /** Absent from reports of an earlier version. */
+  readonly code?: FindingCode;
+  /** A sentence that is true if `holds`. What it repeats of a seller's words is plain. */
   readonly statement: string;
   readonly holds: boolean;
   /** Numbers of the exchanges that show it. */
   readonly exchanges: readonly number[];
 }
+
+/** A finding as a check makes it. */
+export type Found = Finding & { readonly code: FindingCode };
 
 /** A check with what it found. Not applicable with a reason, and without findings. */
 export interface CheckResult {
@@ -46,7 +79,7 @@ export interface CheckResult {
 }
 
 /** Fails with the first finding that does not hold. */
-export const judged = (check: CheckName, findings: readonly Finding[]): CheckResult => ({
+export const judged = (check: CheckName, findings: readonly Found[]): CheckResult => ({
   check,
   outcome: findings.every(({ holds }) => holds) ? "pass" : "fail",
   reason: null,

@@ -1,45 +1,54 @@
+import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, sameBody, statusOf } from "../exchange.ts";
+import type { OtherRoute } from "../other-routes.ts";
 import type { Payment } from "../payment.ts";
 import { choose, type Payable, readQuotes, type Terms } from "../terms.ts";
-import type { Resource, Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
+import type { Visit } from "../visit.ts";
+import { type CheckResult, type Found, judged, notApplicable } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
-/** What the check leaves: a payment that nobody has taken, for the next check. */
-export interface BindingResult {
-  readonly result: CheckResult;
+export interface Binding {
+  /** A payment that nobody has taken, for the next check. */
   readonly unspent: Payment | null;
+  readonly judge: (facts: Facts) => CheckResult;
 }
 
-/** Another request of the same seller that is for sale too; null if none is known. */
-export type OtherRoute = Pick<Resource, "url" | "method" | "body"> | null;
-
-/** Presents a settled payment with another body, and a fresh one at another route of the seller. */
-export async function checkBinding(
-  visit: Visit,
-  { terms, sale, payable }: { readonly terms: Terms; readonly sale: Sale; readonly payable: Payable },
-  other: OtherRoute,
-): Promise<BindingResult> {
-  const findings = visit.resource.body === null ? [] : [await otherBody(visit, sale)];
-  if (other === null)
-    return {
-      result:
-        findings.length > 0
-          ? judged("binding", findings)
-          : notApplicable("binding", "the request has no body, and no other paid route of this origin is known"),
-      unspent: await visit.pay(terms),
-    };
-  const payment = await visit.pay(terms);
-  if (payment === null) return { result: judged("binding", findings), unspent: null };
-  const found = await otherRoute(visit, { payment, terms, payable }, other);
-  const isSpent = found.some(({ holds }) => !holds);
-  return { result: judged("binding", [...findings, ...found]), unspent: isSpent ? null : payment };
+interface Bought {
+  readonly terms: Terms;
+  readonly sale: Sale;
+  readonly payable: Payable;
+  /** The answer that quoted. */
+  readonly quoted: Exchange;
 }
 
-async function otherBody(visit: Visit, sale: Sale): Promise<Finding> {
+const NOWHERE = "the request has no body, and no other paid route of this origin is known";
+
+/**
+ * Presents the settled payment with another body, and a fresh one at another route: the one that was named, or one that
+ * the seller itself shows.
+ */
+export async function presentElsewhere(visit: Visit, bought: Bought, named: OtherRoute | null): Promise<Binding> {
+  const findings = visit.resource.body === null ? [] : [await otherBody(visit, bought.sale)];
+  const routes = named === null ? [] : [named];
+  const found = await firstForSale(visit, bought.payable, routes);
+  // Only now: it has to stay valid for the next check too.
+  const payment = await visit.pay(bought.terms);
+  const elsewhere =
+    payment === null || found === null ? null : await presentAt(visit, { terms: bought.terms, payment }, found);
+  return {
+    unspent: elsewhere?.isSpent === true ? null : payment,
+    judge(facts) {
+      const all = [...findings, ...(elsewhere === null ? [] : elsewhere.judge(facts))];
+      return all.length === 0 ? notApplicable("binding", NOWHERE) : judged("binding", all);
+    },
+  };
+}
+
+async function otherBody(visit: Visit, sale: Sale): Promise<Found> {
   const changed = await visit.ask(sale.payment.headers, { body: altered(visit.resource.body ?? "") });
   const isServed = changed.answer !== null && isSuccess(changed) && !sameBody(changed.answer, sale.answer);
   return {
+    code: "binding.other_body",
     statement: `The payment buys no result for another body, and got ${statusOf(changed)}`,
     holds: changed.answer !== null && !isServed,
     exchanges: [sale.exchange.number, changed.number],
@@ -58,34 +67,65 @@ function altered(body: string): string {
   return `${body}another request`;
 }
 
-interface Presented {
-  readonly payment: Payment;
-  readonly terms: Terms;
-  readonly payable: Payable;
+/** Another route with its unpaid answer. It is left alone for a reason, or null. */
+interface Looked {
+  readonly route: OtherRoute;
+  readonly unpaid: Exchange;
+  readonly leftFor: string | null;
 }
 
-async function otherRoute(
+/** The first route that is for sale on terms that the exam may pay, or why the named one is not; null if none is. */
+async function firstForSale(visit: Visit, payable: Payable, routes: readonly OtherRoute[]): Promise<Looked | null> {
+  for (const route of routes) {
+    const { shownBy, ...request } = route;
+    const unpaid = await visit.ask({}, request);
+    const theirs =
+      unpaid.answer?.status === 402 ? choose(readQuotes(unpaid.answer), payable, route.url) : "it is not paid";
+    const leftFor = typeof theirs === "string" ? theirs : null;
+    if (leftFor === null || shownBy === undefined) return { route, unpaid, leftFor };
+  }
+  return null;
+}
+
+interface Elsewhere {
+  /** Whether the payment was taken there. */
+  readonly isSpent: boolean;
+  readonly judge: (facts: Facts) => readonly Found[];
+}
+
+async function presentAt(
   visit: Visit,
-  { payment, terms, payable }: Presented,
-  other: NonNullable<OtherRoute>,
-): Promise<readonly Finding[]> {
-  const unpaid = await visit.ask({}, other);
-  const theirs =
-    unpaid.answer?.status === 402 ? choose(readQuotes(unpaid.answer), payable, other.url) : "it is not paid";
-  if (typeof theirs === "string")
-    return [
-      { statement: `The other route ${other.url} is left alone: ${theirs}`, holds: true, exchanges: [unpaid.number] },
-    ];
-  const presented = await visit.ask(payment.headers, other);
-  const settled = await visit.settled(terms, payment, isSuccess(presented));
-  return [
-    {
-      statement: `A payment for ${visit.resource.url} is refused at ${other.url}, and got ${statusOf(presented)}`,
-      holds: presented.answer !== null && !isSuccess(presented),
-      exchanges: numbers(unpaid, presented),
+  { terms, payment }: Pick<Bought, "terms"> & { readonly payment: Payment },
+  { route: { shownBy, ...request }, unpaid, leftFor }: Looked,
+): Promise<Elsewhere> {
+  if (leftFor !== null) {
+    const statement = `The other route ${request.url} is left alone: ${leftFor}`;
+    return { isSpent: false, judge: () => [found("binding.other_route", statement, true)([unpaid])] };
+  }
+  const presented = await visit.ask(payment.headers, request);
+  const isServed = isSuccess(presented);
+  // A refused payment goes on to the next check, which may settle it rightly: so what is charged here is looked at now.
+  const isCharged = !isServed && (await visit.isShown(terms, payment));
+  const place = `${request.url},${shownBy === undefined ? "" : ` which ${shownBy} shows,`}`;
+  const refused = `A payment for ${visit.resource.url} is refused at ${place} and got ${statusOf(presented)}`;
+  const shownIn = [unpaid, presented];
+  return {
+    isSpent: isServed || isCharged,
+    judge({ settled }) {
+      const isFree = !isCharged && !(isServed && settled.has(payment.authorization.nonce));
+      return [
+        found("binding.other_route", refused, presented.answer !== null && !isServed)(shownIn),
+        found("binding.other_route_charged", "Nothing is charged there", isFree)(shownIn),
+      ];
     },
-    { statement: "Nothing is charged there", holds: settled === null, exchanges: numbers(presented) },
-  ];
+  };
 }
 
-const numbers = (...exchanges: readonly Exchange[]): readonly number[] => exchanges.map(({ number }) => number);
+const found =
+  (code: Found["code"], statement: string, holds: boolean) =>
+  (exchanges: readonly Exchange[]): Found => ({
+    code,
+    statement,
+    holds,
+    exchanges: exchanges.map(({ number }) => number),
+  });

@@ -1,23 +1,32 @@
-import { isSuccess, statusOf } from "../exchange.ts";
-import { isSharedStorable } from "../shared-cache.ts";
+import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
+import { CACHE_FIELDS, isSharedStorable } from "../shared-cache.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
-/** Looks at how the paid answer may be stored, and asks once more without paying. */
-export async function checkCaching(visit: Visit, sale: Sale): Promise<CheckResult> {
-  const unpaid = await visit.ask();
-  const control = sale.answer.headers["cache-control"] ?? "";
+/** Looks at how the paid answer may be stored, and at what an unpaid request got after it. */
+export function checkCaching(visit: Visit, sale: Sale, unpaid: Exchange): CheckResult {
   return judged("caching", [
     {
-      statement: `A shared cache may not store the paid answer, whose Cache-Control is ${control === "" ? "missing" : control}`,
+      code: "caching.not_stored",
+      statement: `A shared cache may not store the paid answer, whose ${said(sale)}`,
       holds: !isSharedStorable(visit.resource, sale.answer, Object.keys(sale.payment.headers)),
       exchanges: [sale.exchange.number],
     },
     {
+      code: "caching.unpaid_after",
       statement: `An unpaid request after a paid one gets nothing, and got ${statusOf(unpaid)}`,
       holds: unpaid.answer !== null && !isSuccess(unpaid),
       exchanges: [sale.exchange.number, unpaid.number],
     },
   ]);
+}
+
+/** What the answer says to caches, `Cache-Control` in any case. */
+function said({ answer: { headers } }: Sale): string {
+  const others = CACHE_FIELDS.filter((name) => name !== "cache-control" && headers[name] !== undefined);
+  return [
+    `Cache-Control is ${headers["cache-control"] || "missing"}`,
+    ...others.map((name) => `${name} is ${headers[name]}`),
+  ].join(", ");
 }

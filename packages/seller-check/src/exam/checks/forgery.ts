@@ -1,8 +1,10 @@
+import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import { type Authorization, asQuoted, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
+import { spentBy } from "../till.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Found, judged } from "../vocabulary.ts";
 
 const A_DAY = 86_400n;
 
@@ -33,10 +35,10 @@ const FORGERIES: readonly Forgery[] = [
   { name: "with a broken signature", really: (presented) => never(presented, presented.validAfter) },
 ];
 
-/** Presents payments that are not as quoted. What became of them is looked at by `settledForgeries`, at the end. */
+/** Presents payments that are not as quoted. What became of them is looked at by `judgeForgeries`, at the end. */
 export async function presentForgeries(visit: Visit, terms: Terms): Promise<readonly Presented[]> {
-  const { payer, ledger } = visit.parts;
-  const quoted = asQuoted(terms, payer.address, await ledger.now());
+  const { payer } = visit.parts;
+  const quoted = asQuoted(terms, payer.address, await visit.signingTime());
   const presented: Presented[] = [];
   for (const { name, change = (same: Authorization) => same, really } of FORGERIES) {
     const { nonce } = asQuoted(terms, payer.address, 0);
@@ -55,29 +57,35 @@ export interface Presented {
 }
 
 /** Judges forged payments by their answers and by the chain. */
-export async function checkForgery(visit: Visit, terms: Terms, presented: readonly Presented[]): Promise<CheckResult> {
-  const findings: Finding[] = [];
-  for (const { name, payment, exchange } of presented) {
-    const exchanges = [exchange.number];
-    const settled = await visit.settled(terms, payment, false);
-    findings.push(
-      {
-        statement: `A payment ${name} is refused, and got ${statusOf(exchange)}`,
-        holds: exchange.answer !== null && !isSuccess(exchange),
-        exchanges,
-      },
-      { statement: `A payment ${name} is not settled`, holds: settled === null, exchanges },
-    );
-  }
-  return judged("forgery", [...findings, await chargedAsQuoted(visit, terms)]);
+export function judgeForgeries(visit: Visit, presented: readonly Presented[], { terms, facts }: Known): CheckResult {
+  const findings = presented.flatMap(({ name, payment, exchange }): readonly Found[] => [
+    {
+      code: "forgery.refused",
+      statement: `A payment ${name} is refused, and got ${statusOf(exchange)}`,
+      holds: exchange.answer !== null && !isSuccess(exchange),
+      exchanges: [exchange.number],
+    },
+    {
+      code: "forgery.not_settled",
+      statement: `A payment ${name} is not settled`,
+      holds: !facts.settled.has(payment.authorization.nonce),
+      exchanges: [exchange.number],
+    },
+  ]);
+  const [count, spent] = [visit.payments.length, spentBy(visit.parts.payer.address, facts)];
+  const owed = terms.amount * BigInt(count);
+  return judged("forgery", [
+    ...findings,
+    {
+      code: "forgery.charged_as_quoted",
+      statement: `${count} payments as quoted come to ${owed}, and ${spent} left the account`,
+      holds: spent <= owed,
+      exchanges: [],
+    },
+  ]);
 }
 
-/** Whatever else may have been settled: no more has left the account than what was signed as quoted. */
-async function chargedAsQuoted(visit: Visit, terms: Terms): Promise<Finding> {
-  const [spent, owed] = [await visit.spent(terms), terms.amount * BigInt(visit.payments.length)];
-  return {
-    statement: `${visit.payments.length} payments as quoted come to ${owed}, and ${spent} left the account`,
-    holds: spent <= owed,
-    exchanges: [],
-  };
+interface Known {
+  readonly terms: Terms;
+  readonly facts: Facts;
 }

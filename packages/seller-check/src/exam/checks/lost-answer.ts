@@ -1,39 +1,42 @@
+import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import type { Payment } from "../payment.ts";
-import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, judged, notApplicable } from "../vocabulary.ts";
 
 /** Pauses between retries, as a patient client makes them. */
 const PAUSES_MS = [1_000, 2_000, 4_000, 8_000];
 
-/** Sends a paid request, hangs up, and asks again with the same payment. */
-export async function checkLostAnswer(visit: Visit, terms: Terms, payment: Payment | null): Promise<CheckResult> {
-  if (payment === null) return notApplicable("lost_answer", "all payments of the exam were spent before");
+/** Sends a paid request, hangs up, and asks again with the same payment. Judged once the chain is known. */
+export async function loseAnswer(visit: Visit, payment: Payment | null): Promise<(facts: Facts) => CheckResult> {
+  if (payment === null) return () => notApplicable("lost_answer", "all payments of the exam were spent before");
   const lost = await visit.askAndHangUp(payment.headers);
   const retries = await retried(visit, payment);
   const last = retries.at(-1);
-  const settled = await visit.settled(terms, payment, true);
   const exchanges = [lost, ...retries].map(({ number }) => number);
   const isAnswered = retries.some(isSuccess);
-  return judged("lost_answer", [
-    {
-      statement: `The same payment brings the answer that was lost, and got ${retries.map(statusOf).join(", ")}`,
-      holds: isAnswered,
-      exchanges,
-    },
-    {
-      statement: "Nobody is charged without a result",
-      holds: isAnswered || settled === null,
-      exchanges: last === undefined ? exchanges : [last.number],
-    },
-  ]);
+  return ({ settled }) =>
+    judged("lost_answer", [
+      {
+        code: "lost_answer.answered",
+        statement: `The same payment brings the answer that was lost, and got ${retries.map(statusOf).join(", ")}`,
+        holds: isAnswered,
+        exchanges,
+      },
+      {
+        code: "lost_answer.not_charged",
+        statement: "Nobody is charged without a result",
+        holds: isAnswered || !settled.has(payment.authorization.nonce),
+        exchanges: last === undefined ? exchanges : [last.number],
+      },
+    ]);
 }
 
 /** Asks until there is a result or a refusal that waiting does not change. */
 async function retried(visit: Visit, payment: Payment): Promise<readonly Exchange[]> {
   const retries: Exchange[] = [];
   for (const pause of PAUSES_MS) {
+    if (visit.left() === 0) break;
     await visit.parts.sleep(pause);
     const retry = await visit.ask(payment.headers);
     retries.push(retry);

@@ -3,7 +3,7 @@ import type { Exchange } from "../exchange.ts";
 import { settlementSaid } from "../payment.ts";
 import { readQuotes, record, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, type Found, judged, notApplicable } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** The x402 extension, version 1. */
@@ -20,7 +20,7 @@ export async function checkOfferReceipt(visit: Visit, terms: Terms, sale: Sale):
   const { accepted, network, payTo, url: resourceUrl } = terms;
   const transaction = String(record(settlementSaid(sale.answer)).transaction);
   const payer = visit.parts.payer.address;
-  const findings: Finding[] = [];
+  const findings: Found[] = [];
   const did = oneDidDocument(visit);
   if (offer !== null && quoted !== undefined) {
     const { scheme, asset, amount } = accepted;
@@ -55,17 +55,32 @@ interface Wanted {
   readonly settled?: string;
 }
 
-async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Finding[]> {
-  const of = (statement: string, holds: boolean): Finding => ({ statement, holds, exchanges: [exchange.number] });
+async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Found[]> {
+  const of = (code: Found["code"], statement: string, holds: boolean): Found => ({
+    code,
+    statement,
+    holds,
+    exchanges: [exchange.number],
+  });
   try {
     const did = record(signed).format === "jws" ? await wanted.did() : undefined;
     const { checks, payload }: SignedReport = await checkSigned(kind, signed, { ...wanted, did });
     return [
-      ...checks.map(({ statement, holds }) => of(`The ${kind}: ${statement}`, holds)),
-      ...(kind === "receipt" ? [of("The receipt names the transaction, or none", isNamed(payload, wanted))] : []),
+      of(`offer_receipt.${kind}_read`, `The ${kind} can be read`, true),
+      ...checks.map(({ statement, holds }) => of(`offer_receipt.${kind}_true`, `The ${kind}: ${statement}`, holds)),
+      ...(kind === "receipt"
+        ? [
+            of(
+              "offer_receipt.receipt_transaction",
+              "The receipt names the transaction, or none",
+              isNamed(payload, wanted),
+            ),
+          ]
+        : []),
     ];
   } catch (error) {
-    if (error instanceof InputError) return [of(`The ${kind} can be read: ${error.message}`, false)];
+    if (error instanceof InputError)
+      return [of(`offer_receipt.${kind}_read`, `The ${kind} can be read: ${error.message}`, false)];
     throw error;
   }
 }

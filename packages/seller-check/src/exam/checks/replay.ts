@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { type Exchange, isSuccess, sameBody, statusOf } from "../exchange.ts";
+import { type Exchange, isLater, isSuccess, sameBody, statusOf } from "../exchange.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Found, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** Copies of one payment that arrive together. */
@@ -11,8 +11,10 @@ const COPIES = 10;
 /** Sends a settled payment again, then a fresh one ten times at once. */
 export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promise<CheckResult> {
   const again = await visit.ask(sale.payment.headers);
-  const isNewSale = again.answer !== null && isSuccess(again) && !sameBody(again.answer, sale.answer);
-  const replay: Finding = {
+  const isDelivered = isLater(sale.exchange) && !isLater(again);
+  const isNewSale = again.answer !== null && isSuccess(again) && !isDelivered && !sameBody(again.answer, sale.answer);
+  const replay: Found = {
+    code: "replay.again",
     statement: `The settled payment is refused or brings the same answer, and got ${statusOf(again)}${isNewSale ? " with another body" : ""}`,
     holds: again.answer !== null && !isNewSale,
     exchanges: [sale.exchange.number, again.number],
@@ -20,23 +22,26 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
   return judged("replay", [replay, ...(await atOnce(visit, terms))]);
 }
 
-async function atOnce(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
+async function atOnce(visit: Visit, terms: Terms): Promise<readonly Found[]> {
   const payment = await visit.pay(terms);
   if (payment === null) return [];
   const copies = await Promise.all(Array.from({ length: COPIES }, () => visit.ask(payment.headers)));
   const exchanges = copies.map(({ number }) => number);
   const served = copies.filter(isSuccess);
-  const results = new Set(served.map(digest));
-  await visit.settled(terms, payment, served.length > 0);
+  // One promise may become one result: of either there is one.
+  const different = (copies: readonly Exchange[]) => new Set(copies.map(digest)).size;
+  const brought = Math.max(different(served.filter(isLater)), different(served.filter((copy) => !isLater(copy))));
   return [
     {
+      code: "replay.copies_served",
       statement: `${COPIES} copies of one payment at once bring it to at least one result, and got ${tally(copies)}`,
       holds: served.length > 0,
       exchanges,
     },
     {
-      statement: `${COPIES} copies of one payment at once bring one result, and brought ${results.size}`,
-      holds: results.size <= 1,
+      code: "replay.copies_one_result",
+      statement: `${COPIES} copies of one payment at once bring one result, and brought ${brought}`,
+      holds: brought <= 1,
       exchanges,
     },
   ];

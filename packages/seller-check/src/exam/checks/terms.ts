@@ -1,82 +1,108 @@
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import { choose, type Payable, type Quote, readQuotes, record, resourceUrl, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
+import { type CheckResult, type Found, judged } from "../vocabulary.ts";
 
 /** Servers and proxies refuse more than 8 KiB of headers by default. */
 const MOST_HEADER_BYTES = 8_192;
 
-/** A check of what is asked for, with the terms that the rest of the exam pays, or why it can pay none of them. */
-export interface TermsResult {
-  readonly result: CheckResult;
+/** What is asked for. */
+export interface Quoted {
+  /** What the rest of the exam pays, or why it can pay none of it. */
   readonly terms: Terms | string;
+  readonly first: Exchange;
+  /** Compares with what was quoted later, if that was asked. */
+  readonly judge: (later: Exchange | null) => CheckResult;
 }
 
-/** Asks without paying: twice as a buyer would, once by HEAD and once by another method. */
-export async function checkTerms(visit: Visit, payable: Payable): Promise<TermsResult> {
+/** Asks without paying: as a buyer would, by HEAD and by another method, and once more as a buyer. */
+export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> {
   const first = await visit.ask();
-  const again = await visit.ask();
   const head = await visit.ask({}, { method: "HEAD", body: null });
   const other = await visit.ask({}, otherMethod(visit.resource.method));
   const everywhere = await overEachFamily(visit);
+  const again = await visit.ask();
   const { url } = visit.resource;
   const quotes = first.answer === null ? [] : readQuotes(first.answer);
   const terms =
     first.answer?.status === 402 ? choose(quotes, payable, url) : `the answer is ${statusOf(first)}, not 402`;
   const findings = [
-    finding(`An unpaid request is answered 402, not ${statusOf(first)}`, first.answer?.status === 402, first),
-    ...quotes.map(({ version, problem }) =>
-      finding(
-        `The quote in x402 version ${version} is well formed${problem === null ? "" : `: ${problem}`}`,
-        problem === null,
-        first,
-      ),
+    shownBy(first)(
+      "answers_402",
+      `An unpaid request is answered 402, not ${statusOf(first)}`,
+      first.answer?.status === 402,
     ),
+    ...quotes.map((quote) => formOf(quote, first)),
     ...quotes.filter(({ problem }) => problem === null).flatMap((quote) => trueOf(quote, url, first)),
     ...agreement(quotes, first),
-    sameTerms("A second request is quoted the same", first, again),
-    finding(
-      `HEAD is refused or quoted the same, and answered ${statusOf(head)}`,
-      isRefused(head) || (head.answer?.status === 402 && isSame(first.answer, head.answer, 2)),
-      head,
-    ),
-    finding(
-      `${other.request.method} is not answered for nothing, and answered ${statusOf(other)}`,
-      other.answer !== null && !isSuccess(other),
-      other,
-    ),
+    sameTerms("same_again", "A second request is quoted the same", [first, again]),
+    headOf(first, head),
+    otherOf(other),
     ...everywhere,
     sizeOf(first),
   ];
-  return { result: judged("terms", findings), terms };
+  return { terms, first, judge: (later) => judged("terms", [...findings, ...laterTerms(first, later)]) };
+}
+
+/** An answer that is no 402 is looked at by the check of caching. */
+const laterTerms = (first: Exchange, later: Exchange | null): readonly Found[] =>
+  later?.answer?.status === 402
+    ? [sameTerms("same_later", "After a purchase the next buyer is quoted the same", [first, later])]
+    : [];
+
+/**
+ * HEAD is GET without a body (RFC 9110, section 9.3.2). Sellers that do not offer it answer 405, 501 or 404, and some 400,
+ * 401 or 403: whatever refuses gives nothing away. One that quotes has to quote the same.
+ */
+function headOf(first: Exchange, head: Exchange): Found {
+  const isQuote = head.answer?.status === 402 && head.answer.headers["payment-required"] !== undefined;
+  const holds = !isSuccess(head) && (!isQuote || isSame(first.answer, head.answer, 2));
+  return shownBy(head)("head", `HEAD is refused or quoted the same, and answered ${statusOf(head)}`, holds);
+}
+
+const otherOf = (other: Exchange): Found =>
+  shownBy(other)(
+    "other_method",
+    `${other.request.method} is not answered for nothing, and answered ${statusOf(other)}`,
+    !isSuccess(other),
+  );
+
+function formOf({ version, problem }: Quote, first: Exchange): Found {
+  const statement = `The quote in x402 version ${version} is well formed${problem === null ? "" : `: ${problem}`}`;
+  return shownBy(first)("well_formed", statement, problem === null);
 }
 
 /** A host may be another machine over IPv6. What does not answer there sells nothing, and buyers go on to IPv4. */
-async function overEachFamily(visit: Visit): Promise<readonly Finding[]> {
+async function overEachFamily(visit: Visit): Promise<readonly Found[]> {
   const families = (await visit.parts.transport.families?.(visit.resource.url)) ?? [];
   if (families.length < 2) return [];
   const [four, six] = [await visit.ask({}, { family: 4 }), await visit.ask({}, { family: 6 })];
   const silent = [four, six].find(({ answer }) => answer === null);
-  if (silent === undefined) return [sameTerms("IPv4 and IPv6 are quoted the same", four, six)];
-  return [finding(`IPv4 and IPv6 are not compared: ${statusOf(silent)}`, true, four, six)];
+  if (silent === undefined) return [sameTerms("same_over_ip", "IPv4 and IPv6 are quoted the same", [four, six])];
+  return [shownBy(four, six)("same_over_ip", `IPv4 and IPv6 are not compared: ${statusOf(silent)}`, true)];
 }
 
 const otherMethod = (method: string) =>
   method === "GET" ? ({ method: "POST", body: "{}" } as const) : ({ method: "GET", body: null } as const);
 
-const finding = (statement: string, holds: boolean, ...exchanges: readonly Exchange[]): Finding => ({
-  statement,
-  holds,
-  exchanges: exchanges.map(({ number }) => number),
-});
+type Code = Found["code"] extends infer All ? (All extends `terms.${infer Word}` ? Word : never) : never;
 
-const isRefused = ({ answer }: Exchange): boolean => answer !== null && [404, 405, 501].includes(answer.status);
+/** A statement of the check, as one of these exchanges show it. */
+const shownBy =
+  (...exchanges: readonly Exchange[]) =>
+  (code: Code, statement: string, holds: boolean): Found => ({
+    code: `terms.${code}`,
+    statement,
+    holds,
+    exchanges: exchanges.map(({ number }) => number),
+  });
 
 /** `resource` is this URL; a query or a fragment that it leaves out is no contradiction. */
-function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Finding[] {
+function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Found[] {
   const named = version === 1 ? accepts.map((entry) => entry.resource) : [resourceUrl(resource)];
   const isTrue = named.every((given) => typeof given === "string" && isSameResource(given, url));
-  return [finding(`The resource of version ${version} is this URL, and is named ${named.join(", ")}`, isTrue, first)];
+  const statement = `The resource of version ${version} is this URL, and is named ${named.join(", ")}`;
+  return [shownBy(first)("names_this_url", statement, isTrue)];
 }
 
 function isSameResource(named: string, url: string): boolean {
@@ -86,23 +112,18 @@ function isSameResource(named: string, url: string): boolean {
 }
 
 /** Where a 402 quotes in both versions, a buyer of either pays the same. */
-function agreement(quotes: readonly Quote[], first: Exchange): readonly Finding[] {
+function agreement(quotes: readonly Quote[], first: Exchange): readonly Found[] {
   const [one, other] = quotes;
   if (one === undefined || other === undefined) return [];
   const prices = ({ version, accepts }: Quote) =>
     accepts.map((entry) => `${entry.payTo} ${version === 1 ? entry.maxAmountRequired : entry.amount}`.toLowerCase());
   const known = new Set(prices(one));
-  return [
-    finding(
-      "Both versions quote the same",
-      prices(other).every((price) => known.has(price)),
-      first,
-    ),
-  ];
+  const isAgreed = prices(other).every((price) => known.has(price));
+  return [shownBy(first)("versions_agree", "Both versions quote the same", isAgreed)];
 }
 
-function sameTerms(statement: string, one: Exchange, other: Exchange): Finding {
-  return finding(statement, isSame(one.answer, other.answer, 1), one, other);
+function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchange, Exchange]): Found {
+  return shownBy(one, other)(code, statement, isSame(one.answer, other.answer, 1));
 }
 
 /** Offers, deadlines and error texts vary; what is to be paid, and for what, does not. An answer to HEAD has no body to compare. */
@@ -120,14 +141,11 @@ function toBePaid({ scheme, network, asset, payTo, amount, maxAmountRequired, ex
   return [scheme, network, asset, payTo, amount ?? maxAmountRequired, name, version, assetTransferMethod];
 }
 
-function sizeOf(first: Exchange): Finding {
+function sizeOf(first: Exchange): Found {
   const bytes = Object.entries(first.answer?.headers ?? {}).reduce(
     (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 4,
     0,
   );
-  return finding(
-    `The headers have ${bytes} bytes; many clients and proxies take ${MOST_HEADER_BYTES}`,
-    bytes <= MOST_HEADER_BYTES,
-    first,
-  );
+  const statement = `The headers have ${bytes} bytes; many clients and proxies take ${MOST_HEADER_BYTES}`;
+  return shownBy(first)("header_size", statement, bytes <= MOST_HEADER_BYTES);
 }

@@ -1,0 +1,134 @@
+import { type Address, type Hex, isAddressEqual } from "viem";
+import { type Facts, factsOf } from "./chain-facts.ts";
+import { ExaminersFault } from "./examiners-fault.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Payer, Payment } from "./payment.ts";
+import type { Terms } from "./terms.ts";
+
+/** No seller is paid more often in one exam. */
+export const MOST_PAYMENTS = 3;
+/** What a payment that is forged for less may settle. */
+const MOST_FORGED = 1n;
+/** How long the chain gets to show what a seller has settled, in seconds. */
+const SETTLES_WITHIN = 30;
+/** How long the chain is waited for at the end, where the exam may take its time, in seconds. */
+const READ_WITHIN = 90;
+const LOOK_AGAIN_MS = 1_000;
+
+/** What an exam knows of its money. */
+export interface Till {
+  /** An authorization that is signed from now on. */
+  readonly noted: (nonce: Hex) => void;
+  /** In Unix seconds: our clock or the chain's, whichever is later. */
+  readonly signingTime: () => Promise<number>;
+  /** @throws ExaminersFault unless the payer has what all payments of an exam come to */
+  readonly requireFunds: (terms: Terms) => Promise<void>;
+  /** Whether one look shows that a payment has settled; false says nothing. */
+  readonly isShown: (terms: Terms, payment: Payment) => Promise<boolean>;
+  /** Waits until the chain shows what was sold for this payment, and no longer than sellers have for it. */
+  readonly untilShown: (terms: Terms, payment: Payment) => Promise<void>;
+  /**
+   * What has become of everything that was signed, as of the last answer.
+   * @throws ExaminersFault if the chain does not say, or the payer lacks the money for what was not charged
+   */
+  readonly facts: (terms: Terms) => Promise<Facts>;
+}
+
+export interface TillParts {
+  readonly ledger: Ledger;
+  readonly payer: Pick<Payer, "address">;
+  readonly sleep: (ms: number) => Promise<unknown>;
+  readonly now?: () => number;
+  readonly endsAt?: number;
+}
+
+interface Visited {
+  /** As quoted, so far. */
+  readonly payments: readonly Payment[];
+  /** When the last answer came, in Unix seconds. */
+  readonly answeredAt: () => number;
+}
+
+/** @throws ExaminersFault if the chain cannot be read */
+export async function openTill(parts: TillParts, { payments, answeredAt }: Visited): Promise<Till> {
+  const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
+  const from = payer.address;
+  const nonces: Hex[] = [];
+  /** When answers came for which a payment was due, by its nonce, in Unix seconds. */
+  const sold = new Map<Hex, number>();
+  const since = await ours(ledger.block());
+  const isShown: Till["isShown"] = ({ asset }, { authorization: { nonce } }) =>
+    ledger.transfer({ asset, from, nonce, since }).then(
+      (found) => found !== null,
+      () => false,
+    );
+  /** From when on what was sold and is not shown counts as not charged. */
+  const dueBy = ({ settled }: Facts): number =>
+    Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
+  return {
+    isShown,
+    noted: (nonce) => void nonces.push(nonce),
+    // A node that lags must not make a signature expire early, nor our clock that for a chain ahead of it.
+    signingTime: async () => Math.max(await ours(ledger.now()), Math.floor(Date.now() / 1000)),
+    async requireFunds({ asset, amount }) {
+      const { balance } = await ours(ledger.read({ asset, from, nonces: [] }));
+      const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
+      if (balance >= needed) return;
+      const has = `The account ${from} has ${balance} atomic units of the token ${asset}`;
+      throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
+    },
+    async untilShown(terms, payment) {
+      const at = now() / 1000;
+      sold.set(payment.authorization.nonce, at);
+      const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
+      while (!(await isShown(terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
+    },
+    async facts({ asset, amount }) {
+      const until = Math.min(now() + READ_WITHIN * 1000, endsAt);
+      let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
+      for (;;) {
+        const asked = { asset, from, nonces, since, notBefore, now: now() / 1000 };
+        const found = await factsOf(ledger, asked).catch((error: unknown) => {
+          cause = error;
+          return null;
+        });
+        const due = found === null ? notBefore : dueBy(found);
+        if (found !== null && due <= notBefore) return withMoney(found, { from, amount, payments });
+        notBefore = due;
+        if (now() >= until)
+          throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
+        await sleep(LOOK_AGAIN_MS);
+      }
+    },
+  };
+}
+
+interface Owed {
+  readonly from: Address;
+  readonly amount: bigint;
+  readonly payments: readonly Payment[];
+}
+
+/** A payment that was refused while there was no money for it says nothing about the seller. */
+function withMoney(facts: Facts, { from, amount, payments }: Owed): Facts {
+  const isOpen = payments.some(({ authorization }) => !facts.settled.has(authorization.nonce));
+  if (!isOpen || facts.balance >= amount) return facts;
+  const left = `it has ${facts.balance} atomic units left, and a payment is ${amount}`;
+  throw new ExaminersFault(`The account ${from} ran short of money during the exam: ${left}.`);
+}
+
+const ours = <T>(reading: Promise<T>): Promise<T> =>
+  reading.catch((error: unknown) => {
+    if (error instanceof ExaminersFault) throw error;
+    throw new ExaminersFault(`The chain cannot be read: ${briefly(error)}`, { cause: error });
+  });
+
+/** Without the node's URL, which viem adds to its messages and which may hold a key. */
+function briefly(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return "shortMessage" in error ? String(error.shortMessage) : error.message;
+}
+
+/** All that settled authorizations have moved to others, in atomic units. */
+export const spentBy = (account: Address, { settled }: Facts): bigint =>
+  [...settled.values()].reduce((sum, { to, value }) => sum + (isAddressEqual(to, account) ? 0n : value), 0n);

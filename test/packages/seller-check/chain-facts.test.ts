@@ -1,0 +1,107 @@
+import fc from "fast-check";
+import type { Address, Hex } from "viem";
+import { expect, test } from "vitest";
+import { factsOf } from "../../../packages/seller-check/src/exam/chain-facts.ts";
+import type { Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
+
+const [ASSET, PAYER, SHOP] = ["aa", "bb", "cc"].map((byte) => `0x${byte.repeat(20)}` as Address) as [
+  Address,
+  Address,
+  Address,
+];
+const NONCES = ["01", "02", "03"].map((byte) => `0x${byte.repeat(32)}` as Hex);
+const BLOCK_SECONDS = 2;
+
+/** Where a node stands that answers one call: how far behind, and whether it has lost its logs. */
+interface Replier {
+  readonly lag: number;
+  readonly hasLogs: boolean;
+}
+
+/** A chain of blocks behind nodes that take turns. Use `n` of a nonce is in block `usedAt[n]`; null for never. */
+function chainOf(head: number, usedAt: readonly (number | null)[], nodes: readonly Replier[]): Ledger {
+  let turn = 0;
+  const next = () => {
+    const { lag, hasLogs } = nodes[turn++ % nodes.length] ?? { lag: 0, hasLogs: true };
+    return { block: Math.max(0, head - lag), hasLogs };
+  };
+  const isUsed = (nonce: Hex, block: number) => (usedAt[NONCES.indexOf(nonce)] ?? Number.POSITIVE_INFINITY) <= block;
+  return {
+    network: "eip155:8453",
+    mayLag: true,
+    block: async () => BigInt(next().block),
+    now: async () => next().block * BLOCK_SECONDS,
+    read: async ({ nonces }) => {
+      const { block } = next();
+      const used = nonces.filter((nonce) => isUsed(nonce, block));
+      return { time: block * BLOCK_SECONDS, balance: BigInt(1_000 - used.length), used: new Set(used) };
+    },
+    transfer: async ({ nonce }) => {
+      const { block, hasLogs } = next();
+      return hasLogs && isUsed(nonce, block) ? settledBy(nonce) : null;
+    },
+  };
+}
+
+const settledBy = (nonce: Hex): Settled => ({ transaction: nonce, to: SHOP, value: 1n });
+
+const node = fc.record({ lag: fc.integer({ min: 0, max: 60 }), hasLogs: fc.boolean() });
+const used = fc.option(fc.integer({ min: 1, max: 100 }), { nil: null });
+const scene = fc.record({
+  usedAt: fc.tuple(used, used, used),
+  nodes: fc.array(node, { minLength: 1, maxLength: 4 }),
+  since: fc.integer({ min: 0, max: 100 }),
+});
+
+const ask = (ledger: Ledger, notBefore: number) =>
+  factsOf(ledger, { asset: ASSET, from: PAYER, nonces: NONCES, since: 0n, notBefore, now: 0 });
+
+test("whatever nodes lag or lose, what is said of a payment was true when it had to be", async () => {
+  await fc.assert(
+    fc.asyncProperty(scene, async ({ usedAt, nodes, since }) => {
+      const facts = await ask(chainOf(100, usedAt, nodes), since * BLOCK_SECONDS);
+      if (facts === null) return;
+      NONCES.forEach((nonce, place) => {
+        const at = usedAt[place] ?? null;
+        if (at !== null && at <= since) expect(facts.settled.get(nonce)).toEqual(settledBy(nonce));
+        if (at === null) expect(facts.settled.has(nonce)).toBe(false);
+      });
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each<[string, readonly Replier[], readonly [number, boolean]]>([
+  ["nodes that keep up", [{ lag: 0, hasLogs: true }], [100, true]],
+  ["nodes a little behind", [{ lag: 1, hasLogs: true }], [99, true]],
+  ["a node that has not come so far", [{ lag: 1, hasLogs: true }], [100, false]],
+  [
+    "one of three that has not come so far",
+    [
+      { lag: 0, hasLogs: true },
+      { lag: 0, hasLogs: true },
+      { lag: 30, hasLogs: true },
+    ],
+    [100, false],
+  ],
+  ["nodes without logs", [{ lag: 0, hasLogs: false }], [100, false]],
+])("with %s a use in block 50 is told from a block on or not: %j %j", async (_, nodes, [since, isTold]) => {
+  const facts = await ask(chainOf(100, [50, null, null], nodes), since * BLOCK_SECONDS);
+  expect(facts !== null).toBe(isTold);
+  if (facts !== null) expect([...facts.settled.keys()]).toEqual([NONCES[0]]);
+});
+
+test("nodes that disagree about a payment say nothing, however late they are", async () => {
+  const nodes = [
+    { lag: 0, hasLogs: true },
+    { lag: 5, hasLogs: true },
+  ];
+  expect(await ask(chainOf(100, [98, null, null], nodes), 0)).toBeNull();
+});
+
+test("a local node is the chain: its clock may stand still between transactions", async () => {
+  const ledger = { ...chainOf(10, [5, null, null], [{ lag: 0, hasLogs: true }]), mayLag: false };
+  const asked = { asset: ASSET, from: PAYER, nonces: NONCES, since: 0n, notBefore: 1_000 };
+  expect((await factsOf(ledger, { ...asked, now: 1_000 }))?.settled.size).toBe(1);
+  expect(await factsOf(ledger, { ...asked, now: 999 })).toBeNull();
+});
