@@ -1,6 +1,6 @@
 import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, sameBody, statusOf } from "../exchange.ts";
-import type { OtherRoute } from "../other-routes.ts";
+import { type OtherRoute, shownRoutes } from "../other-routes.ts";
 import type { Payment } from "../payment.ts";
 import { choose, type Payable, readQuotes, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
@@ -29,7 +29,7 @@ const NOWHERE = "the request has no body, and no other paid route of this origin
  */
 export async function presentElsewhere(visit: Visit, bought: Bought, named: OtherRoute | null): Promise<Binding> {
   const findings = visit.resource.body === null ? [] : [await otherBody(visit, bought.sale)];
-  const routes = named === null ? [] : [named];
+  const routes = named === null ? await shownRoutes(visit, bought.quoted) : [named];
   const found = await firstForSale(visit, bought.payable, routes);
   // Only now: it has to stay valid for the next check too.
   const payment = await visit.pay(bought.terms);
