@@ -164,7 +164,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     factories: config.walletFactories,
     sending: { policy: config.batches, log, meter },
   });
-  const examining = wireExams({ config, pool, chains, ownWallets, now, log });
+  const examining = wireExams({ config, pool, chains, settler, simulators, ownWallets, now, log });
   const publicLog = wirePublicLog({ generation, store: logStore, checkpoints });
   const routes = catalog({
     publicLog,

@@ -4,6 +4,8 @@ import type { Exam, ExamOrder, ExamResult } from "./record.ts";
 /** A result with its evidence, JSON of `KeptEvidence` as text. */
 export interface NewResult extends ExamResult {
   readonly evidence: string;
+  /** Whether the exam stays under work until its buyer has been paid back. */
+  readonly owesRefund?: boolean;
 }
 
 /** Exams as they are kept. Orders and results are added, and never changed. */
@@ -11,7 +13,7 @@ export interface ExamStore {
   /** The writes that add one: the order, and the work that it means. */
   adding(order: ExamOrder): readonly Statement[];
   /**
-   * Adds the result and ends the work, both or neither.
+   * Adds the result and ends the work, unless a refund is owed; both or neither.
    * @returns whether this run still held the exam; without its lease nothing is written
    */
   complete(id: string, run: string, result: NewResult): Promise<boolean>;

@@ -62,6 +62,8 @@ export interface ExamWork {
   keep(taken: TakenExam): Promise<boolean>;
   /** Gives the exam back, for after some seconds. */
   putBack(taken: TakenExam, seconds: number): Promise<void>;
+  /** Ends what is left of an exam that has a result. */
+  end(taken: TakenExam): Promise<void>;
   /** Every authorization of the exam so far. */
   signatures(id: string): Promise<readonly StoredSignature[]>;
   /**

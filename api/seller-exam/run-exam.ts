@@ -1,4 +1,5 @@
 import { type ExamReport, examine, examinePassively } from "../../packages/seller-check/src/exam/examine.ts";
+import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address } from "../kernel/wallet.ts";
@@ -8,15 +9,17 @@ import { guardedPayer } from "./guarded-payer.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
+import { payBack, type RefundParts } from "./refund.ts";
 import { readsToken } from "./take-order.ts";
 
 export interface RunnerParts {
-  readonly store: Pick<ExamStore, "complete">;
+  readonly store: Pick<ExamStore, "complete" | "get">;
   readonly work: ExamWork;
   readonly visitor: Visitor;
   readonly ledger: Ledger;
   readonly payer: Payer;
   readonly account: ExamAccount;
+  readonly refunds: Pick<RefundParts, "send">;
   readonly baseUrl: string;
   /** What exams may spend in 24 hours, in atomic units. */
   readonly daily: bigint;
@@ -42,7 +45,9 @@ const RUN_MS = 150_000;
 /** How long after a payment has expired, by the chain's clock, it may be shown. */
 const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
-const NO_FUNDS_SECONDS = 60;
+/** After so long an exam that something of ours keeps from being held is given up, and paid back. */
+const GIVEN_UP_AFTER_MS = 30 * 60_000;
+const REFUND_AGAIN_SECONDS = 30;
 
 export function createExamRunner(parts: RunnerParts): ExamRunner {
   const running = new Set<Promise<void>>();
@@ -64,7 +69,7 @@ export function createExamRunner(parts: RunnerParts): ExamRunner {
 
 /** One try. What is no fact about the seller, such as an error of our node, ends it without a result. */
 async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
-  const { work, log, every } = parts;
+  const { work, every } = parts;
   const lost = new AbortController();
   const end = every(HEARTBEAT_MS, () => {
     work.keep(taken).then(
@@ -73,25 +78,43 @@ async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
     );
   });
   try {
-    const result = await attempt(parts, taken, lost.signal);
-    if (typeof result === "number") await work.putBack(taken, result);
-    else await parts.store.complete(taken.order.id, taken.run, result);
+    const ended = await parts.store.get(taken.order.id);
+    if (ended?.result != null) await refund(parts, taken);
+    else await parts.store.complete(taken.order.id, taken.run, await attempt(parts, taken, lost.signal));
   } catch (error) {
-    log.warn({ err: error, exam: taken.order.id }, "a run of an exam did not come to its end");
-    await work.putBack(taken, Math.min(2 ** taken.takes, LONGEST_PAUSE_SECONDS)).catch(() => undefined);
+    await failed(parts, taken, error).catch(() => undefined);
   } finally {
     end();
   }
 }
 
-/** The result, or the seconds until the exam may begin. */
-async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult | number> {
+/** An exam that was given up stays under work until its buyer has the money. */
+async function refund({ work, refunds, ledger, account, now }: RunnerParts, taken: TakenExam): Promise<void> {
+  const isPaid = await payBack({ ...refunds, ledger, from: account.address, now }, taken.order);
+  await (isPaid ? work.end(taken) : work.putBack(taken, REFUND_AGAIN_SECONDS));
+}
+
+/** It is tried again, unless that would not help. Only what is known to be ours is paid back: a seller may cause the rest. */
+async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Promise<void> {
+  const { work, store, log, now } = parts;
+  const { order, run, takes } = taken;
+  log.warn({ err: error, exam: order.id }, "a run of an exam did not come to its end");
+  const again = () => work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
+  if (!(error instanceof ExaminersFault)) return again();
+  const runs = runsOf(await work.signatures(order.id).catch(() => []));
+  if (runs < MOST_RUNS && now().getTime() - order.orderedAt.getTime() < GIVEN_UP_AFTER_MS) return again();
+  await store.complete(order.id, run, interrupted(parts, { runs, beganAt: now(), note: OURS, owesRefund: true }));
+}
+
+const runsOf = (signatures: readonly StoredSignature[]): number => new Set(signatures.map(({ run }) => run)).size;
+
+async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult> {
   const { order, run } = taken;
-  const before = await parts.work.signatures(order.id);
-  const runs = new Set(before.map((one) => one.run)).size;
+  const runs = runsOf(await parts.work.signatures(order.id));
   const beganAt = parts.now();
-  if (runs >= MOST_RUNS) return interrupted(parts, { before, runs, beganAt });
-  if (order.mode === "paid" && !(await affordable(parts, order))) return NO_FUNDS_SECONDS;
+  if (runs >= MOST_RUNS) return interrupted(parts, { runs, beganAt, note: INTERRUPTED, owesRefund: false });
+  if (order.mode === "paid" && !(await affordable(parts, order)))
+    throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
   const unpublished = await whyUnpublished(parts, order, lost);
   const mode = unpublished === null ? "paid" : "passive";
   const report = await hold(parts, taken, { mode, endsAt: beganAt.getTime() + RUN_MS, lost });
@@ -204,15 +227,24 @@ function complete({ report, isSpent, settlements, unpublished, endedAt, ...run }
 
 const INTERRUPTED =
   "Payments were signed twice, and both times something of ours broke before the end. Nothing is said about the seller.";
+const OURS =
+  "Our chain or our account kept this exam from being held. Nothing is said about the seller, and the buyer gets back what it cost.";
+
+interface Given {
+  readonly runs: number;
+  readonly beganAt: Date;
+  readonly note: string;
+  readonly owesRefund: boolean;
+}
 
 /** Nothing was seen to its end, so there is nothing to show but the end itself. */
-function interrupted({ now }: RunnerParts, { runs, beganAt }: Begun): NewResult {
+function interrupted({ now }: RunnerParts, { runs, beganAt, note, owesRefund }: Given): NewResult {
   const evidence = evidenceOf({ exchanges: [], settlements: [] }, () => false);
   return {
     outcome: "interrupted",
     level: null,
     isPublic: false,
-    note: INTERRUPTED,
+    note,
     checks: [],
     evidence,
     evidenceSha256: evidenceDigest(evidence),
@@ -222,11 +254,6 @@ function interrupted({ now }: RunnerParts, { runs, beganAt }: Begun): NewResult 
     beganAt,
     endedAt: now(),
     validUntil: null,
+    owesRefund,
   };
-}
-
-interface Begun {
-  readonly before: readonly StoredSignature[];
-  readonly runs: number;
-  readonly beganAt: Date;
 }

@@ -14,8 +14,10 @@ import { createProbeStore } from "../adapters/postgres/probe-store.ts";
 import { every, sleep } from "../adapters/process/clock.ts";
 import { createVisitor } from "../adapters/web/seller-visitor.ts";
 import type { Config } from "../config.ts";
-import type { Network } from "../kernel/networks.ts";
+import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { authorizationTypedData } from "../payments/exact/authorization.ts";
+import type { Settler, TransferSimulator } from "../payments/exact/scheme.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
 import { createFreeExams } from "../seller-exam/free-exam.ts";
 import { EXAM_NETWORK, PROBES_AN_HOUR } from "../seller-exam/products.ts";
@@ -28,6 +30,8 @@ export interface ExamWires {
   readonly config: Config;
   readonly pool: pg.Pool;
   readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly settler: Pick<Settler, "submit">;
+  readonly simulators: Readonly<Record<Network, TransferSimulator>>;
   /** Of the service, besides where it is paid and where exams are paid from. */
   readonly ownWallets: readonly string[];
   readonly now: () => Date;
@@ -35,7 +39,7 @@ export interface ExamWires {
 }
 
 /** Exams of sellers: what is sold, and what runs them; the runner is null where no account pays. */
-export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWires) {
+export function wireExams({ config, pool, chains, settler, simulators, ownWallets, now, log }: ExamWires) {
   const { baseUrl, exams, payTo } = config;
   const chain = chains[EXAM_NETWORK];
   const settings = { ...guard(config), baseUrl };
@@ -76,6 +80,17 @@ export function wireExams({ config, pool, chains, ownWallets, now, log }: ExamWi
           ledger: createExamLedger(chain),
           payer,
           account,
+          refunds: {
+            async send(authorization) {
+              const signature = await payer.signTypedData(
+                authorizationTypedData(authorization, NETWORKS[EXAM_NETWORK]),
+              );
+              const { refused } = await simulators[EXAM_NETWORK].simulate(authorization, signature);
+              const resource = `${baseUrl}/test/seller`;
+              if (refused === null) await settler.submit({ network: EXAM_NETWORK, authorization, signature, resource });
+              return refused;
+            },
+          },
           baseUrl,
           daily,
           now,

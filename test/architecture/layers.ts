@@ -79,6 +79,7 @@ export const EFFECTS: readonly string[] = [
   "api/seller-exam/published/correct-exam.ts",
   "api/seller-exam/published/read-published.ts",
   "api/seller-exam/published/seller-addresses.ts",
+  "api/seller-exam/refund.ts",
   "api/seller-exam/run-exam.ts",
   "api/seller-exam/take-order.ts",
   "api/seller-exam/watch-payments.ts",

@@ -123,7 +123,9 @@ export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order 
   },
 ];
 
-const END = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2 RETURNING 1";
+const END = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2";
+const LEAVE_OPEN =
+  "UPDATE seller_exam_work SET lease_until = '-infinity', due_at = now() WHERE exam = $1 AND lease_token = $2";
 const ADD = `INSERT INTO seller_exam_result (exam, origin, pay_to, outcome, level, is_public, note, checks, evidence, evidence_sha256, spent, runs, began_at, ended_at, valid_until)
   SELECT id, origin, pay_to, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM seller_exam WHERE id = $1`;
 
@@ -133,7 +135,7 @@ const complete = (
   result: NewResult,
 ): Promise<boolean> =>
   inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(named(END, [id, run]));
+    const { rowCount } = await client.query(named(result.owesRefund === true ? LEAVE_OPEN : END, [id, run]));
     if (rowCount !== 1) return false;
     await client.query(
       named(ADD, [

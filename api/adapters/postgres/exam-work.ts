@@ -1,31 +1,35 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { ExamWork, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
-import { COOLDOWN_MINUTES, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
+import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
 
 const LEASE = "interval '30 s'";
 const REST = `interval '${COOLDOWN_MINUTES} min'`;
 
-const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_work WHERE origin = $1) AS is_open,
+/** What has a result and is still under work owes its buyer a refund, and keeps nobody waiting. */
+const HAS_RESULT = (exam: string) => `EXISTS (SELECT FROM seller_exam_result x WHERE x.exam = ${exam}.exam)`;
+
+const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_work w WHERE origin = $1 AND NOT ${HAS_RESULT("w")}) AS is_open,
   greatest(0, ceil(extract(epoch FROM (SELECT max(ended_at) FROM seller_exam_result WHERE origin = $1) + ${REST} - now())))::int
     AS rests_for`;
 
-/** What an open exam has signed counts once, as what it may still cost. */
+/** What an open exam has signed counts once, as what it may still cost; so do refunds. */
 const COMMITMENTS = `SELECT
-  (SELECT count(*)::int FROM seller_exam_work) AS open_exams,
-  (SELECT coalesce(sum(${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1)), 0) FROM seller_exam_work w
-    JOIN seller_exam e ON e.id = w.exam WHERE e.mode = 'paid') AS open,
+  (SELECT count(*)::int FROM seller_exam_work w WHERE NOT ${HAS_RESULT("w")}) AS open_exams,
+  (SELECT coalesce(sum(CASE WHEN ${HAS_RESULT("w")} THEN ${EXAM_PRICE}
+      WHEN e.mode = 'paid' THEN ${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1) END), 0)
+    FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam) AS open,
   (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature
     WHERE cost > 0 AND signed_at > now() - interval '24 hours') AS signed`;
 
-/** One at a time of an origin, in the order of their sales; the origin rests between them. */
+/** One at a time of an origin, in the order of their sales; the origin rests between them. One that has a result owes a refund. */
 const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() + ${LEASE}, takes = takes + 1
   WHERE exam = (SELECT w.exam FROM seller_exam_work w WHERE w.due_at <= now() AND w.lease_until < now()
     AND NOT EXISTS (SELECT FROM seller_exam_work o WHERE o.origin = w.origin AND o.exam <> w.exam
-      AND (o.lease_until >= now() OR (o.ordered_at, o.exam) < (w.ordered_at, w.exam)))
-    AND NOT EXISTS (SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.ended_at > now() - ${REST})
+      AND (o.lease_until >= now() OR (o.ordered_at, o.exam) < (w.ordered_at, w.exam)) AND NOT ${HAS_RESULT("o")})
+    AND NOT EXISTS (SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.exam <> w.exam AND r.ended_at > now() - ${REST})
     ORDER BY w.ordered_at, w.exam LIMIT 1)
   RETURNING exam, takes`;
 
@@ -66,6 +70,10 @@ export function createExamWork(pool: pg.Pool): ExamWork {
           [order.id, run, seconds],
         ),
       );
+    },
+    async end({ order, run }) {
+      const text = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2";
+      await pool.query(named(text, [order.id, run]));
     },
     async signatures(id) {
       const { rows } = await pool.query<SignatureColumns>(

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
+import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
 import { type Exam, isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
@@ -60,6 +61,18 @@ test("only public results are found by origin and payee, newest first", async ()
     expect(found.map(({ order }) => order.id)).toEqual([newer.id, older.id]);
   expect((await createExamStore(pool).get(hidden.id))?.result?.note).toBe("passive");
   expect(await reader.ofOrigin("https://elsewhere.example", at(4))).toEqual([]);
+});
+
+test("an exam whose buyer is owed a refund stays under work until it is ended", async () => {
+  const [store, work] = [createExamStore(pool), createExamWork(pool)];
+  const order = sampleOrder({ origin: "https://refunded.example" });
+  const run = await storeOrder(pool, order);
+  const result = sampleResult({ outcome: "interrupted", level: null, isPublic: false, validUntil: null, runs: 2 });
+  expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owesRefund: true })).toBe(true);
+  const taken = await work.take();
+  expect(taken?.order.id).toBe(order.id);
+  if (taken !== null) await work.end(taken);
+  expect(await work.take()).toBeNull();
 });
 
 test("a correction stands beside a result, which counts no more and stays as it is", async () => {

@@ -29,6 +29,8 @@ const shops = {
   regretting: await forFile(openShop(chain, "serves a replay")),
   wronged: await forFile(openShop(chain)),
   refused: await forFile(openShop(chain)),
+  one: await forFile(openShop(chain)),
+  other: await forFile(openShop(chain, "forgets answers")),
 };
 const service = await forFile(
   startService({
@@ -114,6 +116,23 @@ test.each([
   expect(outcomesOf(record)[check]).toBe("fail");
   expect(record).toMatchObject({ status: "complete", level: null, certified: false, note: null });
   expect(record.valid_until).not.toBeNull();
+});
+
+test("two exams at once on one account are told apart", async () => {
+  const both = [shops.one, shops.other];
+  const records = await Promise.all(
+    both.map(async (shop) => {
+      const url = `${shop.url}/haiku`;
+      shop.place(await lineFor(service.url, url));
+      const { answer } = await buyExam(service.url, await newPayer(chain, 2_000_000n), { url });
+      return ended(service.url, answer.body.id);
+    }),
+  );
+  expect(records).toMatchObject([
+    { level: "full", spent: "0.003", runs: 1 },
+    { level: null, spent: "0.003", runs: 1 },
+  ]);
+  expect(await Promise.all(both.map(({ payTo }) => chain.usdcBalance(payTo)))).toEqual([3_000n, 3_000n]);
 });
 
 test("without consent only unpaid requests are sent, and the record certifies nothing", async () => {
