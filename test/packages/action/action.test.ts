@@ -48,7 +48,8 @@ test("its metadata is whole: every input reaches the script, every output comes 
   });
   expect(installs).toEqual([
     ["inputs.command == 'certify'", ""],
-    ["inputs.log-policy != '' || inputs.command == 'examine'", "/../verifier"],
+    ["inputs.log-policy != ''", "/../verifier"],
+    ["inputs.command == 'examine'", "/../verifier"],
     ["inputs.command == 'examine'", "/../seller-check"],
   ]);
   const { dependencies } = JSON.parse(await readFile(join(ACTION, "package.json"), "utf8"));

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,7 +10,10 @@ import { readInputs } from "../../../packages/action/src/inputs.ts";
 import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { startRegistry } from "../../support/packages/registry.ts";
 import { openShop } from "../../support/seller/shop.ts";
+import { quoting } from "../../support/seller/twists.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());
 const key: Hex = generatePrivateKey();
@@ -47,6 +52,51 @@ test("a seller below the level fails the step with the failing check, in one lin
     /^::error::The seller's level is safe, and full is wanted: caching \(not so: A shared cache may not store [^\n]+\n$/,
   );
   expect(summary).toMatch(/\| caching \| fail \| not so: `` A shared cache may not store the paid answer, [^`]+`` \|/);
+});
+
+test("a seller's words reach the log, the summary and the outputs without commanding anybody", async () => {
+  const url = "http://x/\n::set-output name=level::full\n##[set-output name=level;]full\u001b[2J\u202e`|<script>";
+  const shop = await forFile(
+    openShop(
+      chain,
+      quoting((terms) => ({ ...terms, resource: { url } })),
+    ),
+  );
+  const { code, log, outputs, summary } = await examine({ url: `${shop.url}/haiku` });
+  expect([code, outputs]).toEqual([1, { level: "none", report: "seller-exam.json", failing: expect.any(String) }]);
+  expect(log).toMatch(/^::error::[^\n]*is named http:\/\/x\/[^\n]*\n$/);
+  for (const command of ["##[", "\u001b", "\u202e", "\n::"]) expect(log + summary).not.toContain(command);
+  expect(summary.split("\n").filter((line) => line.startsWith("| terms"))).toHaveLength(1);
+});
+
+test("an account without money is no verdict, and the step says what it lacks", async () => {
+  const shop = await forFile(openShop(chain));
+  const { code, log } = await examine({ url: `${shop.url}/haiku`, "payer-private-key": generatePrivateKey() });
+  expect([code, log]).toEqual([1, expect.stringMatching(/^::error::The exam could not be held.* has 0 atomic units/)]);
+});
+
+test("its steps, run as in a repository of one's own, install what an exam needs", { timeout: 120_000 }, async () => {
+  const [repository, registry] = [await mkdtemp(join(tmpdir(), "repository-")), await startRegistry()];
+  onTestFinished(() => rm(repository, { recursive: true, force: true }));
+  onTestFinished(registry.stop);
+  const actions = join(repository, ".github/actions");
+  const copy = join(actions, "agent-payment-trust");
+  const isOurs = (path: string) => !/\/(node_modules|dist)(\/|$)/.test(path.slice(ACTION.length - "action".length));
+  for (const [folder, place] of [
+    [ACTION, copy],
+    [join(ACTION, "../verifier"), join(actions, "verifier")],
+    [join(ACTION, "../seller-check"), join(actions, "seller-check")],
+  ] as const)
+    await cp(folder, place, { recursive: true, filter: isOurs });
+  const installs = metadata.runs.steps.filter(({ if: when }) => when?.includes("inputs.command == 'examine'"));
+  expect(installs).toHaveLength(2);
+  const { dependencies } = JSON.parse(await readFile(join(ACTION, "../seller-check/package.json"), "utf8"));
+  expect(installs[0]?.run).toContain(` viem@${dependencies.viem} `);
+  const env = { ...bareEnvironment(), ...registry.environment(repository), ACTION_PATH: copy };
+  for (const { run = "exit 9" } of installs) await promisify(execFile)("bash", ["-eo", "pipefail", "-c", run], { env });
+  const shop = await forFile(openShop(chain));
+  const { code, log, outputs } = await examine({ url: `${shop.url}/haiku` }, copy);
+  expect([code, outputs.level], log).toEqual([0, "full"]);
 });
 
 test("that seller is accepted where safe is enough, and GitHub is told to hide the key", async () => {
