@@ -66,7 +66,7 @@ const MOST_BUNDLES = 32;
 export async function follow(place: Place, following: Following): Promise<Followed> {
   const { log, policy } = following;
   const note = new TextDecoder().decode(await log.checkpoint());
-  const { checkpoint } = await verifyCheckpoint(note, policy);
+  const checkpoint = await readHead(note, policy);
   if (place.origin !== "" && checkpoint.origin !== place.origin)
     throw new InputError(`this is the log ${quote(checkpoint.origin)}; the state is of ${quote(place.origin)}`);
   if (checkpoint.size <= place.size && place.origin !== "") {
@@ -92,6 +92,16 @@ export async function follow(place: Place, following: Following): Promise<Follow
   }
   await checkMade({ size, root }, { checkpoint, note, tiles: log.tiles });
   return { place: { origin, size, root, note, edge, verdict }, ahead: checkpoint.size - size };
+}
+
+/** What is no checkpoint is not by the log, so it shows nothing of it: the page of a network's login, or of a wrong address. */
+async function readHead(note: string, policy: Policy): Promise<ParsedCheckpoint> {
+  try {
+    return (await verifyCheckpoint(note, policy)).checkpoint;
+  } catch (error) {
+    if (!(error instanceof Refusal && ["malformed_note", "malformed_checkpoint"].includes(error.code))) throw error;
+    throw new InputError(`the log has something else in place of its checkpoint: ${error.message}`, { cause: error });
+  }
 }
 
 /** That the tree of the entries which were served is the beginning of the signed one. */

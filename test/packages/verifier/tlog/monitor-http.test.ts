@@ -125,6 +125,28 @@ describe("a log that is followed over HTTP", () => {
     expect(await readFile(state, "utf8")).toBe(before);
   });
 
+  test.each([
+    ["a page", "<!doctype html>\n<html><body>Log in to this network</body></html>\n"],
+    ["a page with an empty line", "<!doctype html>\n\n<html></html>\n"],
+    ["nothing", ""],
+    ["bytes that are no text", "\u0000\u00ff"],
+    ["a note that is no checkpoint", `<html>\n\n\u2014 ${signer.key.name} ${"A".repeat(96)}\n`],
+  ])("cannot be read, which is no fork, where %s stands in place of its checkpoint", async (_, text) => {
+    const { url, show } = await serve(logOf(5));
+    const state = newFile();
+    for (const known of [false, true]) {
+      show(changed("checkpoint", instead(text), logOf(5)));
+      const outcome = await once(url, state);
+      expect([known, outcome.code, outcome.text]).toEqual([
+        known,
+        2,
+        expect.stringMatching(/^the log has something else/),
+      ]);
+      show(logOf(9));
+      expect(await once(url, state)).toMatchObject({ code: 0 });
+    }
+  });
+
   test("is no log where its files agree with each other, and not with what is signed", async () => {
     const signed = changed("checkpoint", (bytes) => bytes, logOf(9));
     const { url } = await serve(logOf(9, other), signed);
