@@ -49,6 +49,8 @@ const PATH =
   "Level, then number in groups of three digits, all but the last with an `x`, then `.p/` and the width if it is partial: `0/x001/067.p/12`. Unescaped slashes.";
 
 async function checkpoint(c: Context, { checkpoints }: PublicLog, generation: number): Promise<Response> {
+  if (sentPath(c) !== checkpointPath(generation))
+    throw new Problem("not_found", { detail: `The checkpoint is at ${checkpointPath(generation)}.` });
   const served = await checkpoints.served(generation);
   if (served === null)
     throw new Problem("not_available", {
@@ -69,10 +71,22 @@ export function sendText(c: Context, text: string, caching: string): Response {
 const tagOf = (body: string | Uint8Array, coding = ""): string =>
   `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}${coding}"`;
 
+/**
+ * The path as it was sent. An escaped form is another path, which caches would keep beside the first one. Dots are resolved
+ * in one way by a URL's parser and in another by a cache that has merged slashes: what one takes for a tile would be kept as
+ * another one.
+ */
+function sentPath(c: Context): string {
+  const target: string = c.env?.incoming?.url ?? new URL(c.req.url).pathname;
+  return target.replace(/^https?:\/\/[^/?]*/i, "").replace(/\?.*$/s, "");
+}
+
 async function resource(c: Context, { resources }: PublicLog, generation: number): Promise<Response> {
-  // As it was sent: an escaped form of a path is another path, and caches would keep it beside the first one.
-  const sent = new URL(c.req.url).pathname.slice(logPath(generation).length + 1);
-  const found = await resources.resource(generation, sent);
+  const prefix = `${logPath(generation)}/`;
+  const sent = sentPath(c);
+  const found = sent.startsWith(prefix)
+    ? await resources.resource(generation, sent.slice(prefix.length))
+    : "not_canonical";
   if (typeof found === "string") throw new Problem("not_found", { detail: ABSENT[found] });
   return found.kind === "tile" ? sendBytes(c, found.bytes) : sendBundle(c, found);
 }
