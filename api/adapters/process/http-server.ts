@@ -15,6 +15,8 @@ const owed = new WeakMap<Server, Set<ServerResponse>>();
 /** An HTTP server with limits for slow and flooding clients. */
 export function createHttpServer(fetch: Fetch): Server {
   const server = createAdaptorServer({
+    // For requests of HTTP/1.0 that name no host; nothing that is published comes from there.
+    hostname: "localhost",
     async fetch(request, env) {
       const response = await fetch(request, env);
       // Once the server accepts no more connections, an open one closes after its answer and says so.

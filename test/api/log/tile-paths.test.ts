@@ -123,6 +123,11 @@ describe("only the canonical path", () => {
     }
   });
 
+  test("is enough for a client of HTTP/1.0, which names no host", async () => {
+    const said = await spoken("GET /log/tile/0/000.p/1 HTTP/1.0\r\n\r\n");
+    expect(said).toMatch(/^HTTP\/1\.\d 200 OK\r\n.*content-length: 32\r\n/is);
+  });
+
   test("is not asked for with more than 96 KiB of headers", async () => {
     const said = await spoken(`GET /log/checkpoint HTTP/1.1\r\nhost: x\r\nx: ${"x".repeat(98_304)}\r\n\r\n`);
     expect(said).toMatch(/^HTTP\/1\.1 431 /);
