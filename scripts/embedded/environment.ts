@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { loadKeys } from "./keys.ts";
+import { localWitness } from "./local-witness.ts";
 import { runningPostgres } from "./postgres.ts";
 import { apiPlan } from "./services.ts";
 import { readSettings, SettingError } from "./settings.ts";
@@ -19,5 +20,8 @@ export async function embeddedEnvironment(
     throw new SettingError(
       `Nothing is running in ${dataDirectory}. Run npm start first, set its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,
     );
-  return { ...apiPlan({ settings, keys: loadKeys(dataDirectory), ...postgres, logs: dataDirectory }).env };
+  const services = { settings, keys: loadKeys(dataDirectory), ...postgres, logs: dataDirectory };
+  // Its key is what commands need: it listens on another port.
+  const { setting: witness } = await localWitness(services);
+  return { ...apiPlan({ ...services, witness }).env };
 }
