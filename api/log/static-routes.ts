@@ -14,8 +14,8 @@ import type { Resource } from "./static-log.ts";
 
 const BYTES: Output = { "application/octet-stream": null };
 const FOR_GOOD = "public, max-age=31536000, immutable";
-/** Long enough for a cache to help in a rush, short enough that nobody misses a checkpoint. */
-const FOR_A_MOMENT = "public, max-age=1";
+/** Long enough for a cache to help in a rush, short enough that nobody misses a checkpoint; longer while we are away. */
+const FOR_A_MOMENT = "public, max-age=1, stale-while-revalidate=2, stale-if-error=300";
 const compressed = promisify(gzip);
 
 /** The static resources of C2SP tlog-tiles. Errors are never stored by caches: what is missing now comes to be. */

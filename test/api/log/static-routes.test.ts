@@ -28,7 +28,7 @@ describe("the checkpoint", () => {
     expect(parseCheckpoint(parseNote(before).text).size).toBe(size.first);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       "content-type": "text/plain; charset=utf-8",
-      "cache-control": "public, max-age=1",
+      "cache-control": "public, max-age=1, stale-while-revalidate=2, stale-if-error=300",
       "access-control-allow-origin": "*",
     });
     const again = await get("checkpoint", { "if-none-match": answer.headers.get("etag") ?? "" });
