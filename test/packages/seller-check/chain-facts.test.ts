@@ -43,7 +43,7 @@ function chainOf(head: number, usedAt: readonly (number | null)[], nodes: readon
   };
 }
 
-const settledBy = (nonce: Hex): Settled => ({ transaction: nonce, to: SHOP, value: 1n });
+const settledBy = (nonce: Hex): Settled => ({ transaction: nonce, block: 1n, to: SHOP, value: 1n });
 
 const node = fc.record({ lag: fc.integer({ min: 0, max: 60 }), hasLogs: fc.boolean() });
 const used = fc.option(fc.integer({ min: 1, max: 100 }), { nil: null });

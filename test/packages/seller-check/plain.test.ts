@@ -62,6 +62,7 @@ const REPORT = {
     },
   ],
   terms: null,
+  settled: new Map(),
   spent: 0n,
 };
 
