@@ -68,6 +68,15 @@ interface Presented {
   readonly resource: { readonly url: string };
 }
 
+let last: Promise<unknown> = Promise.resolve();
+
+/** All shops of a test send from one account: two at once would get the same nonce. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const next = last.then(work);
+  last = next.catch(() => undefined);
+  return next;
+}
+
 /**
  * A shop that sells two routes for USDC, honest but for one fault: one payment buys one answer, which every retry of the
  * same request gets byte for byte.
@@ -144,7 +153,7 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
 
   async function sell(asked: Asked, presented: Presented): Promise<Told> {
     if (fault === "never settles") return make(asked);
-    const settling = broadcast(chain, presented).catch((error: unknown) => {
+    const settling = inTurn(() => broadcast(chain, presented)).catch((error: unknown) => {
       if (fault === "no lock" || fault === "checks no signature") return `0x${"0".repeat(64)}` as Hex;
       throw error;
     });
