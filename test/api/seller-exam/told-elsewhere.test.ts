@@ -129,13 +129,15 @@ describe("an origin's credential", () => {
 });
 
 describe("the board", () => {
-  test("lists certified sellers with capability=seller, page by page, and none whose FAIL counts", async () => {
+  test("lists certified sellers with capability=seller, page by page, and none whose FAIL counts or whose PASS is reversed", async () => {
     const names = ["one", "two", "three"].map((name) => `https://${name}.board.example`);
     const now = Date.now();
     for (const [place, origin] of names.entries()) await held({ origin }, { endedAt: new Date(now - place * 1_000) });
     const failing = "https://failing.board.example";
     await held({ origin: failing });
     await held({ origin: failing, url: `${failing}/other` }, FAIL);
+    const reversed = await held({ origin: "https://reversed.board.example" });
+    await pool.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [reversed]);
     const listed: string[] = [];
     let next: string | null = "/board?capability=seller&limit=1";
     while (next !== null) {
