@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Problem } from "../kernel/errors.ts";
+import type { NotYet } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { orderedDocument } from "./exam-document.ts";
 import type { ExamStore } from "./exam-store.ts";
@@ -37,28 +38,31 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
     const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
     if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
       throw new Problem("not_found", { detail: "There is no exam free of charge for this id and this token." });
-    const taken = grant.exam === null ? null : await store.get(grant.exam);
-    if (taken !== null) return orderedDocument(taken.order, baseUrl);
+    const answer = async () => {
+      const taken = await store.get(freeExamId(id));
+      return taken === null ? null : orderedDocument(taken.order, baseUrl);
+    };
+    const known = await answer();
+    if (known !== null) return known;
     const { url, method, body, contentType, origin, payment, settlement } = corrected.order;
     const request = { url, method, body, contentType, maxPrice: `${SELLER_CEILING}`, consent, settled: null };
     const prospect = await intake.look(request, client);
     if ("code" in prospect) throw refusedProblem(prospect);
     if (prospect.mode === "passive") throw NO_CONSENT;
     const notYet = await intake.wait(request, prospect);
-    if (notYet !== null)
-      throw new Problem("not_available", {
-        detail: notYet.detail,
-        headers: { "retry-after": `${notYet.retryAfterSeconds}` },
-      });
+    if (notYet !== null) return (await answer()) ?? refuse(notYet);
     const order = {
       ...{ id: freeExamId(id), origin, url, method, body, contentType, ...prospect, payment, settlement },
       orderedAt: now(),
       againOf: id,
     };
     if (await grants.take(order)) return orderedDocument(order, baseUrl);
-    const other = await store.get(order.id);
-    return orderedDocument(other?.order ?? order, baseUrl);
+    return (await answer()) ?? orderedDocument(order, baseUrl);
   };
+}
+
+function refuse({ detail, retryAfterSeconds }: NotYet): never {
+  throw new Problem("not_available", { detail, headers: { "retry-after": `${retryAfterSeconds}` } });
 }
 
 const NO_CONSENT = new Problem("unacceptable", {
