@@ -4,7 +4,7 @@ import type { Generation, StoredCheckpoint } from "./log-store.ts";
 
 /**
  * The first entry of a later generation: which log has ended, the last tree of it that anybody knows, and how much of it
- * the databasehas kept. `silent` names those who could not be asked, and may know more.
+ * the database has kept. `silent` names those who could not be asked, and may know more.
  */
 export function endedLog(
   { generation, origin, vkey }: Omit<Generation, "startedAt">,
