@@ -69,7 +69,7 @@ test("the prices in the MCP tools are the service's", () => {
 
 /** Prices, and numbers with a unit, as a text prints them. */
 const figuresIn = (text: string): readonly string[] => [
-  ...new Set(text.match(/\b\d+\.\d\d\b|\b\d+(%| (days|hours|minutes|wallets)\b)/g)),
+  ...new Set(text.match(/\b\d+\.\d\d\b(?!\.\d)|\b\d+(%| (days|hours|minutes|wallets)\b)/g)),
 ];
 
 describe("the printed figures of the packages", () => {

@@ -18,10 +18,10 @@ import { startApiStage } from "../../support/service/api-stage.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
-const NOTED = "UPDATE escrow_task SET state = 'mined'";
+const NOTED = "WITH task AS (UPDATE escrow_task";
 /** PostgreSQL finishes a statement that waits, though its client is gone. */
 const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE datname = current_database() AND query LIKE '${NOTED.replaceAll("'", "''")}%'`;
+  WHERE datname = current_database() AND query LIKE '${NOTED}%'`;
 
 let merchant: LocalAccount;
 let held: Held;

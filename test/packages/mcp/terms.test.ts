@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createBudget, OverBudget } from "../../../packages/mcp/src/budget.ts";
 import { formatUsd, parseUsd } from "../../../packages/mcp/src/money.ts";
-import { DEFAULT_BUDGET_USD, parseSettings } from "../../../packages/mcp/src/settings.ts";
-
+import { DEFAULT_BUDGET_USD, DEFAULT_LOG_ENTRIES, parseSettings } from "../../../packages/mcp/src/settings.ts";
 import { checkTerms, type PaymentRequired, RefusedTerms } from "../../../packages/mcp/src/terms.ts";
 
 const PAYEE = "0x00000000000000000000000000000000c0ffee01";
@@ -106,7 +105,7 @@ describe("the environment", () => {
       payTo: null,
       nodeUrl: null,
       logPolicy: null,
-      askLeftOut: null,
+      logEntries: Number(DEFAULT_LOG_ENTRIES),
       budget: parseUsd(DEFAULT_BUDGET_USD),
     });
     const env = {
