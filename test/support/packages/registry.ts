@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { createGzip } from "node:zlib";
@@ -83,14 +83,17 @@ function packument({ name, versions, origin }: Asked) {
   return { name, "dist-tags": { latest: manifests[0]?.[0] }, versions: Object.fromEntries(manifests) };
 }
 
-/**
- * The folder without its installed dependencies and without source maps, half of viem's 10,000 files, which nothing reads. npm
- * drops the first step of every path, whatever its name.
- */
+/** What no program reads: source maps, and the sources that they lead to. Together more than half of viem's 10,000 files. */
+const UNREAD = /\.map$|(?<!\.d)\.[cm]?ts$/;
+
+/** The folder's own files. npm drops the first step of every path, whatever its name. */
 async function sendTarball(folder: string, response: ServerResponse): Promise<void> {
-  const name = basename(folder);
-  const without = [`--exclude=${name}/node_modules`, "--exclude=*.map"];
-  const tar = spawn("tar", ["-cf", "-", ...without, "-C", dirname(folder), name]);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !UNREAD.test(entry.name))
+    .map((entry) => join(basename(folder), relative(folder, join(entry.parentPath, entry.name))))
+    .filter((path) => !path.includes(`${sep}node_modules${sep}`));
+  const tar = spawn("tar", ["-cf", "-", "-C", dirname(folder), "--null", "--files-from=-"]);
+  tar.stdin.end(files.join("\0"));
   response.writeHead(200, { "content-type": "application/gzip" });
   await pipeline(tar.stdout, createGzip({ level: 1 }), response).catch(() => response.destroy());
 }
