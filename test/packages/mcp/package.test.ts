@@ -229,8 +229,12 @@ test("killed after it sent a payment, or after it was refused, the program sends
   const answer = await call(client, "certify", { test: "basic" });
   expect(answer.structured, answer.text).toMatchObject({ status: "paid", signed_at: expect.any(String) });
   expect([proxy.payments.size, (await settlements(chain, payer)).length]).toEqual([1, 1]);
-  const [file = ""] = await readdir(join(home, payer, NAME));
-  const kept = async () => JSON.parse(await readFile(join(home, payer, NAME, file), "utf8"));
+  const folder = join(home, payer, NAME);
+  // Not a lock, and nothing half written.
+  const kept = async () => {
+    const file = (await readdir(folder)).find((name) => name.endsWith(".json"));
+    return JSON.parse(await readFile(join(folder, file ?? ""), "utf8"));
+  };
   await eventually(async () => "answeredAt" in (await kept()), true);
 });
 
