@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * What takes over eight seconds, so that none of it starts when the others are nearly done. Files that wait stand between files
+ * What takes over seven seconds or so, so that none of it starts when the others are nearly done. Files that wait stand between files
  * that compute, so that the processor is always in use. Serves no other purpose.
  */
 const LONGEST = [
@@ -33,6 +33,8 @@ const LONGEST = [
   "journeys/payments/contested",
   "journeys/payments/kill",
   "journeys/log/kill",
+  "packages/action/examine",
+  "journeys/seller-exam/exams",
   "api/site/docs-code",
   "indexer/escrow-added",
   "journeys/payments/at-scale",
@@ -66,7 +68,6 @@ const LONGEST = [
   "journeys/behaviour/lost-answers-orders",
   "packages/mcp/scores",
   "scripts/reconcile",
-  "journeys/seller-exam/exams",
   "indexer/succession",
   "packages/action/action",
   "journeys/payments/batches",
@@ -89,7 +90,6 @@ const LONGEST = [
   "api/packages/packages",
   "journeys/certification/activity",
   "browser/escrow",
-  "packages/action/examine",
   "journeys/escrow/contest-inputs",
   "journeys/payments/lagging-logs",
   "journeys/escrow/dust",
@@ -98,6 +98,22 @@ const LONGEST = [
   "journeys/escrow/together",
   "indexer/operator",
   "api/operations/status",
+  "journeys/payments/postgres-restart",
+  "packages/seller-check/command",
+  "model/journal",
+  "journeys/behaviour/agents",
+  "packages/seller-check/faults",
+  "packages/verifier/tlog/check-left-out",
+  "packages/seller-check/examiners-fault",
+  "api/seller-exam/told-elsewhere",
+  "journeys/payments/small-rows",
+  "journeys/log/export",
+  "packages/escrow/goods-or-refund",
+  "indexer/same-chain",
+  "packages/manifests",
+  "api/arbiter/memory",
+  "api/arbiter/http-misbehaviour",
+  "journeys/escrow/merchant-processes",
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Without times from an earlier run, as in a fresh clone, Vitest sorts files by size. */
