@@ -37,7 +37,7 @@ export interface LogParts extends TrustParts {
 /** So many entries are read and written with one statement. */
 const CHUNK = 50;
 /** A process has its other work to do: so many of them are made and signed before it does. */
-const AT_ONCE = 10;
+const AT_ONCE = 25;
 /** One checkpoint a second signs as many, so a queue gets shorter at this rate. */
 const MOST = 4_000;
 const CHECKPOINT_EVERY_SECONDS = 1;
