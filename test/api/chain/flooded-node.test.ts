@@ -92,7 +92,7 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
   answer();
   expect(calls[0]?.slice(0, 300)).toEqual(Array.from({ length: 300 }, (_, item) => nonce(6_000 + item)));
   expect(new Set(await Promise.all(paid))).toEqual(new Set(["told"]));
-  // Each call makes room, for whoever comes next.
+  // Each call makes room, for the one that comes next.
   const again = ask(5_001, "203.0.113.9");
   await pass(6);
   expect(await again).toBe("told");

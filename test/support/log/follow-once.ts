@@ -1,8 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { vi } from "vitest";
 import { monitorLog } from "../../../packages/verifier/src/commands/log-monitor.ts";
-import { InputError } from "../../../packages/verifier/src/refusal.ts";
+import { saidBy } from "../packages/said-by.ts";
 
 /** Follows the log of a service wherever its files are, with the policy and the keys that the service itself shows. */
 export async function followerOf(serviceUrl: string, folder: string) {
@@ -13,16 +12,7 @@ export async function followerOf(serviceUrl: string, folder: string) {
   const issuer = `did:web:${new URL(serviceUrl).host.replace(":", "%3A")}`;
   /** One run of `log monitor`, from where the state says: its exit code, and what it printed. */
   return async (place: string, state: string): Promise<{ readonly code: number; readonly text: string }> => {
-    const said = vi.spyOn(console, "log").mockReturnValue();
     const trust = ["--policy", policy, "--jwks", jwks, "--issuer", issuer];
-    try {
-      const code = await monitorLog([place, "--state", join(folder, state), "--once", ...trust]);
-      return { code, text: said.mock.calls.map(([line]) => `${line}\n`).join("") };
-    } catch (error) {
-      if (!(error instanceof InputError)) throw error;
-      return { code: 2, text: error.message };
-    } finally {
-      said.mockRestore();
-    }
+    return saidBy(() => monitorLog([place, "--state", join(folder, state), "--once", ...trust]));
   };
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
-import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { folderForFile } from "../../../support/folder.ts";
 import type { FolderLog } from "../../../support/log/log-folder.ts";
+import { saidBy } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, STRANGER } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, usual, verdict, witness } from "./signed-log.ts";
 
@@ -21,16 +21,7 @@ const placed = (args: readonly string[]) =>
 
 /** The command in this process, which saves the start of another for each. */
 async function run(...args: string[]): Promise<{ code: number; text: string }> {
-  const said = vi.spyOn(console, "log").mockReturnValue();
-  try {
-    const code = await checkLog([...placed(args), "--policy", join(folder, "policy.txt")]);
-    return { code, text: said.mock.calls.map(([line]) => `${line}\n`).join("") };
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    return { code: 2, text: error.message };
-  } finally {
-    said.mockRestore();
-  }
+  return saidBy(() => checkLog([...placed(args), "--policy", join(folder, "policy.txt")]));
 }
 
 describe("a record with its proof", () => {

@@ -3,12 +3,12 @@ import type { RequestListener, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { monitorLog } from "../../../../packages/verifier/src/commands/log-monitor.ts";
-import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { waitUntil } from "../../../../scripts/embedded/wait-until.ts";
 import { folderForFile } from "../../../support/folder.ts";
 import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog } from "../../../support/log/log-folder.ts";
 import { noteSigner } from "../../../support/log/note-keys.ts";
+import { saidBy } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, STRANGER } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, usual, witness } from "./signed-log.ts";
 
@@ -52,16 +52,7 @@ const args = (url: string, state: string, ...more: string[]) => {
 
 /** One run to the newest checkpoint. */
 async function once(url: string, state: string, ...more: string[]): Promise<{ code: number; text: string }> {
-  const said = vi.spyOn(console, "log").mockReturnValue();
-  try {
-    const code = await monitorLog(args(url, state, "--once", ...more));
-    return { code, text: said.mock.calls.map(([line]) => `${line}\n`).join("") };
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    return { code: 2, text: error.message };
-  } finally {
-    said.mockRestore();
-  }
+  return saidBy(() => monitorLog(args(url, state, "--once", ...more)));
 }
 
 const changed = (path: string, change: (bytes: Buffer) => Buffer, log: FolderLog): Face => {
