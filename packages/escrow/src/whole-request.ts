@@ -9,9 +9,21 @@ const CONDITIONS = [
  * body delivered, again and again: refunded in full, and counted against the merchant.
  */
 export function wholeRequest<R extends Request>(request: R): R {
-  if (!CONDITIONS.some((name) => request.headers.has(name))) return request;
+  const { headers } = request;
+  const conditions = CONDITIONS.filter((name) => headers.has(name));
+  try {
+    // In place where that is allowed: Next hands its routes a proxy, which Node takes for no request when it is copied.
+    for (const name of conditions) headers.delete(name);
+    return request;
+  } catch {
+    return copyWithout(request, conditions);
+  }
+}
+
+/** Where headers cannot be changed, as in Deno and in Cloudflare's workers. */
+function copyWithout<R extends Request>(request: R, conditions: readonly string[]): R {
   const headers = new Headers(request.headers);
-  for (const name of CONDITIONS) headers.delete(name);
+  for (const name of conditions) headers.delete(name);
   const Same = request.constructor as new (input: string | R, init: RequestInit) => R;
   // What has read the body has kept it.
   return request.bodyUsed ? new Same(request.url, { method: request.method, headers }) : new Same(request, { headers });

@@ -15,11 +15,26 @@ await scene.chain.setBalance(account.address, 10n ** 18n);
 type Route = Parameters<typeof escrowed<Request, { params: string }>>[1];
 
 /** A route handler as Next calls it. */
-function openRoute(handler: Route, options: Partial<RouteOptions<Request>> = {}) {
+function openRoute(handler: Route, { asSent = itself, ...options }: RouteChoices = {}) {
   const common = { account, rpcUrl: scene.chain.rpcUrl, price: "0.10", arbiterUrl: scene.arbiter.url };
   const POST = escrowed({ ...common, store: memoryStore(), log: () => undefined, ...options }, handler);
-  return { fetch: (async (input, init) => POST(new Request(input, init), { params: "3" })) as typeof fetch };
+  return { fetch: (async (input, init) => POST(asSent(new Request(input, init)), { params: "3" })) as typeof fetch };
 }
+
+interface RouteChoices extends Partial<RouteOptions<Request>> {
+  readonly asSent?: (request: Request) => Request;
+}
+
+const itself = (request: Request): Request => request;
+
+/** Next watches what a route reads of its request. */
+const asProxy = (request: Request): Request =>
+  new Proxy(request, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 
 test.each<Pays>(["auth-capture", "commerce"])(
   "%s: a route handler gets its request, its context and the payment's id, and is paid",
@@ -67,6 +82,7 @@ const readsBody = async (request: Request) => ((await request.text()) === "3" ? 
 
 test.each([
   ["a route handler", () => openRoute((request) => heeding(request.headers), { validate: readsBody })],
+  ["a route handler of Next", () => openRoute((request) => heeding(request.headers), { asSent: asProxy })],
   [
     "a handler of Hono",
     () =>
