@@ -27,6 +27,16 @@ export type Forward = (request: ForwardRequest) => Promise<Decision>;
 /** The arbiter refuses this delivery permanently, or all of the merchant's for today. The buyer gets no goods meanwhile. */
 export class ForwardRefused extends Error {}
 
+/** It decides nothing for this merchant for so many seconds: what is sold meanwhile is not paid. */
+export class MerchantRefused extends ForwardRefused {
+  readonly seconds: number;
+
+  constructor(message: string, seconds: number) {
+    super(message);
+    this.seconds = seconds;
+  }
+}
+
 /** The hold ended before the delivery was evaluated: refunded, or too close to its end. The buyer gets no goods. */
 export class HoldEnded extends Error {}
 
@@ -56,10 +66,13 @@ export const forwardTo =
     const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
     if (answer.code === "escrow_over") throw new HoldEnded(why);
     // Anybody can spend a merchant's gas of the day with purchases: what is sold from then on is not paid before midnight.
-    const isPassing = PASSING.has(response.status) && answer.code !== "merchant_refused";
-    const isFinal = response.status >= 400 && response.status < 500 && !isPassing;
+    if (answer.code === "merchant_refused")
+      throw new MerchantRefused(why, secondsIn(response.headers.get("retry-after")));
+    const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
+
+const secondsIn = (retryAfter: string | null): number => (/^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : 0);
 
 /** Left out for version 1, which knows no versions. */
 const versionOf = ({ deliveryVersion = 1 }: EscrowFacts, contest: BoundContest | undefined) =>

@@ -7,7 +7,7 @@ export type Weather =
   | "fair"
   | "down"
   | { readonly delayMs: number }
-  | { readonly status: number; readonly body: unknown };
+  | { readonly status: number; readonly body: unknown; readonly retryAfter?: string };
 
 export interface ArbiterFront {
   readonly url: string;
@@ -28,7 +28,9 @@ export async function startArbiterFront(target: string): Promise<ArbiterFront> {
     const now = isDelivery ? weather : "fair";
     if (now === "down") return void outgoing.destroy();
     if (typeof now === "object" && "status" in now) {
-      return void outgoing.writeHead(now.status, { "content-type": "application/json" }).end(JSON.stringify(now.body));
+      const later = now.retryAfter === undefined ? {} : { "retry-after": now.retryAfter };
+      const headers = { "content-type": "application/json", ...later };
+      return void outgoing.writeHead(now.status, headers).end(JSON.stringify(now.body));
     }
     if (typeof now === "object") await new Promise((resolve) => setTimeout(resolve, now.delayMs));
     const { method = "GET", url = "/" } = incoming;
