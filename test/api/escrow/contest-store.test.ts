@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createContestStore } from "../../../api/adapters/postgres/contest-store.ts";
+import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
+import type { Hex } from "../../../api/kernel/wallet.ts";
+import { forFile } from "../../support/for-file.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+const database = await freshDatabase();
+const owner = await forFile(connectOwner(database));
+/** A process's pool, and its contests. */
+const startProcess = async () => {
+  const pool = await forFile(connect(database.apiUrl));
+  return { pool, contests: createContestStore(pool) };
+};
+const [one, other] = [await startProcess(), await startProcess()];
+
+const MERCHANT = `0x${"ee".repeat(20)}` as const;
+const ENDS = 2_000_000_000;
+
+/** A contest of a payment with a window, in its process's turn. */
+async function opened(place: number) {
+  const id: Hex = `0x${String(place).padStart(64, "0")}`;
+  const info = {
+    ...({ operator: MERCHANT, payer: MERCHANT, receiver: MERCHANT, token: MERCHANT, feeReceiver: MERCHANT } as const),
+    ...{ maxAmount: 10_000n, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3 },
+    ...{ minFeeBps: 100, maxFeeBps: 100, salt: 1n },
+  };
+  const network = "eip155:8453" as const;
+  const hold = { network, contract: MERCHANT, id, info, transaction: id, block: 1, refundableFrom: 1 };
+  const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
+  const delivered = { status: 200, body_sha256: "0x", content_type: "", content_encoding: "" } as const;
+  const promised = { expect: null, httpDelivery: null };
+  const window = { seconds: 60, until: ENDS, conditions: {}, promised, delivered } as const;
+  const cost = { gas: 0n, most: 1n, told: id, window };
+  expect(await createEscrowStore(one.pool).decide(hold, evaluation, cost)).toBe("stored");
+  const present = await one.contests.enter();
+  const contest = {
+    payment: id,
+    claim: { category: "expect" },
+    claimSha256: id,
+    signature: "0x01",
+    madeAt: 1,
+  } as const;
+  expect(await one.contests.open(contest, present.owner)).toBe("opened");
+  return { id, present };
+}
+
+/** What another process finds to do, and puts off for ten minutes. */
+async function takenByOther(): Promise<readonly Hex[]> {
+  if (!(await other.contests.areDue())) return [];
+  const present = await other.contests.enter();
+  const taken = await other.contests.take(4, present.owner);
+  for (const payment of taken) await other.contests.lookAgain(payment, 600);
+  present.leave();
+  return taken;
+}
+
+test("a contest is nobody else's while its process lives, and anybody's at once when that is gone", async () => {
+  const { id, present } = await opened(1);
+  expect(await takenByOther()).toEqual([]);
+  present.leave();
+  await expect.poll(takenByOther).toEqual([id]);
+  expect(await takenByOther()).toEqual([]);
+});
+
+test("a process that has lost its connection has no turn any more", async () => {
+  const { id, present } = await opened(2);
+  expect(await takenByOther()).toEqual([]);
+  await owner.query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::oid", [
+    present.owner,
+  ]);
+  await expect.poll(takenByOther).toEqual([id]);
+  present.leave();
+});
+
+test("one that hangs keeps its turn for a minute", async () => {
+  const { id, present } = await opened(3);
+  const age = (by: string) =>
+    owner.query(`UPDATE escrow_contest SET look_at = look_at - interval '${by}' WHERE owner IS NOT NULL`);
+  await age("30 s");
+  expect(await takenByOther()).toEqual([]);
+  await age("30 s");
+  expect(await takenByOther()).toEqual([id]);
+  present.leave();
+});
