@@ -85,7 +85,11 @@ describe("check_credential", () => {
   test("and by verify_agent: the user's own policy has them compared with all that the log has of the wallet", async () => {
     const policy = parsePolicy(log_policy);
     const kept: string[] = [];
-    const store = { read: async () => kept.at(-1) ?? null, write: async (text: string) => void kept.push(text) };
+    const store = {
+      place: "kept.json",
+      read: async () => kept.at(-1) ?? null,
+      write: async (text: string) => void kept.push(text),
+    };
     const local = (real: Service) => {
       const askLeftOut = createLeftOut({ ...reading, service: real, verifier, policy, store });
       return connectLocal({ service: real, logPolicy: policy, askLeftOut });
@@ -101,6 +105,11 @@ describe("check_credential", () => {
     );
     const { structured } = await call(await local(flipped), "verify_agent", { wallet });
     expect(structured.wallet_log).toMatchObject({ state: "hidden", reason: expect.stringMatching(/listed as "fail"/) });
+    kept.push("{}");
+    expect(await call(await local(httpService(service.url)), "verify_agent", { wallet })).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/kept\.json: .*remove it to begin at entry 0/),
+    });
     // Nobody else's word is compared, and the service itself reads no log for its callers.
     const handed = (await send(`${service.url}/credential/${wallet}`)).text;
     expect((await call(honest, "check_credential", { credential: handed })).structured).toMatchObject({

@@ -48,6 +48,8 @@ export interface LeftOutParts {
 }
 
 export interface TextStore {
+  /** Where it is, for the user. */
+  readonly place: string;
   /** Null if nothing is kept. */
   read(): Promise<string | null>;
   write(text: string): Promise<void>;
@@ -79,7 +81,12 @@ export function createLeftOut({ service, verifier, policy, mostEntries, store, p
 
   async function readKept(): Promise<KeptLogs> {
     const text = await store.read().catch(() => null);
-    return text === null ? new Map() : verifier.parseKept(text);
+    try {
+      return text === null ? new Map() : verifier.parseKept(text);
+    } catch (cause) {
+      // Not read afresh by itself: what was read before would show a fork.
+      throw new Error(`${store.place}: ${(cause as Error).message}`, { cause });
+    }
   }
 
   return (wallet, path) => {

@@ -21,6 +21,7 @@ export function textFile(folder: string, service: string): TextStore {
   const name = createHash("sha256").update(service).digest("hex").slice(0, 16);
   const file = join(folder, `log-${name}.json`);
   return {
+    place: file,
     read: () =>
       readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
         if (error.code === "ENOENT") return null;
