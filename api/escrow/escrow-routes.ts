@@ -91,12 +91,12 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
   not_signed: () =>
     new Problem("not_the_merchant", {
       detail:
-        "signature is missing: the merchant must sign Delivery; GET /escrow has the domain and the types of both versions.",
+        "signature is missing: the merchant must sign Delivery; GET /escrow has the domain and the types of each version.",
     }),
   wrong_signer: () =>
     new Problem("not_the_merchant", {
       detail:
-        "The merchant did not sign this delivery: check delivery_version, paymentId, status, the SHA-256 of the body as sent, and in version 2 its content-type and content-encoding. No funds moved.",
+        "The merchant did not sign this delivery: check delivery_version, paymentId, status, the SHA-256 of the body as sent, and from version 2 on its content-type and content-encoding. No funds moved.",
     }),
   already_refunded: () =>
     new Problem("escrow_over", {
