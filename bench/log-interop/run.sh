@@ -39,8 +39,8 @@ venv/bin/aics-witness serve -c witness.json > /dev/null 2>&1 &
 witness=$!
 offer() { curl -sf --retry 20 --retry-connrefused --retry-delay 1 --data-binary @- http://127.0.0.1:7391/add-checkpoint; }
 { echo "old 0"; echo; cat old.txt; } | offer > /dev/null
-{ echo "old 65535"; cat consistency.txt; echo; cat files/checkpoint; } | offer > cosignature.txt
-cat files/checkpoint cosignature.txt > cosigned.txt
+{ echo "old 65535"; cat consistency.txt; echo; cat exported/log/checkpoint; } | offer > cosignature.txt
+cat exported/log/checkpoint cosignature.txt > cosigned.txt
 vkey=$(grep -ohE 'witness.example/py\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+' init.txt | head -n 1)
 printf 'log %s\nwitness py %s\nquorum py\n' "$(cat vkey.txt)" "$vkey" > policy.txt
 node "$here/check.ts"

@@ -24,7 +24,7 @@ func (dir) Height() int { return 8 }
 func (dir) ReadTiles(ts []tlog.Tile) ([][]byte, error) {
 	var out [][]byte
 	for _, t := range ts {
-		b, err := os.ReadFile("files/" + strings.Replace(t.Path(), "tile/8/", "tile/", 1))
+		b, err := os.ReadFile("exported/log/" + strings.Replace(t.Path(), "tile/8/", "tile/", 1))
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func open(path, vkey string) (int64, tlog.Hash) {
 
 func main() {
 	vkey := string(must(os.ReadFile("vkey.txt")))
-	size, root := open("files/checkpoint", vkey)
+	size, root := open("exported/log/checkpoint", vkey)
 	oldSize, oldRoot := open("old.txt", vkey)
 	r := tlog.TileHashReader(tlog.Tree{N: size, Hash: root}, dir{})
 	for _, i := range []int64{0, 255, 256, 65535, 65536, 65537, 69999} {
@@ -79,7 +79,7 @@ func main() {
 	}
 	fmt.Println("go: our .tlog-proof of 65537 holds")
 
-	cosign("files/checkpoint")
+	cosign("exported/log/checkpoint")
 
 	// A foreign log: made by Go, proven by Go, for our verifier.
 	skey, fvkey := keys(note.GenerateKey(rand.Reader, "go.example/log"))
