@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -10,7 +12,10 @@ import { ACTION, metadata, runAction } from "../../support/action/run-action.ts"
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
+import { noteSigner } from "../../support/log/note-keys.ts";
+import { startRegistry } from "../../support/packages/registry.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -121,6 +126,42 @@ describe("on a schedule", () => {
   });
 });
 
+test("with a log policy, its steps in a repository of one's own install what a proof is checked with, and check it", async () => {
+  const [repository, registry] = [await mkdtemp(join(tmpdir(), "repository-")), await startRegistry()];
+  onTestFinished(() => rm(repository, { recursive: true, force: true }));
+  onTestFinished(registry.stop);
+  const copy = join(repository, ".github/actions/agent-payment-trust");
+  const isOurs = (path: string) => !/\/(node_modules|dist)(\/|$)/.test(path.slice(ACTION.length - "action".length));
+  await cp(ACTION, copy, { recursive: true, filter: isOurs });
+  await cp(join(ACTION, "../verifier"), join(copy, "../verifier"), { recursive: true, filter: isOurs });
+  const installs = metadata.runs.steps.filter(({ if: when }) => when === "inputs.log-policy != ''");
+  const env = { ...bareEnvironment(), ...registry.environment(repository), ACTION_PATH: copy };
+  for (const { run = "exit 9" } of installs) await promisify(execFile)("bash", ["-eo", "pipefail", "-c", run], { env });
+  const { key, wallet } = await newKey();
+  const { outputs } = await certify(key);
+  const policy = await policyOf(outputs["cert-url"]);
+  const given = { ...base(), command: "verify", wallet, "log-policy": policy, "log-required": "true" };
+  const ran = await runAction(given, copy);
+  expect(ran, ran.log).toMatchObject({
+    code: 0,
+    outputs: { verified: "true", log: "proven", "log-wallet": "nothing" },
+  });
+  // Another log of that name is none that the step was told to trust.
+  const foreign = policy.replace(/^log (\S+)/, `log ${noteSigner(`${new URL(service.url).host}/log`, 9).key.vkey}`);
+  expect(await runAction({ ...given, "log-policy": foreign }, copy)).toMatchObject({
+    code: 1,
+    outputs: { verified: "true", log: "refused" },
+    log: expect.stringMatching(/^::error::A proof of the public log is wrong: /),
+  });
+});
+
+/** The service's log policy, once the certificate is in its log. */
+async function policyOf(certUrl = ""): Promise<string> {
+  const proof = `${service.url}${new URL(certUrl).pathname}.tlog-proof`;
+  await expect.poll(async () => (await fetch(proof)).status, { timeout: 30_000 }).toBe(200);
+  return ((await (await fetch(`${service.url}/log`)).json()) as { policy: string }).policy;
+}
+
 test("a copy of its folder alone, in somebody else's repository, is the whole action", async () => {
   const repository = await mkdtemp(join(tmpdir(), "vendored-"));
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
@@ -145,11 +186,7 @@ describe("on a pull request", () => {
       outputs: { verified: "true", log: "not_checked", "record-url": `${service.url}/verify?wallet=${wallet}` },
       summary: expect.stringMatching(/\| can_pay \| pass \| yes \|\n\| scam_resistance \| not tested \| {2}\|/),
     });
-    const path = new URL(certified.outputs["cert-url"] ?? "").pathname;
-    await expect
-      .poll(async () => (await fetch(`${service.url}${path}.tlog-proof`)).status, { timeout: 30_000 })
-      .toBe(200);
-    const { policy } = (await (await fetch(`${service.url}/log`)).json()) as { policy: string };
+    const policy = await policyOf(certified.outputs["cert-url"]);
     expect(await verify(wallet, { "log-policy": policy, "log-required": "true" })).toMatchObject({
       code: 0,
       outputs: { verified: "true", log: "proven" },
