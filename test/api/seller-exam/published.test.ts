@@ -3,7 +3,8 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
-import { checkLogged, parsePolicy } from "../../../packages/verifier/src/index.ts";
+import { jcs } from "../../../api/signing/proof-value.ts";
+import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -11,6 +12,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { EXCHANGE, FAIL, heldIn, NAMED, UNPUBLISHED } from "../../support/seller-exam/held.ts";
 import { sampleOrder } from "../../support/seller-exam/samples.ts";
+import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;
@@ -145,6 +147,35 @@ describe("a seller's certificate", () => {
       expect(await check(text)).toMatchObject({ valid: false, code: "entry_mismatch" });
     }
     expect((await get(`/cert/${passed}`, "text/html")).text).toContain("In the log at index");
+  });
+
+  test("that is a FAIL, was corrected and lost its payment is in the log with each of that, and anyone proves it offline", async () => {
+    const failed = await held({ origin: "https://failed.example" }, FAIL);
+    const owner = await forFile(await connectOwner(service.database));
+    await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, 'our node was behind')", [failed]);
+    await owner.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [failed]);
+    const { policy } = (await get("/log")).body as { policy: string };
+    const expected = { keys: await parseKeySet((await get("/.well-known/jwks.json")).text), issuer: service.url };
+    const cert_url = `${service.url}/cert/${failed}`;
+    for (const [type, members] of [
+      ["seller_certificate", { type: "IssuedSellerCertificate", verdict: "fail", level: null, cert_url }],
+      [
+        "seller_correction",
+        { type: "CorrectedSellerCertificate", certificate: failed, cert_url, reason: "our node was behind" },
+      ],
+      ["reversal", { type: "ReversedCertificate", certificate: failed, cert_url }],
+    ] as const) {
+      const path = `/cert/${failed}.tlog-proof?type=${type}`;
+      await expect.poll(async () => (await get(path, "text/plain")).status, PATIENT).toBe(200);
+      const proof = (await get(path, "text/plain")).text;
+      const record = (await get(`/cert/${failed}`)).text;
+      const given = { proof, policy: parsePolicy(policy), expected, subject: { record } };
+      expect(await checkLogged(given)).toMatchObject({ valid: true, type, id: failed });
+      const { index, extra = new Uint8Array() } = parseProof(proof);
+      const entry = JSON.parse(Buffer.from(extra).toString());
+      expect(entry).toMatchObject({ id: failed, index, type, version: 1, document: members });
+      expect(Buffer.from(extra).toString()).toBe(jcs(entry));
+    }
   });
 });
 
