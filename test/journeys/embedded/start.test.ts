@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { deploymentTargets, hasShared } from "../../../scripts/embedded/deployments.ts";
@@ -12,8 +13,10 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { correct } from "../../support/arbiter/correction.ts";
 import { buyVerdict } from "../../support/arbiter/scene.ts";
 import { holdToItsWord } from "../../support/openapi/answers.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 
 const START = fileURLToPath(new URL("../../../scripts/start.ts", import.meta.url));
+const EXPORT = fileURLToPath(new URL("../../../scripts/log-export.ts", import.meta.url));
 
 interface Running {
   readonly child: ChildProcess;
@@ -89,6 +92,21 @@ async function correctOne(): Promise<void> {
   });
 }
 
+const exportLog = () =>
+  promisify(execFile)(process.execPath, [EXPORT, join(environment.DATA_DIR ?? "", "exported")], {
+    env: { ...bareEnvironment(), ...environment },
+  });
+
+/** Exports the log beside the running service, whose database and witness the command finds by the same variables. */
+async function exportAll(): Promise<void> {
+  const served = async () => (await fetch(`http://localhost:${environment.PORT}/log/checkpoint`)).text();
+  await expect.poll(served, { timeout: 60_000 }).toMatch(WITNESSED);
+  expect((await exportLog()).stdout).toMatch(/^localhost:\d+\/log has (\d+) entries, \1 of them new\n$/);
+  const note = readFileSync(join(environment.DATA_DIR ?? "", "exported/log/checkpoint"), "utf8");
+  expect(note).toMatch(WITNESSED);
+}
+const WITNESSED = /^\u2014 localhost\/witness /m;
+
 describe("npm start", () => {
   let certificateUrl: string;
   let settlement: string;
@@ -108,9 +126,14 @@ describe("npm start", () => {
     });
     expect(await haveSettlementBatch()).toEqual([true, true]);
     await correctOne();
+    await exportAll();
     running.child.kill("SIGTERM");
     expect(await running.ended).toBe(0);
     expect(processes()).toEqual([]);
+    await expect(exportLog()).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^Nothing is running in .* Run npm start first, .*or set DATABASE_URL/),
+    });
   }, 120_000);
 
   test("continues with the same data: the certificates and the chain are as they were", async () => {
