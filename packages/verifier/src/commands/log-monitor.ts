@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { counted } from "../counted.ts";
 import { fetchText, StatusError } from "../fetch-text.ts";
+import { parseIssuer } from "../issuer.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { type AnyEntry, isKnown } from "../tlog/entry.ts";
 import { type Followed, follow, type Place, START } from "../tlog/follow.ts";
-import type { LogFiles } from "../tlog/log-files.ts";
+import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
 import { readArguments } from "./arguments.ts";
@@ -125,7 +126,7 @@ async function step(place: Place, { log, given, policy, state, notes, isStrict }
     log,
     policy,
     expected,
-    fetchDocument: (url) => fetchOwn(url, given.source),
+    fetchDocument: async (url) => fetchText(documentUrl(url, hostOf(given))),
     seen(entry, document) {
       if (!isKnown(entry)) {
         if (isStrict) throw new Refusal("malformed_entry", saidUnknown([entry]));
@@ -155,8 +156,9 @@ function saidUnknown(entries: readonly AnyEntry[]): string {
   return `of a type that this version does not know, so that nobody has checked what it means: entry ${names.join(", ")}${more}. Update the package`;
 }
 
-function fetchOwn(url: string, source: string): Promise<Uint8Array> {
-  const isOwn = isUrl(source) && URL.canParse(url) && new URL(url).origin === new URL(source).origin;
-  if (!isOwn) throw new InputError(`${quote(url)} is not below the log's own address, and is not fetched`);
-  return fetchText(url);
+/** Who has the documents that are too large for the log. A folder has none of them. */
+function hostOf({ source, issuer }: Monitoring["given"]): string {
+  if (isUrl(source)) return source;
+  if (issuer !== undefined) return parseIssuer(issuer).origin;
+  throw new InputError("An entry's document is too large for the log, and a folder does not have it: add --issuer.");
 }

@@ -1,7 +1,7 @@
 import { Refusal, type RefusalCode } from "../refusal.ts";
 import type { JsonObject } from "../strict-json.ts";
 import { type Expectation, verifyDocument } from "../verify-document.ts";
-import { bindEntry, bindListed, parseEntry } from "./entry.ts";
+import { bindEntry, bindListed, parseEntry, publishedDocument } from "./entry.ts";
 import { leafHash } from "./hash.ts";
 import type { Policy } from "./policy.ts";
 import { parseProof, verifyProof } from "./tlog-proof.ts";
@@ -61,9 +61,10 @@ async function logged({ proof, policy, expected, subject }: CheckLogged) {
   const entry = parseEntry(parsed.extra);
   if (entry.index !== shown.index)
     throw new Refusal("entry_mismatch", `the entry names the index ${entry.index}, and stands at ${shown.index}`);
-  if ("record" in subject) bindEntry(entry, subject.record);
-  else bindListed(entry, subject);
-  const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : recordOf(subject);
+  const record = "record" in subject ? publishedDocument(entry.type, subject.record) : null;
+  if (record !== null) bindEntry(entry, record);
+  else if ("wallet" in subject) bindListed(entry, subject);
+  const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : whole(record);
   const { signature } = await verifyDocument(signed, expected);
   if (!signature.valid) throw new Refusal(signature.code, `the entry's document: ${signature.reason}`);
   const { checkpoint, log, index, witnesses } = shown;
@@ -71,7 +72,7 @@ async function logged({ proof, policy, expected, subject }: CheckLogged) {
 }
 
 /** What an entry stands for that holds a digest: the record itself, whose digest has been compared. */
-function recordOf(subject: Subject): string | Uint8Array {
-  if ("record" in subject) return subject.record;
+function whole(record: string | Uint8Array | null): string | Uint8Array {
+  if (record !== null) return record;
   throw new Refusal("entry_mismatch", "the entry holds only the digest of a document");
 }

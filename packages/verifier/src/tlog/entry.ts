@@ -63,6 +63,14 @@ export const isKnown = (entry: AnyEntry): entry is Entry => isKnownType(entry.ty
 /** SHA-256 of the RFC 8785 form, in hex. */
 export const documentSha256 = (document: JsonObject): string => toHex(sha256(new TextEncoder().encode(jcs(document))));
 
+/** The document of an entry in what its address answers: a contest's record has it as its `answer`. */
+export function publishedDocument(type: string, source: string | Uint8Array): string | Uint8Array {
+  if (type !== "contest_answer") return source;
+  const record = parseUnsignedJson(source);
+  const answer = isObject(record) ? record.answer : undefined;
+  return isObject(answer) ? JSON.stringify(answer) : source;
+}
+
 /** What a certificate's record and its entry must say alike. The settlement may be moved by a reorganization later. */
 const CERTIFICATE_MEMBERS = [
   "id",

@@ -2,7 +2,7 @@ import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type JsonObject } from "../strict-json.ts";
 import { type Expectation, verifyDocument } from "../verify-document.ts";
 import type { ParsedCheckpoint } from "./checkpoint.ts";
-import { type AnyEntry, documentSha256, parseAnyEntry } from "./entry.ts";
+import { type AnyEntry, documentSha256, parseAnyEntry, publishedDocument } from "./entry.ts";
 import { type Edge, growTiles } from "./grow.ts";
 import { EMPTY_ROOT, HASH_SIZE, leafHash, sameBytes } from "./hash.ts";
 import { type Policy, verifyCheckpoint } from "./policy.ts";
@@ -211,8 +211,14 @@ async function checkEntry(
   }
 }
 
-async function signedDocument({ content }: AnyEntry, { expected, fetchDocument }: Following): Promise<JsonObject> {
-  const text = "document" in content ? JSON.stringify(content.document) : await fetchDocument(content.url);
+async function signedDocument(
+  { type, content }: AnyEntry,
+  { expected, fetchDocument }: Following,
+): Promise<JsonObject> {
+  const text =
+    "document" in content
+      ? JSON.stringify(content.document)
+      : publishedDocument(type, await fetchDocument(content.url));
   const { signature, document } = await verifyDocument(text, expected);
   if (!signature.valid || document === null)
     throw new Refusal(signature.valid ? "malformed_document" : signature.code, signature.valid ? "" : signature.reason);

@@ -3,7 +3,7 @@ import { isObject, type Json, parseUnsignedJson } from "../strict-json.ts";
 import type { Expectation } from "../verify-document.ts";
 import { isKnownType } from "./entry.ts";
 import { type Followed, follow, type Place, START } from "./follow.ts";
-import type { LogFiles } from "./log-files.ts";
+import { documentUrl, type LogFiles } from "./log-files.ts";
 import { placeJson, placeOf } from "./place.ts";
 import type { Policy } from "./policy.ts";
 import { TILE_WIDTH } from "./tile.ts";
@@ -47,11 +47,7 @@ export async function readOn(kept: KeptLog | undefined, given: ReadOn): Promise<
     const fresh: Noted[] = [];
     const next: Followed = await follow(place, {
       ...{ log: files, policy, expected, mostBundles: Math.min(bundles, BUNDLES_AT_ONCE) },
-      fetchDocument(at) {
-        if (!URL.canParse(at) || new URL(at).origin !== new URL(url).origin)
-          throw new InputError("a document of the log is not below the log's own address, and is not fetched");
-        return fetchText(at);
-      },
+      fetchDocument: async (at) => fetchText(documentUrl(at, url)),
       seen(entry, document) {
         const note = noteOf(entry, document);
         if (note !== null) fresh.push(note);

@@ -1,5 +1,5 @@
 import { fetchText, StatusError } from "../fetch-text.ts";
-import { InputError } from "../refusal.ts";
+import { InputError, quote } from "../refusal.ts";
 import { MAX_ENTRY_BYTES, parseBundle } from "./bundle.ts";
 import { AbsentError } from "./follow.ts";
 import { HASH_SIZE } from "./hash.ts";
@@ -30,6 +30,17 @@ export function httpLog(address: string, timeoutMs: () => number | undefined = (
   return logFiles((path, maxBytes) =>
     fetchText(`${base}/${path}`, { maxBytes, timeoutMs: timeoutMs() ?? TIMEOUT_MS, accept: "*/*" }),
   );
+}
+
+/**
+ * Where a document is now that is too large for the log: at its path on the host that the log is read from. The service may have
+ * moved since it was logged; digest and signature are checked whatever answers.
+ * @throws InputError for an address that is none
+ */
+export function documentUrl(url: string, host: string): string {
+  if (!URL.canParse(url)) throw new InputError(`${quote(url)} is not where a document can be`);
+  const { pathname, search } = new URL(url);
+  return `${new URL(host).origin}${pathname}${search}`;
 }
 
 /** @param read reads a file, which may have so many bytes */

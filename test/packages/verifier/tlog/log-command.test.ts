@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
+import { jcs } from "../../../../packages/verifier/src/jcs.ts";
+import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { folderForFile } from "../../../support/folder.ts";
 import type { FolderLog } from "../../../support/log/log-folder.ts";
 import { saidBy } from "../../../support/packages/said-by.ts";
@@ -39,6 +41,23 @@ describe("a record with its proof", () => {
     const all = ["record.json", "--proof", "record.tlog-proof", "--jwks", "jwks.json", "--policy", "policy.txt"];
     const { stdout, status } = spawnSync(process.execPath, [CLI, "log", ...all], { cwd: folder, encoding: "utf8" });
     expect([stdout, status]).toEqual([text, 0]);
+  });
+
+  test("is valid as a contest's record, whose answer is in the log, whole or by its digest", async () => {
+    const answer = sign({ type: "EscrowContest", decision: "refund" });
+    const { document: _, ...rest } = JSON.parse(String(entry(2, { type: "contest_answer", id: "0x1" })));
+    const digest = {
+      ...rest,
+      sha256: documentSha256(answer as never),
+      url: "https://trust.example/escrow/contest/0x1",
+    };
+    for (const logged of [entry(2, { type: "contest_answer", id: "0x1" }, answer), Buffer.from(jcs(digest))]) {
+      const proof = await logOf(6, { 2: logged }).proof(2);
+      for (const record of [answer, { payment_id: "0x1", status: "over", answer }])
+        expect(await check(proof, record)).toMatchObject({ code: 0 });
+      const forged = { payment_id: "0x1", answer: { ...answer, decision: "release" } };
+      expect(await check(proof, forged)).toMatchObject({ code: 1, text: expect.stringMatching(/entry_mismatch/) });
+    }
   });
 
   test.each<[string, () => Promise<string>, object, RegExp]>([

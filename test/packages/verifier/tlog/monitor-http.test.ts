@@ -3,6 +3,8 @@ import type { RequestListener, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { monitorLog } from "../../../../packages/verifier/src/commands/log-monitor.ts";
+import { jcs } from "../../../../packages/verifier/src/jcs.ts";
+import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { waitUntil } from "../../../../scripts/embedded/wait-until.ts";
 import { folderForFile } from "../../../support/folder.ts";
 import { serveHttp } from "../../../support/http-server.ts";
@@ -114,6 +116,34 @@ describe("a log that is followed over HTTP", () => {
     expect(text).toMatch(reason);
     expect(code).toBe(1);
     expect(await readFile(state, "utf8")).toBe(before);
+  });
+
+  test("a document too large for the log is read at its address, wherever the service was: a contest's record has it as its answer", async () => {
+    const large = sign({ type: "Large", about: "x".repeat(20_000) });
+    const { document: _, ...rest } = JSON.parse(String(entry(5)));
+    const { url, show } = await serve();
+    const sha256 = documentSha256(large as never);
+    const named = (index: number, type: string) =>
+      Buffer.from(jcs({ ...rest, index, sha256, type, url: `https://before-it-moved.example/${type}` }));
+    let answer: object = large;
+    show(logOf(9, { 5: named(5, "evaluation"), 6: named(6, "contest_answer") }));
+    show((path, response) => {
+      const body = path === "evaluation" ? large : { status: "answered", share: 0.5, answer };
+      const isDocument = ["evaluation", "contest_answer"].includes(path);
+      if (isDocument) response.end(JSON.stringify(body));
+      return isDocument;
+    });
+    expect(await once(url, newFile())).toMatchObject({
+      code: 0,
+      text: expect.stringMatching(/9 entries, 9 of them new/),
+    });
+    answer = sign({ type: "Large", about: "y".repeat(20_000) });
+    expect(await once(url, newFile())).toMatchObject({
+      code: 1,
+      text: expect.stringMatching(/entry 6: .*another sha256/),
+    });
+    answer = { ...large, about: "y" };
+    expect(await once(url, newFile())).toMatchObject({ code: 1, text: expect.stringMatching(/entry 6: /) });
   });
 
   test.each([
