@@ -10,7 +10,7 @@ export interface TreeEnd {
   readonly root: Uint8Array | null;
   readonly at: Date | null;
   readonly edge: Edge;
-  /** Seconds since the newest checkpoint, by the database's clock; infinite if there is none. */
+  /** Seconds since the newest checkpoint, by the database's clock, which may have been set back; infinite if there is none. */
   readonly age: number;
   /** As `LogWriter.server` says. */
   readonly server: string;

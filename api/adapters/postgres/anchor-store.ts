@@ -7,11 +7,12 @@ const COLUMNS = "SELECT size, root, state, tx, block, at FROM log_anchor WHERE g
 /** The lock is the processes' order: without it, two of them begin an anchor at once. */
 const LOCK = "SELECT pg_advisory_xact_lock(hashtext('log anchor'))";
 
+/** A time after now was written before the clock was set back: nobody waits until it has come. */
 const BEGIN = `INSERT INTO log_anchor (generation, size, root, chain, state)
   SELECT $1, $2, $3, $4, 'sending' FROM log
-  WHERE generation = $1 AND started_at <= now() - make_interval(secs => $5)
+  WHERE generation = $1 AND started_at NOT BETWEEN now() - make_interval(secs => $5) AND now()
     AND NOT EXISTS (SELECT FROM log_anchor WHERE generation = $1
-      AND (size >= $2 OR at > now() - make_interval(secs => $5) OR state IN ('sending', 'mined')))`;
+      AND (size >= $2 OR at BETWEEN now() - make_interval(secs => $5) AND now() OR state IN ('sending', 'mined')))`;
 
 const PROGRESS = "UPDATE log_anchor SET state = $3, tx = $4, block = $5 WHERE generation = $1 AND size = $2";
 

@@ -11,7 +11,8 @@ const WITNESSED = `SELECT size FROM log_cosignature
   WHERE generation = $1 AND size >= $5 AND (key_name, key_id) IN (SELECT * FROM unnest($2::text[], $3::bytea[]))
   GROUP BY size HAVING count(DISTINCT (key_name, key_id)) >= $4 ORDER BY size DESC LIMIT 1`;
 
-const WAITED = `SELECT extract(epoch FROM now() - at) * 1000 AS ms FROM log_checkpoint
+/** One from after now was signed before the clock was set back, and has waited long enough. */
+const WAITED = `SELECT abs(extract(epoch FROM now() - at)) * 1000 AS ms FROM log_checkpoint
   WHERE generation = $1 AND size > $2 ORDER BY size LIMIT 1`;
 
 const LINES = `SELECT DISTINCT ON (key_name, key_id) line FROM log_cosignature

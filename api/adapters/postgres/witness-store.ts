@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { WitnessRecord, WitnessStore } from "../../log/witness/ports.ts";
+import { LONGEST_WAIT_SECONDS, type WitnessRecord, type WitnessStore } from "../../log/witness/ports.ts";
 import { bytes, inTransaction, named } from "./connection.ts";
 import { createPresence, isGone } from "./presence.ts";
 
@@ -10,9 +10,14 @@ const AGAIN_SECONDS = 60;
 
 const KNOW = "INSERT INTO log_witness (generation, vkey) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 
-/** Whose turn a process has that died is due at once, however much it wanted to ask. */
-const IS_DUE = `(owner IS NOT NULL AND ${isGone("owner")} OR due_at <= now() AND (failures > 0 OR danger IS NOT NULL
-    OR cosigned_size IS DISTINCT FROM $3 OR asked_at < now() - interval '${AGAIN_SECONDS} seconds'))`;
+/**
+ * Whose turn a process has that died is due at once, however much it wanted to ask. What is further ahead than any pause was
+ * written before the clock was set back.
+ */
+const IS_DUE = `(owner IS NOT NULL AND ${isGone("owner")}
+    OR (due_at <= now() OR due_at > now() + interval '${LONGEST_WAIT_SECONDS} seconds')
+      AND (failures > 0 OR danger IS NOT NULL OR cosigned_size IS DISTINCT FROM $3
+        OR asked_at NOT BETWEEN now() - interval '${AGAIN_SECONDS} seconds' AND now()))`;
 
 const DUE = `SELECT ${IS_DUE} AS is_due FROM log_witness WHERE generation = $1 AND vkey = $2`;
 

@@ -5,7 +5,14 @@ import type { ReadTiles } from "../../../packages/verifier/src/tlog/tile.ts";
 import { consistencyProof, rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import type { LogStore, StoredCheckpoint } from "../log-store.ts";
-import type { Cosignature, Turn, WitnessCalls, WitnessReply, WitnessStore } from "./ports.ts";
+import {
+  type Cosignature,
+  LONGEST_WAIT_SECONDS,
+  type Turn,
+  type WitnessCalls,
+  type WitnessReply,
+  type WitnessStore,
+} from "./ports.ts";
 import type { Witness } from "./settings.ts";
 import { headUrl, witnessedHead } from "./witnessed-head.ts";
 
@@ -25,7 +32,6 @@ export interface OfferParts {
 const AHEAD_SECONDS = 60;
 /** After so many sizes in a row that it says to have, it is left alone for a while. */
 const MOST_SIZES = 3;
-const LONGEST_WAIT_SECONDS = 60;
 
 class Refused extends Error {
   readonly size: number | undefined;

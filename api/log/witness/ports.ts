@@ -47,8 +47,12 @@ export interface Place {
   readonly vkey: string;
 }
 
+/** So long is a witness left alone that fails and fails. */
+export const LONGEST_WAIT_SECONDS = 60;
+
 export interface Failure {
   readonly error: string;
+  /** At most `LONGEST_WAIT_SECONDS`. */
   readonly waitSeconds: number;
   readonly size?: number;
   readonly danger?: string;

@@ -121,3 +121,33 @@ test("the newest anchor is what the command in docs/log.md says", async () => {
   const [, size, , said] = /^0x(.{64})(.{64})(.{64})$/.exec(JSON.parse(stdout).result) ?? [];
   expect([Number(`0x${size}`), `0x${said}`]).toEqual([5, await root()]);
 });
+
+const hurried = createLogAnchors({ chain: reader, relayer, minedWithinMs: 200 });
+const until = (state: string) =>
+  eventually(async () => {
+    await process(hurried)();
+    await relayer.tend();
+    return (await anchors.newest(1))?.state;
+  }, state);
+
+test("an account without gas keeps its anchor waiting, and sends that one when it has some", async () => {
+  await grow(1);
+  await dayPasses();
+  await chain.setBalance(relayer.address, 0n);
+  const before = (await events()).length;
+  for (const _ of [1, 2]) await process(hurried)();
+  expect([(await anchors.newest(1))?.state, (await events()).length]).toEqual(["sending", before]);
+  await grow(1);
+  await chain.setBalance(relayer.address, 10n ** 18n);
+  await until("mined");
+  expect((await events()).slice(before).map(([size]) => size)).toEqual([6]);
+  expect(errors).toEqual([]);
+});
+
+test("an anchor from after now, as a clock that was set back leaves it, keeps the next one from nothing", async () => {
+  await chain.finalise();
+  await until("final");
+  await owner.query("UPDATE log_anchor SET at = at + interval '1 year'");
+  await process(hurried)();
+  expect(await anchors.newest(1)).toMatchObject({ size: 7 });
+});

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogWriter } from "../../../api/adapters/postgres/log-writer.ts";
+import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { certificateInsert } from "../../support/log/rows.ts";
 import { logStage } from "../../support/log/stage.ts";
@@ -167,6 +168,52 @@ describe("records", () => {
     added += await at.integrate();
     expect(added).toBe(720);
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
+  });
+
+  test("of a process that stands still in its turn until the database has given it up: another has its place, and no fork", async () => {
+    const at = await logStage();
+    const writer = createLogWriter(at.pool);
+    const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const pausing: typeof writer = {
+      ...writer,
+      inTurn: (generation, work) =>
+        writer.inTurn(generation, (turn) => {
+          const publish: typeof turn.publish = async (...of) => {
+            reached.resolve();
+            await woken.promise;
+            return turn.publish(...of);
+          };
+          return work({ ...turn, publish });
+        }),
+    };
+    const paused = await logOn(at.pool, { writer: pausing });
+    const other = await logOn(await forFile(connect(at.database.apiUrl)));
+    expect(await at.integrate(other)).toBe(0);
+    await at.add(1);
+    const turn = at.integrate(paused).catch((error: Error) => error);
+    // It has read, signed and written its entry, and stands still before it stores the checkpoint.
+    await reached.promise;
+    expect(await at.integrate(other)).toBe(0);
+    // As the server does after ten seconds (`idle_in_transaction_session_timeout`).
+    await at.owner.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'idle in transaction'`);
+    await eventually(() => at.integrate(other), 1);
+    await at.add(2);
+    expect(await at.integrate(other)).toBe(2);
+    woken.resolve();
+    expect(await turn).toBeInstanceOf(Error);
+    await at.add(1);
+    expect(await at.integrate(paused)).toBe(1);
+    expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
+  });
+
+  test("do not wait for a clock that was set back", async () => {
+    const at = await logStage();
+    await at.add(1);
+    await at.integrate();
+    await at.owner.query(CHECKPOINTS_AGE.replace("- interval '2 s'", "+ interval '1 hour'"));
+    await at.add(1);
+    expect([await at.log.integrate(), await at.queued(), await at.audit()]).toEqual([1, 0, []]);
   });
 
   test("get one checkpoint a second, over all processes", async () => {

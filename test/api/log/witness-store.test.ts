@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
+import { LONGEST_WAIT_SECONDS } from "../../../api/log/witness/ports.ts";
 import { forFile } from "../../support/for-file.ts";
 import { witnessSigner } from "../../support/log/note-keys.ts";
-import { freshDatabase } from "../../support/service/database.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+const database = await freshDatabase();
+const store = createWitnessStore(await forFile(connect(database.apiUrl)));
 
 test("a witness's answer that comes late lowers nothing that is known of it", async () => {
-  const store = createWitnessStore(await forFile(connect((await freshDatabase()).apiUrl)));
   const { key } = witnessSigner("witness.example/w", 1);
   const place = { generation: 1, vkey: key.vkey };
   (await store.takeTurn(place, 9))?.end();
@@ -14,4 +17,24 @@ test("a witness's answer that comes late lowers nothing that is known of it", as
   await store.accept(place, 9, at(20));
   await store.accept(place, 3, at(10));
   expect(await store.list(1)).toMatchObject([{ cosigned: { size: 9, at: new Date(20_000) } }]);
+});
+
+test("a witness is asked again at once when the clock was set back, and not before its time otherwise", async () => {
+  const owner = await forFile(await connectOwner(database));
+  const place = { generation: 1, vkey: witnessSigner("witness.example/late", 2).key.vkey };
+  const takes = async () => {
+    const turn = await store.takeTurn(place, 5);
+    turn?.end();
+    return turn !== null;
+  };
+  expect(await takes()).toBe(true);
+  await store.fail(place, { error: "down", waitSeconds: LONGEST_WAIT_SECONDS });
+  expect(await takes()).toBe(false);
+  await owner.query("UPDATE log_witness SET due_at = due_at + interval '1 hour' WHERE vkey = $1", [place.vkey]);
+  expect(await takes()).toBe(true);
+  const { name: keyName, id: keyId } = witnessSigner("witness.example/late", 2).key;
+  await store.accept(place, 5, [{ keyName, keyId, line: "a line\n", seconds: 10 }]);
+  expect(await takes()).toBe(false);
+  await owner.query("UPDATE log_witness SET asked_at = asked_at + interval '1 hour' WHERE vkey = $1", [place.vkey]);
+  expect(await takes()).toBe(true);
 });
