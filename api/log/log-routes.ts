@@ -134,13 +134,18 @@ function generationIn(c: Context, publicLog: PublicLog): number {
   });
 }
 
-/** The entries about a record, or the one with this index. Ids of records are written in lower case. */
+/** What an id of a record is made of. The database takes no U+0000. */
+const ID = /^[\x21-\x7e]+$/;
+
+/** The entries about a record, or the one with this index. Ids are written in lower case, but for those of keys. */
 async function search(id: string, generation: number, places: PublicLog["places"]): Promise<readonly LogPlace[]> {
   const index = wholeNumber(id);
-  const [about, at] = await Promise.all([
-    places.of(id.toLowerCase(), ENTRY_TYPES),
+  const refs = ID.test(id) ? [...new Set([id, id.toLowerCase()])] : [];
+  const [found, at] = await Promise.all([
+    Promise.all(refs.map((ref) => places.of(ref, ENTRY_TYPES))),
     index === null ? null : places.at(generation, index),
   ]);
+  const about = found.flat();
   return at === null || about.some((one) => one.index === at.index && one.generation === generation)
     ? about
     : [...about, at];

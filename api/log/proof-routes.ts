@@ -95,7 +95,9 @@ async function proof(
 
 /** The entries that the request asks for. */
 function typesIn(c: Context, { types, first }: RecordKind): readonly EntryType[] {
-  const asked = c.req.query("type");
+  const [asked, second] = c.req.queries("type") ?? [];
+  if (second !== undefined)
+    throw new Problem("malformed_request", { detail: "The query has type more than once: give one." });
   if (asked === undefined) return first;
   const type = types.find((one) => one === asked);
   if (type === undefined)

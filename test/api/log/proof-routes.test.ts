@@ -1,62 +1,27 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
-import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { verifyInclusion } from "../../../packages/verifier/src/tlog/tree.ts";
-import { PASSING } from "../../support/certification/samples.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
+import {
+  ENTRIES,
+  KEY,
+  LOGGED,
+  PAYMENT,
+  proofScene,
+  REVERSAL,
+  REVERSED,
+  VERDICT,
+  WAITING,
+} from "../../support/log/proof-scene.ts";
 import { readProof } from "../../support/log/read-proof.ts";
-import { type StoredEntry, storeLog } from "../../support/log/stored-log.ts";
 import { send } from "../../support/payments/requests.ts";
-import { startService } from "../../support/service/service.ts";
 
-const LOGGED = "00000000000000a1";
-const REVERSED = "00000000000000a2";
-const WAITING = "00000000000000a3";
-const VERDICT = "0".repeat(31).concat("b");
-const PAYMENT = `0x${"0c".repeat(32)}`;
-
-const chain = await forFile(startTestChain());
-const service = await forFile(startService({ chain, jobs: false }));
-const pool = await forFile(connect(service.database.apiUrl));
-const certificates = createCertificateStore(pool);
-const asset = NETWORKS["eip155:8453"].usdc.address;
-for (const [ordinal, id] of [LOGGED, REVERSED, WAITING].entries()) {
-  const payment = {
-    network: "eip155:8453",
-    asset,
-    payer: PASSING.wallet,
-    nonce: `0x${`${ordinal}`.repeat(64)}`,
-  } as const;
-  const { text, values } = certificates.adding({ ...PASSING, id }, { payment, also: null });
-  await pool.query(text, [...values]);
-}
-
-const entry = (type: EntryType, ref: string): StoredEntry => ({
-  type,
-  ref,
-  entry: Buffer.from(JSON.stringify({ document: { of: ref }, id: ref, type, version: 1 })),
-});
-const log = await storeLog(service.database, "trust.test/log");
-const ENTRIES = [
-  entry("policy", "1"),
-  entry("certificate", LOGGED),
-  entry("certificate", REVERSED),
-  entry("verdict", VERDICT),
-  entry("evaluation", PAYMENT),
-  entry("contest_answer", PAYMENT),
-  entry("reversal", REVERSED),
-  ...Array.from({ length: 260 }, (_, index) => entry("score_version", `${index}`)),
-];
-await log.grow(ENTRIES);
-const REVERSAL = 6;
+const { service, pool, log } = await proofScene();
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}${path}`, { headers });
 const json = async (path: string) => (await (await get(path)).json()) as Record<string, unknown>;
@@ -115,6 +80,23 @@ describe("a proof beside a record", () => {
     [`/arbiter/verdict/${VERDICT}.tlog-proof?type=correction`, 404],
     [`/cert/${LOGGED}.tlog-proof?type=verdict`, 400],
     [`/cert/${LOGGED}.tlog-proof?type=`, 400],
+    [`/cert/${LOGGED}.tlog-proof?type=certificate&type=certificate`, 400],
+    [`/cert/${LOGGED}.tlog-proof?type=Certificate`, 400],
+    [`/cert/${LOGGED}.tlog-proof?type=%zz`, 400],
+    [`/cert/${LOGGED}.tlog-proof?type=certificate%00`, 400],
+    [`/cert/${LOGGED}.tlog-proof?TYPE=proof&type[]=proof&n=%ff&n`, 200],
+    [`/cert/${LOGGED}.TLOG-PROOF`, 404],
+    [`/CERT/${LOGGED}.tlog-proof`, 404],
+    [`/cert/${LOGGED}%00.tlog-proof`, 404],
+    [`/cert/${LOGGED}.tlog-proof%00`, 404],
+    [`/cert/${LOGGED}.tlog-proof/`, 404],
+    [`/cert//${LOGGED}.tlog-proof`, 404],
+    [`/cert/%ff%fe.tlog-proof`, 404],
+    [`/cert/\u212a\ud83d\ude00.tlog-proof`, 404],
+    [`/cert/${LOGGED};type=proof.tlog-proof`, 404],
+    [`/cert/${"0".repeat(10_000)}.tlog-proof`, 404],
+    [`/cert/${PAYMENT}.tlog-proof`, 404],
+    [`/arbiter/verdict/${LOGGED}.tlog-proof`, 404],
     ["/cert/ffffffffffffffff.tlog-proof", 404],
     ["/cert/.tlog-proof", 404],
     [`/cert/${LOGGED}.tlog-proof.tlog-proof`, 404],
@@ -122,13 +104,15 @@ describe("a proof beside a record", () => {
     [`/arbiter/verdict/${"f".repeat(32)}.tlog-proof`, 404],
     [`/escrow/evaluation/0x${"f".repeat(64)}.tlog-proof`, 404],
     [`/escrow/evaluation/${"f".repeat(64)}.tlog-proof`, 404],
-    ["/log/entry/267.tlog-proof", 404],
+    ["/log/entry/268.tlog-proof", 404],
     ["/log/entry/00.tlog-proof", 404],
     ["/log/entry/-1.tlog-proof", 404],
     ["/log/entry/1e2.tlog-proof", 404],
     ["/log/entry/9007199254740992.tlog-proof", 404],
-    ["/log/entry/9223372036854775808.tlog-proof", 404],
     ["/log/entry/.tlog-proof", 404],
+    ["/log/entry/0.tlog-proof.tlog-proof", 404],
+    ["/log/entry/%00.tlog-proof", 404],
+    ["/log/entry/\u0661.tlog-proof", 404],
     ["/log/entry/99999999999999999999999999", 404],
     ["/log/entry/%30", 200],
   ])("%s is answered with %i", async (path, status) => {
@@ -137,11 +121,54 @@ describe("a proof beside a record", () => {
     if (status !== 200) expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
+  test.each([
+    [`/cert/../cert/${LOGGED}.tlog-proof`, [200, "no-cache"]],
+    [`/cert/%2e%2e/cert/${LOGGED}.tlog-proof`, [200, "no-cache"]],
+    [`/cert/..%2f${LOGGED}.tlog-proof`, [404, "no-store"]],
+    [`/cert/..%5c${LOGGED}.tlog-proof`, [404, "no-store"]],
+    [`//cert/${LOGGED}.tlog-proof`, [404, "no-store"]],
+    [`//evil.example/cert/${LOGGED}.tlog-proof`, [404, "no-store"]],
+    [`/cert/${LOGGED}%2etlog-proof`, [200, "no-cache"]],
+    [`http://evil.example/cert/${LOGGED}.tlog-proof`, [200, "no-cache"]],
+  ])(
+    "%s, sent as it stands, is answered with %j: no cache keeps it, whatever it takes the path for",
+    async (path, found) => {
+      const { port } = new URL(service.url);
+      const asked = request({ host: "localhost", port, path, agent: false }).end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      answer.resume();
+      expect([answer.statusCode, answer.headers["cache-control"]]).toEqual(found);
+    },
+  );
+
+  test.each([
+    { range: "bytes=0-9" },
+    { "if-range": '"x"', range: "bytes=0-9" },
+    { "if-none-match": '"x", W/"y"' },
+    { "if-modified-since": new Date(2 ** 40).toUTCString() },
+    { accept: "text/html" },
+    { accept: "application/json;q=1, text/plain;q=0" },
+    { "accept-encoding": "gzip" },
+  ])("is sent whole, as it is, to a request with %j", async (headers) => {
+    const whole = await (await get(`/cert/${LOGGED}.tlog-proof`)).text();
+    const answer = await get(`/cert/${LOGGED}.tlog-proof`, headers as Record<string, string>);
+    const { status } = answer;
+    expect([status, answer.headers.get("content-type"), await answer.text()]).toEqual([
+      200,
+      "text/plain; charset=utf-8",
+      whole,
+    ]);
+  });
+
   test("shares its path with the record, which is answered as before", async () => {
     expect(await json(`/cert/${WAITING}`)).toMatchObject({ id: WAITING });
     expect((await get(`/cert/${WAITING}.json`)).status).toBe(404);
     expect((await fetch(`${service.url}/cert/${LOGGED}.tlog-proof`, { method: "POST" })).status).toBe(405);
-    expect((await fetch(`${service.url}/cert/${LOGGED}.tlog-proof`, { method: "HEAD" })).status).toBe(200);
+    const head = await fetch(`${service.url}/cert/${LOGGED}.tlog-proof`, { method: "HEAD" });
+    const whole = await get(`/cert/${LOGGED}.tlog-proof`);
+    for (const name of ["etag", "content-length", "content-type", "cache-control", "link"])
+      expect([name, head.headers.get(name)]).toEqual([name, whole.headers.get(name)]);
+    expect([head.status, await head.text()]).toEqual([200, ""]);
   });
 
   test("reads at most two tiles of a level, however large the tree", async () => {
@@ -228,6 +255,12 @@ describe("the log's own document", () => {
     ["9007199254740993", []],
     ["nothing", []],
     ["' OR 1=1 --", []],
+    ["\u0000", []],
+    [`${REVERSED}\u0000`, []],
+    ["\u2028\ufeff\ud83d\ude00%_\\", []],
+    ["0x", []],
+    // Ids of keys have capitals; other ids are found in any form.
+    [KEY, [267]],
   ])("finds %j at %j", async (id, indexes) => {
     const { search } = (await json(`/log?id=${encodeURIComponent(id)}`)) as {
       search: { found: readonly { index: number; entry: { id: string } }[] };
