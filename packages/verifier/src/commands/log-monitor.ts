@@ -10,7 +10,7 @@ import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
 import { readArguments } from "./arguments.ts";
 import { openLog, readPolicy } from "./log-files.ts";
-import { readPlace, writePlace } from "./monitor-state.ts";
+import { readState, writeState } from "./monitor-state.ts";
 import { isUrl } from "./source.ts";
 import { readTrust, TRUST_TEXTS } from "./trust.ts";
 import { openNotes, type WalletNotes } from "./wallet-notes.ts";
@@ -59,8 +59,9 @@ export async function monitorLog(args: readonly string[], stop?: AbortSignal): P
   const timeoutMs = secondsIn("timeout", given.timeout ?? "30") * 1000;
   if (wallets !== undefined && state === undefined) throw new InputError(`--wallets goes with --state.\n\n${USAGE}`);
   const trusted = await readPolicy(policy, USAGE);
-  const place = state === undefined ? START : ((await readPlace(state)) ?? START);
-  const notes = wallets === undefined ? null : await openNotes(wallets, place.size);
+  const kept = state === undefined ? null : await readState(state);
+  const place = kept?.place ?? START;
+  const notes = wallets === undefined ? null : await openNotes(wallets, place.size, kept?.notes ?? null);
   const monitoring = { log: openLog(given.source, timeoutMs), given, policy: trusted, state, notes, isStrict: strict };
   try {
     return once ? await catchUp(place, monitoring) : await goOn(place, { monitoring, every, stop });
@@ -137,8 +138,8 @@ async function step(place: Place, { log, given, policy, state, notes, isStrict }
     },
   });
   if (next.place !== place) {
-    await notes?.add(noted);
-    if (state !== undefined) await writePlace(state, next.place);
+    const bytes = (await notes?.add(noted)) ?? null;
+    if (state !== undefined) await writeState(state, { place: next.place, notes: bytes });
     notes?.keep();
   }
   if (unknown.length > 0) console.error(`warning: ${saidUnknown(unknown)}`);

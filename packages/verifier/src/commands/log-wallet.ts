@@ -4,7 +4,7 @@ import { InputError, quote } from "../refusal.ts";
 import { parseUnsignedJson } from "../strict-json.ts";
 import { entriesOf, hiddenBy, listIn, type WalletEntries } from "../tlog/wallet-log.ts";
 import { readArguments } from "./arguments.ts";
-import { readPlace } from "./monitor-state.ts";
+import { readState } from "./monitor-state.ts";
 import { readSource } from "./source.ts";
 import { readNotes } from "./wallet-notes.ts";
 
@@ -33,9 +33,12 @@ export async function checkWallet(args: readonly string[]): Promise<0 | 1> {
   if (!/^0x[0-9a-f]{40}$/.test(wallet)) throw new InputError(`${quote(source)} is not an address.\n\n${USAGE}`);
   if (state === undefined || wallets === undefined) throw new InputError(`Expected --state and --wallets.\n\n${USAGE}`);
   if (time !== undefined && !isTime(time)) throw new InputError(`--at ${quote(time)} is not a UTC time`);
-  const place = await readPlace(state);
-  if (place === null) throw new InputError(`${quote(state)} is not there: run log monitor first`);
-  const { certificates, unknown } = await entriesOf(wallet, readNotes(wallets, place.size));
+  const kept = await readState(state);
+  if (kept === null) throw new InputError(`${quote(state)} is not there: run log monitor first`);
+  const { place, notes } = kept;
+  if (notes === null)
+    throw new InputError(`${quote(state)} was kept without --wallets: remove it, and follow the log again`);
+  const { certificates, unknown } = await entriesOf(wallet, readNotes(wallets, notes));
   const at = time === undefined ? new Date() : new Date(time);
   const hidden = record === undefined ? [] : hiddenBy(await listedIn(record, wallet), certificates, at);
   const report = { wallet, log: place.origin, size: place.size, certificates, unknown, hidden };

@@ -1,32 +1,41 @@
 import { open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InputError, quote } from "../refusal.ts";
-import { parseStrictJson } from "../strict-json.ts";
+import { isObject, parseStrictJson } from "../strict-json.ts";
 import type { Place } from "../tlog/follow.ts";
 import { placeJson, placeOf } from "../tlog/place.ts";
 
+/** What a monitor keeps between its runs. */
+export interface MonitorState {
+  readonly place: Place;
+  /** How many bytes of notes on wallets go with it; null where it was followed without. */
+  readonly notes: number | null;
+}
+
 /** Where a monitor stopped, or null if the file is not there yet. @throws InputError for a file that is none */
-export async function readPlace(file: string): Promise<Place | null> {
+export async function readState(file: string): Promise<MonitorState | null> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
     throw new InputError(`${quote(file)} cannot be read: ${error.code}`);
   });
   if (text === null) return null;
   try {
-    return placeOf(parseStrictJson(text));
+    const state = parseStrictJson(text);
+    const notes = isObject(state) ? state.notes : undefined;
+    return { place: placeOf(state), notes: typeof notes === "number" && notes >= 0 ? notes : null };
   } catch {
     throw new InputError(`${quote(file)} is not the state of a monitor; remove it to begin at entry 0`);
   }
 }
 
 /** Writes it so that a crash leaves either the old state or the new one. */
-export async function writePlace(file: string, place: Place): Promise<void> {
+export async function writeState(file: string, { place, notes }: MonitorState): Promise<void> {
   const beside = `${file}.new`;
   const handle = await open(beside, "w").catch((error: NodeJS.ErrnoException) => {
     throw new InputError(`${quote(beside)} cannot be written: ${error.code}`);
   });
   try {
-    await handle.writeFile(`${JSON.stringify(placeJson(place))}\n`);
+    await handle.writeFile(`${JSON.stringify({ ...placeJson(place), ...(notes === null ? {} : { notes }) })}\n`);
     await handle.sync();
   } finally {
     await handle.close();

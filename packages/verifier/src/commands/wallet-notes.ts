@@ -4,21 +4,35 @@ import { createInterface } from "node:readline";
 import { InputError, quote } from "../refusal.ts";
 import type { Noted } from "../tlog/wallet-log.ts";
 
-// One note a line, in the order of the log. The monitor's state says how many entries they cover; what is after them was
-// written by a run that was killed before it wrote its state.
+// One note a line, in the order of the log. The monitor's state says how many bytes go with it; what is after them was written
+// by a run that was killed before it wrote its state.
 
-/** The notes of the entries below `size`. @throws InputError for a file that is none */
-export async function* readNotes(file: string, size: number): AsyncGenerator<Noted> {
-  const input = createReadStream(file, "utf8");
+/**
+ * The notes in the first so many bytes.
+ * @throws InputError for a file that does not have them whole: what is missing would be hidden
+ */
+export async function* readNotes(file: string, bytes: number): AsyncGenerator<Noted> {
+  let read = 0;
+  for await (const line of linesOf(file, bytes)) {
+    const note = parse(line);
+    if (note === null) break;
+    read += lineOf(note).length;
+    yield note;
+  }
+  if (read !== bytes)
+    throw new InputError(`${quote(file)} is not what the monitor has written: it was cut or changed. ${AGAIN}`);
+}
+
+const AGAIN = "Remove it and the state to begin at entry 0";
+
+async function* linesOf(file: string, bytes: number): AsyncGenerator<string> {
+  if (bytes === 0) return;
+  const input = createReadStream(file, { encoding: "utf8", end: bytes - 1 });
   const failed = new Promise<never>((_, reject) => input.once("error", reject));
   failed.catch(() => undefined);
   try {
     await Promise.race([failed, new Promise((resolve) => input.once("open", resolve))]);
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      const note = parse(line);
-      if (note === null || note.index >= size) return;
-      yield note;
-    }
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
@@ -28,19 +42,18 @@ export async function* readNotes(file: string, size: number): AsyncGenerator<Not
   }
 }
 
-/** A line that is cut was not finished. */
 function parse(line: string): Noted | null {
   try {
-    const { index, type } = JSON.parse(line) as Noted;
-    return Number.isSafeInteger(index) && typeof type === "string" ? (JSON.parse(line) as Noted) : null;
+    const note = JSON.parse(line) as Noted;
+    return Number.isSafeInteger(note.index) && typeof note.type === "string" ? note : null;
   } catch {
     return null;
   }
 }
 
 export interface WalletNotes {
-  /** Adds notes after those that are kept, and returns once they would outlive a crash. */
-  add(notes: readonly Noted[]): Promise<void>;
+  /** Adds notes after those that are kept, and returns how many bytes there are, once they would outlive a crash. */
+  add(notes: readonly Noted[]): Promise<number>;
   /** The state covers what was added. */
   keep(): void;
   close(): Promise<void>;
@@ -48,9 +61,12 @@ export interface WalletNotes {
 
 /**
  * Opens the notes of a monitor that has checked `size` entries, and cuts what is after them.
- * @throws InputError if the log was followed before without notes
+ * @param bytes how many its state names; null if it names none
+ * @throws InputError if the log was followed before without notes, or they are not whole
  */
-export async function openNotes(file: string, size: number): Promise<WalletNotes> {
+export async function openNotes(file: string, size: number, bytes: number | null): Promise<WalletNotes> {
+  if (size > 0 && bytes === null)
+    throw new InputError(`The log was followed to entry ${size} without notes: remove the state to begin at entry 0`);
   const handle = await open(file, size === 0 ? "w" : "r+").catch((error: NodeJS.ErrnoException) => {
     throw new InputError(
       error.code === "ENOENT"
@@ -58,15 +74,21 @@ export async function openNotes(file: string, size: number): Promise<WalletNotes
         : `${quote(file)} cannot be opened: ${error.code}`,
     );
   });
-  let end = 0;
-  for await (const note of readNotes(file, size)) end += lineOf(note).length;
+  let end = size === 0 ? 0 : (bytes ?? 0);
   let added = 0;
+  try {
+    for await (const _ of readNotes(file, end));
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
   return {
     async add(notes) {
-      const bytes = Buffer.concat(notes.map(lineOf));
+      const lines = Buffer.concat(notes.map(lineOf));
       await handle.truncate(end);
-      added = await write(handle, bytes, end);
+      added = await write(handle, lines, end);
       await handle.datasync();
+      return end + added;
     },
     keep() {
       end += added;

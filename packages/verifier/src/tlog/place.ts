@@ -1,12 +1,23 @@
 import { isObject, type Json } from "../strict-json.ts";
 import { fromBase64, toBase64 } from "./base64.ts";
 import type { Place } from "./follow.ts";
+import { growTiles } from "./grow.ts";
+import { sameBytes } from "./hash.ts";
 
 /** A place as it is kept. */
 export function placeJson({ root, edge, ...rest }: Place): object {
   const top = Math.max(-1, ...edge.keys());
   const levels = Array.from({ length: top + 1 }, (_, level) => toBase64(edge.get(level) ?? new Uint8Array()));
   return { version: 1, ...rest, root: toBase64(root), edge: levels };
+}
+
+/** Otherwise a damaged file would look like a fork. */
+function isWhole({ size, root, edge }: Pick<Place, "size" | "root" | "edge">): boolean {
+  try {
+    return Number.isSafeInteger(size) && size >= 0 && sameBytes(growTiles({ size, edge, leaves: [] }).root, root);
+  } catch {
+    return false;
+  }
 }
 
 /** @throws TypeError for what is none */
@@ -22,12 +33,12 @@ export function placeOf(state: Json | undefined): Place {
     throw new TypeError("not of this version");
   if (!Array.isArray(edge)) throw new TypeError("no edge");
   const levels = edge.map((hashes, level): [number, Uint8Array] => [level, decode(hashes)]);
+  const place = { size, root: decode(root), edge: new Map(levels.filter(([, hashes]) => hashes.length > 0)) };
+  if (!isWhole(place)) throw new TypeError("its root is not that of its edge");
   return {
     origin,
-    size,
     note,
-    root: decode(root),
-    edge: new Map(levels.filter(([, hashes]) => hashes.length > 0)),
+    ...place,
     verdict:
       isObject(verdict) && typeof verdict.index === "number" && typeof verdict.sha256 === "string"
         ? { index: verdict.index, sha256: verdict.sha256 }

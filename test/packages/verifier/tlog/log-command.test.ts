@@ -207,10 +207,25 @@ describe("following a log", () => {
     await beginAt(5);
     const missing = await monitor(logOf(8), (at) => rm(join(at, "tile/entries"), { recursive: true }));
     expect(missing).toMatchObject({ code: 2, text: expect.stringMatching(/tile\/entries\/000\.p\/8 is not there/) });
-    await writeFile(join(folder, "state.json"), "{}");
-    expect(await monitor(logOf(8))).toMatchObject({
-      code: 2,
-      text: expect.stringMatching(/not the state of a monitor/),
-    });
+    await beginAt(5);
+    const whole = await readFile(join(folder, "state.json"), "utf8");
+    const root = JSON.parse(whole).root as string;
+    for (const state of [
+      "",
+      "{}",
+      whole.slice(0, whole.length / 2),
+      whole.replace('"size":5', '"size":4'),
+      whole.replace('"size":5', '"size":-5'),
+      whole.replace('"size":5', '"size":5.5'),
+      whole.replace('"size":5', '"size":9007199254740992'),
+      whole.replace(`"root":"${root}`, `"root":"${root.slice(4)}`),
+      whole.replace(`"root":"${root}`, `"root":"AAAA${root.slice(4)}`),
+      whole.replace(/"edge":\["..../, '"edge":["AAAA'),
+      whole.replace(/"edge":\[[^\]]*\]/, '"edge":[]'),
+    ]) {
+      await writeFile(join(folder, "state.json"), state);
+      const { code, text } = await monitor(logOf(8));
+      expect([code, text], state).toEqual([2, expect.stringMatching(/not the state of a monitor/)]);
+    }
   });
 });

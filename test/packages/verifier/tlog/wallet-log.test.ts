@@ -143,8 +143,22 @@ describe("what the log knows of a wallet", () => {
     await writeFile(wallets, whole.slice(0, -9));
     await once(at, early, "--wallets", wallets);
     expect(await readFile(wallets, "utf8")).toBe(whole);
-    // Notes that lack the beginning would hide it.
+    // Notes that lack anything would hide it.
+    for (const cut of [0, whole.indexOf("\n") + 1, whole.length - 9, whole.lastIndexOf("\n", whole.length - 2) + 1]) {
+      await writeFile(wallets, whole.slice(0, cut));
+      const isCut = expect.stringMatching(/was cut or changed\. Remove it and the state/);
+      expect([cut, await once(at, state, "--wallets", wallets)]).toEqual([cut, { code: 2, text: isCut }]);
+      await expect(checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets])).rejects.toThrow(/was cut or/);
+    }
+    await writeFile(wallets, whole);
     const refused = await once(at, state, "--wallets", newFile());
     expect(refused).toMatchObject({ code: 2, text: expect.stringMatching(/remove the state to begin at entry 0/) });
+    const unnoted = newFile();
+    await once(first, unnoted);
+    const between = await once(at, unnoted, "--wallets", newFile());
+    expect(between).toMatchObject({ code: 2, text: expect.stringMatching(/followed to entry 5 without notes/) });
+    await expect(checkLog(["wallet", WALLET, "--state", unnoted, "--wallets", wallets])).rejects.toThrow(
+      /without --wallets/,
+    );
   });
 });
