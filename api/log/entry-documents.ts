@@ -93,7 +93,8 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
 
 /** A number that programs may read differently stands as its text: a payer's own choice of times can be that large. */
 function exact(value: unknown): unknown {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? value : JSON.stringify(value);
+  // Minus zero is a number in JSON, but not one that can be signed.
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value + 0 : JSON.stringify(value);
   if (Array.isArray(value)) return value.map(exact);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, exact(part)]));
