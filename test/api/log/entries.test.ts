@@ -4,8 +4,16 @@ import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { jcs } from "../../../api/signing/proof-value.ts";
+import {
+  parseKeySet,
+  parsePolicy,
+  parseProof,
+  verifyDocument,
+  verifyProof,
+} from "../../../packages/verifier/src/index.ts";
 import { parseEntry } from "../../../packages/verifier/src/tlog/entry.ts";
 import { ENTRY_TYPES, type EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
+import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -122,6 +130,44 @@ test("policies, versions of the score and the signing key are those that the ser
 });
 
 const publishedPolicy = async (version: number): Promise<unknown> => read(`/arbiter/policy?version=${version}`);
+
+/** Those that the log makes itself: the others are signed before. */
+const DOCUMENT_TYPES: Partial<Record<EntryType, string>> = {
+  certificate: "IssuedCertificate",
+  reversal: "ReversedCertificate",
+  proof: "PublishedProof",
+  policy: "PublishedPolicy",
+  score_version: "PublishedScoreVersion",
+  signing_key: "SigningKey",
+};
+
+test("each entry is proven offline by what is served, byte for byte as documented, and the service has signed what it made", async () => {
+  const issuer = ((await read("/.well-known/did.json")) as { id: string }).id;
+  const expected = {
+    keys: await parseKeySet(JSON.stringify(await read("/.well-known/jwks.json"))),
+    issuer: service.url,
+  };
+  const policy = parsePolicy(((await read("/log")) as { policy: string }).policy);
+  const all = await logged();
+  const made = new Set<EntryType>();
+  for (const [index, { type, ref }] of all.entries()) {
+    const proof = parseProof(await (await fetch(`${service.url}/log/entry/${index}.tlog-proof`)).text());
+    const extra = proof.extra ?? new Uint8Array();
+    expect(await verifyProof(proof, leafHash(extra), policy)).toMatchObject({
+      index,
+      checkpoint: { size: all.length },
+    });
+    const { content } = parseEntry(extra);
+    const members = { id: ref, index, type, version: 1 };
+    expect([ref, Buffer.from(extra).toString()]).toEqual([ref, jcs({ ...content, ...members })]);
+    const document = "document" in content ? content.document : { issuer: null };
+    if (document.issuer !== issuer) continue;
+    const { signature } = await verifyDocument(JSON.stringify(document), expected);
+    expect([type, document.type, signature.valid]).toEqual([type, DOCUMENT_TYPES[type], true]);
+    made.add(type);
+  }
+  expect([...made].toSorted()).toEqual(Object.keys(DOCUMENT_TYPES).toSorted());
+});
 
 test("the log of all this holds", async () => {
   const [own] = await store.generations();
