@@ -1,17 +1,19 @@
 import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
-import { scoreDocument } from "../../packages/verifier/src/score/v3/document.ts";
-import type { ChainReading, ScoreFacts } from "../../packages/verifier/src/score/v3/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
+import { scoreDocument } from "../../packages/verifier/src/score/v4/document.ts";
+import type { ScoreFacts, SellerExam } from "../../packages/verifier/src/score/v4/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
 import { certUrl } from "../certification/links.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Found, LookUps } from "./lookup/look-up.ts";
 import { withLookup } from "./lookup/with-lookup.ts";
-import type { ScoreCertificates, ScoredCertificate, ScoreIndex } from "./score-sources.ts";
+import type { ScoreCertificates, ScoredCertificate, ScoredExam, ScoreExams, ScoreIndex } from "./score-sources.ts";
 
 export interface ScoreParts {
   readonly index: ScoreIndex;
   readonly lookUps: LookUps;
   readonly certificates: ScoreCertificates;
+  readonly exams: ScoreExams;
   readonly baseUrl: string;
   readonly now: () => Date;
 }
@@ -38,10 +40,15 @@ export const createScores = (parts: ScoreParts): Scores => ({
 });
 
 async function readFacts(
-  { index, lookUps, certificates, baseUrl, now }: ScoreParts,
+  { index, lookUps, certificates, exams, baseUrl, now }: ScoreParts,
   wallets: readonly Address[],
 ): Promise<readonly ScoreFacts[] | null> {
-  const [readings, standings] = await Promise.all([index.read(wallets, now()), certificates.newest(wallets)]);
+  const at = now();
+  const [readings, standings, examined] = await Promise.all([
+    index.read(wallets, at),
+    certificates.newest(wallets),
+    exams.newest(wallets, at),
+  ]);
   if (readings === null) return null;
   const found = needLookUps(readings) ? await lookUps.found(wallets) : NOTHING_FOUND;
   if (found === null) return null;
@@ -51,6 +58,7 @@ async function readFacts(
       wallet,
       ...withLookup(wallet, reading, found.snapshots.get(wallet)),
       certificates: (standings[place] ?? []).map((certificate) => certificateFact(certificate, baseUrl)),
+      seller_exams: (examined[place] ?? []).map((exam) => examFact(exam, baseUrl)),
     };
   });
 }
@@ -67,4 +75,11 @@ const certificateFact = (certificate: ScoredCertificate, baseUrl: string): Certi
   issued_at: certificate.issuedAt.toISOString(),
   valid_until: certificate.validUntil.toISOString(),
   reversed_at: null,
+});
+
+const examFact = ({ issuedAt, validUntil, ...exam }: ScoredExam, baseUrl: string): SellerExam => ({
+  ...exam,
+  url: certUrl(baseUrl, exam),
+  issued_at: issuedAt.toISOString(),
+  valid_until: validUntil.toISOString(),
 });

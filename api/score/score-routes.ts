@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
 import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
@@ -15,8 +15,8 @@ import { SCORE, SCORES } from "./score-schemas.ts";
 export interface ScoreRouteParts {
   readonly scores: Scores;
   /**
-   * Where exams of sellers tell about this wallet as a payee; null if none does. It is no member of the record: a record
-   * is what follows from its facts, so every published verifier refuses one with another member.
+   * Where exams of sellers tell about this wallet as a payee now, whenever the record was sold; null if none does. The
+   * record itself has the newest that counted then.
    */
   readonly payeeUrl: (wallet: string) => Promise<string | null>;
 }

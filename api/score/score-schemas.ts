@@ -1,14 +1,23 @@
 import { z } from "zod";
 import { CAPABILITIES } from "../../packages/verifier/src/score/v1/record.ts";
-import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v3/bands.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/v3/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v3/record.ts";
+import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v4/bands.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/v4/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
 import { result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./products.ts";
 
 const product = z.enum(Object.values(CAPABILITIES));
 const certificate = { url, product, result, valid_until: time };
+const exam = {
+  url,
+  origin: z.string(),
+  result,
+  level: z.enum(["full", "safe"]).nullable(),
+  control: z.enum(["file", "signature"]).meta({ description: "Who consented: the origin, or the wallet itself." }),
+  issued_at: time,
+  valid_until: time,
+};
 const tx = transactionHash;
 
 const INPUTS = z
@@ -17,6 +26,10 @@ const INPUTS = z
     as_of: time,
     as_of_block: count,
     certificates: z.array(z.object({ id: z.string(), ...certificate, issued_at: time, reversed_at: time.nullable() })),
+    seller_exams: z
+      .array(z.object({ id: z.string().regex(/^[0-9a-f]{32}$/), ...exam }))
+      .max(2)
+      .meta({ description: "The newest PASS and FAIL that count of the sellers who are paid at the wallet." }),
     chain: z.object({
       network: z.string(),
       scope: z.enum(["full", "authorised", "selective"]),
@@ -76,6 +89,7 @@ const FACT = z
     z.object({ kind: z.literal("last_payment"), counts, at: time, days: count, tx }),
     z.object({ kind: z.literal("releases"), counts, buyers: count, days: count, tx }),
     z.object({ kind: z.literal("refunds"), counts, buyers: count, days: count, percent: count, tx }),
+    z.object({ kind: z.literal("seller_exam"), counts: z.literal(false), fresh: z.boolean(), ...exam }),
   ])
   .meta({ id: "ScoreFact" });
 

@@ -1,5 +1,6 @@
 import type { Product } from "../../packages/verifier/src/score/v1/facts.ts";
 import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { SellerExam } from "../../packages/verifier/src/score/v4/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
 import type { Address } from "../kernel/wallet.ts";
 
@@ -21,4 +22,16 @@ export interface ScoredCertificate extends Pick<Certificate, "id" | "result" | "
 export interface ScoreCertificates {
   /** For each wallet, in the given order: the newest certificate per product and result that is not reversed. */
   newest(wallets: readonly Address[]): Promise<readonly (readonly ScoredCertificate[])[]>;
+}
+
+/** An exam of a seller who is paid at the wallet. */
+export interface ScoredExam extends Omit<SellerExam, "url" | "issued_at" | "valid_until"> {
+  readonly issuedAt: Date;
+  readonly validUntil: Date;
+}
+
+/** What the score reads from exams of sellers. */
+export interface ScoreExams {
+  /** For each wallet, in the given order: what `seller_exams` of its facts are. */
+  newest(wallets: readonly Address[], now: Date): Promise<readonly (readonly ScoredExam[])[]>;
 }

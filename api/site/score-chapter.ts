@@ -20,7 +20,7 @@ import {
   REQUIREMENTS,
   SCORE_VERSION,
   TIERS,
-} from "../../packages/verifier/src/score/v3/bands.ts";
+} from "../../packages/verifier/src/score/v4/bands.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";
@@ -61,7 +61,7 @@ export const scoreChapter = (
     html`<tr><th scope="row">${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]}</th><td>${most}</td><td>${RULES[name as keyof typeof MAX_POINTS]}</td></tr>`,
 )}</tbody></table>
 <p class="measure">A <strong>qualifying payment</strong> is a transfer of at least ${usd(QUALIFYING_PAYMENT)} that the wallet authorized by signature, to neither itself nor this service. An <strong>independent counterparty</strong> is one of the last ${MAX_PAYEES} payees that received at least ${usd(INDEPENDENCE.floor)} from the wallet. It was paid within the window, sent back less than ${INDEPENDENCE.sentBackBelowPercent}% of that, and did not fund the wallet, and its own payers have at least ${INDEPENDENCE.otherFunders} distinct outside funders. A payee that does not count is listed with the reason.</p>
-<p class="measure">Holds in the escrow are payments to their merchant. For the merchant they count from ${usd(OUTCOME_FLOOR)} on, within the window. All payers with the same largest funder are one <strong>buyer</strong>, and each buyer counts once a day, for releases and for refunds. Refunds by the clock do not count, and neither do those of input that the merchant refused.</p>
+<p class="measure">Holds in the escrow are payments to their merchant. For the merchant they count from ${usd(OUTCOME_FLOOR)} on, within the window. All payers with the same largest funder are one <strong>buyer</strong>, and each buyer counts once a day, for releases and for refunds. Refunds by the clock do not count, and neither do those of input that the merchant refused. Beside them stand the newest PASS and FAIL of the wallet’s <a href="/test/seller">exams as a seller</a>, which give no points.</p>
 ${tiersSection()}
 ${forgerySection()}
 ${smearSection()}

@@ -1,4 +1,4 @@
-import type { CapName, ComponentName } from "../../packages/verifier/src/score/v3/bands.ts";
+import type { CapName, ComponentName } from "../../packages/verifier/src/score/v4/bands.ts";
 
 /** A component's name on pages. */
 export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {

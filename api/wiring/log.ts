@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import * as scoreV1 from "../../packages/verifier/src/score/v1/bands.ts";
 import * as scoreV2 from "../../packages/verifier/src/score/v2/bands.ts";
 import * as scoreV3 from "../../packages/verifier/src/score/v3/bands.ts";
+import * as scoreV4 from "../../packages/verifier/src/score/v4/bands.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
@@ -68,7 +69,7 @@ export async function wireLog({ config, pool, signer, publicKeys, chain, relayer
   };
 }
 
-const SCORES = [scoreV1, scoreV2, scoreV3];
+const SCORES = [scoreV1, scoreV2, scoreV3, scoreV4];
 
 const sha256 = (value: unknown): string => createHash("sha256").update(jcs(value)).digest("hex");
 

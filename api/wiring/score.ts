@@ -2,6 +2,7 @@ import type pg from "pg";
 import { createScoreIndex } from "../adapters/index/score.ts";
 import { viewsOf } from "../adapters/index/views.ts";
 import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
+import { createScoreExams } from "../adapters/postgres/score-exams.ts";
 import type { Tiers } from "../arbiter/parties.ts";
 import type { Config } from "../config.ts";
 import { createScores } from "../score/read-scores.ts";
@@ -19,7 +20,8 @@ export function wireScore({ config, pool, now, log }: ScoreWires) {
   const index = createScoreIndex(pool, viewsOf(config));
   const lookUps = wireLookUps({ config, pool, now, log });
   const certificates = createScoreCertificates(pool);
-  const scores = createScores({ index, lookUps, certificates, baseUrl: config.baseUrl, now });
+  const exams = createScoreExams(pool);
+  const scores = createScores({ index, lookUps, certificates, exams, baseUrl: config.baseUrl, now });
   const tiers: Tiers = {
     prepare: ({ payer, payee }, client) => scores.prepare([payer, payee], client),
     ready: ({ payer, payee }) => scores.ready([payer, payee]),

@@ -3,6 +3,7 @@ import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createScoreCertificates } from "../../api/adapters/postgres/score-certificates.ts";
+import { createScoreExams } from "../../api/adapters/postgres/score-exams.ts";
 import { createVerificationReader } from "../../api/adapters/postgres/verification-reader.ts";
 import { verificationRecord } from "../../api/certification/verification.ts";
 import type { Address } from "../../api/kernel/wallet.ts";
@@ -42,6 +43,7 @@ export function openReadings(apiUrl: string): Readings {
   });
   const verification = createVerificationReader(watched, createActivityIndex(watched, VIEWS));
   const [index, certificates] = [createScoreIndex(watched, VIEWS), createScoreCertificates(watched)];
+  const exams = createScoreExams(watched);
   return {
     verify: async (wallet, now) =>
       verificationRecord(
@@ -50,7 +52,7 @@ export function openReadings(apiUrl: string): Readings {
         now,
       ),
     score: (wallets, now) =>
-      createScores({ index, lookUps: NO_LOOK_UPS, certificates, baseUrl: BASE_URL, now: () => now }).of(wallets),
+      createScores({ index, lookUps: NO_LOOK_UPS, certificates, exams, baseUrl: BASE_URL, now: () => now }).of(wallets),
     async pages(call) {
       // Cached answers are not requested again, so one call fills the caches and the next shows the rest.
       await call();

@@ -21,7 +21,7 @@ import {
   MAX_PAYEES,
   OUTCOME_FLOOR,
   QUALIFYING_PAYMENT,
-} from "../../packages/verifier/src/score/v3/bands.ts";
+} from "../../packages/verifier/src/score/v4/bands.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";

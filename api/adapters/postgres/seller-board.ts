@@ -15,13 +15,17 @@ interface RowColumns {
   requests: string;
 }
 
-const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
+/** An exam that was neither withdrawn nor reversed. */
+export const STANDS = `NOT EXISTS (SELECT FROM seller_exam_correction c WHERE c.exam = r.exam)
     AND NOT EXISTS (SELECT FROM seller_exam_gone g WHERE g.exam = r.exam)`;
+
+/** Two exams are of the same request if nothing that is sent differs. */
+export const REQUEST = "e.method, e.url, e.body, CASE WHEN e.body IS NOT NULL THEN e.content_type END AS content_type";
 
 /** As `standings` says: of each request the newest exam that was neither withdrawn nor reversed. $1 is now. */
 const COUNTING = `fresh AS MATERIALIZED (
   SELECT r.exam, r.origin, r.pay_to, r.level, r.ended_at, r.valid_until,
-    e.method, e.url, e.body, CASE WHEN e.body IS NOT NULL THEN e.content_type END AS content_type
+    ${REQUEST}
   FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
   WHERE r.is_public AND r.valid_until > $1 AND ${STANDS}),
 counting AS (SELECT DISTINCT ON (origin, method, url, body, content_type) * FROM fresh

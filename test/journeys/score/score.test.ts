@@ -46,16 +46,26 @@ async function buy(path: string, price: bigint, body: unknown): Promise<Answer> 
 const score = (wallet: string) => buy("/score", 100_000n, { wallet });
 
 describe("a score", () => {
-  test("of a payee that was examined as a seller says where, beside a record that is the same to every verifier", async () => {
+  test("of a payee that was examined as a seller has the newest exam beside escrow outcomes, as a fact without points", async () => {
     const merchant = (await newPayer(chain, 0n)).address.toLowerCase() as `0x${string}`;
-    expect((await score(merchant)).headers.get("link")).toBeNull();
-    await storeExam(patient, sampleOrder({ payTo: merchant }), sampleResult({ endedAt: new Date() }));
-    const { text, headers } = await score(merchant);
+    const before = await score(merchant);
+    expect([before.headers.get("link"), before.text.includes("seller.example")]).toEqual([null, false]);
+    const older = sampleOrder({ payTo: merchant, url: "https://seller.example/older" });
+    const order = sampleOrder({ payTo: merchant });
+    await storeExam(patient, older, sampleResult({ endedAt: new Date(Date.now() - 60_000) }));
+    await storeExam(patient, order, sampleResult({ endedAt: new Date() }));
+    const { body, text, headers } = await score(merchant);
     expect(headers.get("link")).toBe(
       `<${service.url}/payee/${merchant}>; rel="related"; title="Exams of the wallet as a seller"`,
     );
+    const page = { url: `${service.url}/cert/${order.id}` };
+    const exam = { ...page, origin: "https://seller.example", result: "pass", level: "full", control: "file" };
+    expect(body).toMatchObject({ score: 0, evidence: [page], inputs: { seller_exams: [{ id: order.id, ...exam }] } });
+    expect((body as unknown as ScoreDocument).components.escrow_outcomes).toMatchObject({
+      points: 0,
+      facts: [{ kind: "seller_exam", counts: false, fresh: true, ...exam }],
+    });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
-    expect(text).not.toContain("seller");
   });
 
   test("bought with a stock client carries all of its facts, and computes to the same offline", async () => {
@@ -71,7 +81,7 @@ describe("a score", () => {
       wallet: agent.address.toLowerCase(),
       score: 0,
       tier: "unrated",
-      score_version: 3,
+      score_version: 4,
     });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });

@@ -67,7 +67,11 @@ async function explained(pool: pg.Pool, { text, values = [] }: pg.QueryConfig): 
   }
 }
 
-const asText = (value: unknown): string => (Buffer.isBuffer(value) ? `\\x${value.toString("hex")}` : String(value));
+function asText(value: unknown): string {
+  if (Buffer.isBuffer(value)) return `\\x${value.toString("hex")}`;
+  if (value instanceof Date) return value.toISOString();
+  return Array.isArray(value) ? `{${value.map((one) => JSON.stringify(asText(one))).join()}}` : String(value);
+}
 
 function scansOf(node: PlanNode): string[] {
   const what = node["Index Name"] ?? node["Relation Name"];

@@ -128,7 +128,7 @@ describe("a score document", () => {
   test("is refused in another version, with a member named twice, and with facts of another form", async () => {
     const refused = (text: string, reason: string) =>
       expect(replayScores(text)).rejects.toThrow(new InputError(reason));
-    await refused(JSON.stringify({ ...document, score_version: 4 }), "score_version is 4; known are 1, 2, 3.");
+    await refused(JSON.stringify({ ...document, score_version: 5 }), "score_version is 5; known are 1, 2, 3, 4.");
     await expect(replayScores(JSON.stringify(document).replace("{", '{"score":100,'))).rejects.toThrow(
       /duplicate member/,
     );

@@ -11,7 +11,7 @@ const golden = async (version: number): Promise<ScoreRecord[]> => {
   const text = await readFile(new URL(`../../../vectors/scores-v${version}.json`, import.meta.url), "utf8");
   return JSON.parse(text).records;
 };
-const [ofV1, ofV2, ofV3] = [await golden(1), await golden(2), await golden(3)];
+const [ofV1, ofV2, ofV3, ofV4] = [await golden(1), await golden(2), await golden(3), await golden(4)];
 
 interface ToyFacts {
   readonly payments: number;
@@ -19,8 +19,8 @@ interface ToyFacts {
 const toyFacts = object<ToyFacts>({ payments: whole(0) });
 
 /** Another version in every way: other facts, one component, a tier of its own. */
-const TOY_V4: ScoreVersion = {
-  version: 4,
+const TOY_V5: ScoreVersion = {
+  version: 5,
   async compute(given, path) {
     const inputs = toyFacts(given, path);
     const points = Math.min(inputs.payments, 100);
@@ -28,7 +28,7 @@ const TOY_V4: ScoreVersion = {
       wallet: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
       score: points,
       tier: points > 50 ? "gold" : "silver",
-      score_version: 4,
+      score_version: 5,
       as_of: "2027-01-01T00:00:00.000Z",
       as_of_block: 41_000_000,
       components: { payments: { points, max: 100 } },
@@ -37,13 +37,14 @@ const TOY_V4: ScoreVersion = {
     };
   },
 };
-const ALL: readonly ScoreVersion[] = [...SCORE_VERSIONS, TOY_V4];
-const toyRecord = await TOY_V4.compute({ payments: 60 }, "inputs");
+const ALL: readonly ScoreVersion[] = [...SCORE_VERSIONS, TOY_V5];
+const toyRecord = await TOY_V5.compute({ payments: 60 }, "inputs");
 
 describe.each([
   [1, ofV1],
   [2, ofV2],
   [3, ofV3],
+  [4, ofV4],
 ] as const)("a record of version %i", (version, records) => {
   test.each(records.map((record) => [record.tier, record.score, record] as const))(
     "of tier %s with %i points replays unchanged, with another version beside it and without",
@@ -59,10 +60,11 @@ describe.each([
   );
 
   test.each([
-    [1, /^inputs\.chain(\.escrow)? has an unknown member "(buyers|lookup)"$/],
-    [2, /^inputs\.chain(\.escrow)? has an unknown member "(release_payers|lookup)"$/],
-    [3, /^inputs\.chain\.lookup is nothing; expected an object$/],
-    [4, /^inputs has an unknown member "wallet"$/],
+    [1, /^inputs(\.chain|\.chain\.escrow)? has an unknown member "(buyers|lookup|seller_exams)"$/],
+    [2, /^inputs(\.chain|\.chain\.escrow)? has an unknown member "(release_payers|lookup|seller_exams)"$/],
+    [3, /^inputs(\.chain\.lookup is nothing; expected an object| has an unknown member "seller_exams")$/],
+    [4, /^inputs(\.chain\.lookup is nothing; expected an object|\.seller_exams is nothing; expected a list)$/],
+    [5, /^inputs has an unknown member "wallet"$/],
   ])("is not one of version %i because it says so", async (other, reason) => {
     const relabelled = replayBy(ALL, JSON.stringify({ ...records[0], score_version: other }));
     if (other === version) expect(await relabelled).toMatchObject([{ same: true }]);
@@ -72,26 +74,27 @@ describe.each([
 
 describe("a record of another version", () => {
   test("is computed by its own, also in a batch with others", async () => {
-    const batch = [ofV1[0], ofV2[0], ofV3[0], toyRecord, { ...toyRecord, tier: "silver" }];
+    const batch = [ofV1[0], ofV2[0], ofV3[0], ofV4[0], toyRecord, { ...toyRecord, tier: "silver" }];
     const replayed = await replayBy(ALL, JSON.stringify(batch));
     expect(replayed.map(({ same, computed }) => [same, computed.score_version])).toEqual([
       [true, 1],
       [true, 2],
       [true, 3],
       [true, 4],
-      [false, 4],
+      [true, 5],
+      [false, 5],
     ]);
-    expect(replayed[4]?.differences).toEqual([{ path: "tier", stated: "silver", computed: "gold" }]);
+    expect(replayed[5]?.differences).toEqual([{ path: "tier", stated: "silver", computed: "gold" }]);
   });
 
   test("is refused by a verifier that does not know it, and a version that nobody knows by all", async () => {
     const refused = (work: Promise<unknown>, reason: string) => expect(work).rejects.toThrow(new InputError(reason));
-    await refused(replayScores(JSON.stringify(toyRecord)), "score_version is 4; known are 1, 2, 3.");
-    await refused(replayScores(JSON.stringify([ofV1[0], toyRecord])), "[1].score_version is 4; known are 1, 2, 3.");
-    const fifth = JSON.stringify({ ...toyRecord, score_version: 5 });
-    await refused(replayBy(ALL, fifth), "score_version is 5; known are 1, 2, 3, 4.");
+    await refused(replayScores(JSON.stringify(toyRecord)), "score_version is 5; known are 1, 2, 3, 4.");
+    await refused(replayScores(JSON.stringify([ofV1[0], toyRecord])), "[1].score_version is 5; known are 1, 2, 3, 4.");
+    const sixth = JSON.stringify({ ...toyRecord, score_version: 6 });
+    await refused(replayBy(ALL, sixth), "score_version is 6; known are 1, 2, 3, 4, 5.");
     const { score_version: _, ...unversioned } = ofV1[0] ?? toyRecord;
-    await refused(replayBy(ALL, JSON.stringify(unversioned)), "score_version is nothing; known are 1, 2, 3, 4.");
+    await refused(replayBy(ALL, JSON.stringify(unversioned)), "score_version is nothing; known are 1, 2, 3, 4, 5.");
   });
 });
 
