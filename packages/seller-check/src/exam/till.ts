@@ -49,59 +49,83 @@ interface Visited {
   readonly answeredAt: () => number;
 }
 
-/** @throws ExaminersFault if the chain cannot be read */
-export async function openTill(parts: TillParts, { payments, answeredAt }: Visited): Promise<Till> {
-  const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
-  const from = payer.address;
-  const nonces: Hex[] = [];
+/** What a till works with, and what it has seen. */
+interface Drawer extends Visited {
+  readonly ledger: Ledger;
+  readonly from: Address;
+  /** The block before the exam. */
+  readonly since: bigint;
+  /** Of all that was signed. */
+  readonly nonces: Hex[];
   /** When answers came for which a payment was due, by its nonce, in Unix seconds. */
-  const sold = new Map<Hex, number>();
+  readonly sold: Map<Hex, number>;
+  readonly sleep: TillParts["sleep"];
+  readonly now: () => number;
+  readonly endsAt: number;
+}
+
+/** @throws ExaminersFault if the chain cannot be read */
+export async function openTill(parts: TillParts, visited: Visited): Promise<Till> {
+  const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
   const since = await ours(ledger.block());
-  const isShown: Till["isShown"] = ({ asset }, { authorization: { nonce } }) =>
-    ledger.transfer({ asset, from, nonce, since }).then(
-      (found) => found !== null,
-      () => false,
-    );
-  /** From when on what was sold and is not shown counts as not charged. */
-  const dueBy = ({ settled }: Facts): number =>
-    Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
+  const from = payer.address;
+  const drawer: Drawer = { ...visited, ledger, from, since, nonces: [], sold: new Map(), sleep, now, endsAt };
   return {
-    isShown,
-    noted: (nonce) => void nonces.push(nonce),
+    noted: (nonce) => void drawer.nonces.push(nonce),
     // A node that lags must not make a signature expire early, nor our clock that for a chain ahead of it.
     signingTime: async () => Math.max(await ours(ledger.now()), Math.floor(Date.now() / 1000)),
-    async requireFunds({ asset, amount }) {
-      const { balance } = await ours(ledger.read({ asset, from, nonces: [] }));
-      const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
-      if (balance >= needed) return;
-      const has = `The account ${from} has ${balance} atomic units of the token ${asset}`;
-      throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
-    },
-    async untilShown(terms, payment) {
-      const at = now() / 1000;
-      sold.set(payment.authorization.nonce, at);
-      const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
-      while (!(await isShown(terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
-    },
-    async facts({ asset, amount }) {
-      const until = Math.min(now() + READ_WITHIN * 1000, endsAt);
-      let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
-      for (;;) {
-        const asked = { asset, from, nonces, since, notBefore, now: now() / 1000 };
-        const found = await factsOf(ledger, asked).catch((error: unknown) => {
-          cause = error;
-          return null;
-        });
-        const due = found === null ? notBefore : dueBy(found);
-        if (found !== null && due <= notBefore) return withMoney(found, { from, amount, payments });
-        notBefore = due;
-        if (now() >= until)
-          throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
-        await sleep(LOOK_AGAIN_MS);
-      }
-    },
+    requireFunds: (terms) => requireFunds(drawer, terms),
+    isShown: (terms, payment) => isShown(drawer, terms, payment),
+    untilShown: (terms, payment) => untilShown(drawer, terms, payment),
+    facts: (terms) => factsAtLast(drawer, terms),
   };
 }
+
+async function requireFunds({ ledger, from }: Drawer, { asset, amount }: Terms): Promise<void> {
+  const { balance } = await ours(ledger.read({ asset, from, nonces: [] }));
+  const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
+  if (balance >= needed) return;
+  const has = `The account ${from} has ${balance} atomic units of the token ${asset}`;
+  throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
+}
+
+const isShown = ({ ledger, from, since }: Drawer, { asset }: Terms, { authorization: { nonce } }: Payment) =>
+  ledger.transfer({ asset, from, nonce, since }).then(
+    (found) => found !== null,
+    () => false,
+  );
+
+async function untilShown(drawer: Drawer, terms: Terms, payment: Payment): Promise<void> {
+  const { sold, now, endsAt, sleep } = drawer;
+  const at = now() / 1000;
+  sold.set(payment.authorization.nonce, at);
+  const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
+  while (!(await isShown(drawer, terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
+}
+
+/** Reads until what was sold is shown, or counts as not charged. */
+async function factsAtLast(drawer: Drawer, { asset, amount }: Terms): Promise<Facts> {
+  const { ledger, from, since, nonces, payments, answeredAt, now, endsAt, sleep } = drawer;
+  const until = Math.min(now() + READ_WITHIN * 1000, endsAt);
+  let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
+  for (;;) {
+    const asked = { asset, from, nonces, since, notBefore, now: now() / 1000 };
+    const found = await factsOf(ledger, asked).catch((error: unknown) => {
+      cause = error;
+      return null;
+    });
+    const due = found === null ? notBefore : dueBy(drawer, found);
+    if (found !== null && due <= notBefore) return withMoney(found, { from, amount, payments });
+    notBefore = due;
+    if (now() >= until)
+      throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+/** From when on what was sold and is not shown counts as not charged. */
+const dueBy = ({ answeredAt, sold }: Drawer, { settled }: Facts): number =>
+  Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
 
 interface Owed {
   readonly from: Address;

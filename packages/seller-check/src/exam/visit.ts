@@ -51,29 +51,10 @@ export interface Visit extends Till {
 
 /** Begins a visit. @throws ExaminersFault if the chain cannot be read */
 export async function visit(resource: Resource, parts: VisitParts): Promise<Visit> {
-  const { transport, payer, now = Date.now } = parts;
-  const exchanges: Exchange[] = [];
+  const { transport, payer } = parts;
   const payments: Payment[] = [];
-  let answeredAt = 0;
-  const till = await openTill(parts, { payments, answeredAt: () => answeredAt });
-  const record = async (request: HttpRequest, send: () => Promise<Exchange["answer"]>): Promise<Exchange> => {
-    const number = exchanges.length + 1;
-    if (number > MOST_REQUESTS) throw new Error(`an exam sends at most ${MOST_REQUESTS} requests`);
-    const place = exchanges.push({ number, request, answer: null, failure: "it was not answered yet" }) - 1;
-    const outcome = await send().then(
-      (answer) => ({ answer, failure: answer === null ? "the connection was closed on purpose" : null }),
-      (error: unknown) => ({ answer: null, failure: error instanceof Error ? error.message : String(error) }),
-    );
-    const exchange = { number, request, ...outcome };
-    exchanges[place] = exchange;
-    answeredAt = now() / 1000;
-    return exchange;
-  };
-  const requestOf = (headers: Readonly<Record<string, string>>, change: Change): HttpRequest => {
-    const { url, method, body, contentType, ...over } = { ...resource, ...change };
-    const described = body === null ? {} : { "content-type": contentType };
-    return { method, url, headers: { ...described, ...headers }, body, ...over };
-  };
+  const { exchanges, record, answeredAt } = recording(parts.now);
+  const till = await openTill(parts, { payments, answeredAt });
   const sign = (signing: Signing) => {
     till.noted(signing.authorization.nonce);
     return signed(payer, signing);
@@ -86,12 +67,12 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     parts,
     sign,
     left: () => MOST_REQUESTS - exchanges.length,
-    ask: (headers = {}, change = {}) => {
-      const request = requestOf(headers, change);
+    ask(headers = {}, change = {}) {
+      const request = requestOf(resource, headers, change);
       return record(request, () => transport.send(request));
     },
-    askAndHangUp: (headers) => {
-      const request = requestOf(headers, {});
+    askAndHangUp(headers) {
+      const request = requestOf(resource, headers);
       return record(request, () => transport.sendAndHangUp(request).then(() => null));
     },
     async pay(terms) {
@@ -99,6 +80,36 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
       const payment = await sign({ terms, authorization: asQuoted(terms, payer.address, await till.signingTime()) });
       payments.push(payment);
       return payment;
+    },
+  };
+}
+
+function requestOf(resource: Resource, headers: Readonly<Record<string, string>>, change: Change = {}): HttpRequest {
+  const { url, method, body, contentType, ...over } = { ...resource, ...change };
+  const described = body === null ? {} : { "content-type": contentType };
+  return { method, url, headers: { ...described, ...headers }, body, ...over };
+}
+
+/** Keeps each exchange in the place of its request, also of requests that are under way at once. */
+function recording(now: VisitParts["now"] = Date.now) {
+  const exchanges: Exchange[] = [];
+  let answeredAt = 0;
+  return {
+    exchanges,
+    /** When the last answer came, in Unix seconds. */
+    answeredAt: () => answeredAt,
+    async record(request: HttpRequest, send: () => Promise<Exchange["answer"]>): Promise<Exchange> {
+      const number = exchanges.length + 1;
+      if (number > MOST_REQUESTS) throw new Error(`an exam sends at most ${MOST_REQUESTS} requests`);
+      const place = exchanges.push({ number, request, answer: null, failure: "it was not answered yet" }) - 1;
+      const outcome = await send().then(
+        (answer) => ({ answer, failure: answer === null ? "the connection was closed on purpose" : null }),
+        (error: unknown) => ({ answer: null, failure: error instanceof Error ? error.message : String(error) }),
+      );
+      const exchange = { number, request, ...outcome };
+      exchanges[place] = exchange;
+      answeredAt = now() / 1000;
+      return exchange;
     },
   };
 }
