@@ -27,7 +27,13 @@ const LEVELS = {
 const orderFields = ({ settlement, payment, againOf, ...order }: ExamOrder) => ({
   mode: order.mode,
   origin: order.origin,
-  request: { url: order.url, method: order.method, body: order.body, content_type: order.contentType },
+  request: {
+    url: order.url,
+    method: order.method,
+    body: order.body,
+    content_type: order.contentType,
+    other: order.other,
+  },
   pay_to: order.payTo,
   price: formatUsd(order.amount),
   consent: order.consent,

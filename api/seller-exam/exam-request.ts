@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
+import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts";
 import { claimFault, type GuardSettings, type TargetFault } from "../arbiter/guard/target.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
@@ -35,6 +36,8 @@ export interface Settled {
 
 /** A request for an exam: JSON, so that the journal can store it. */
 export interface ExamRequest extends ExaminedRequest {
+  /** Another URL of the same origin; null if none was named. */
+  readonly other: string | null;
   /** In atomic units. */
   readonly maxPrice: string;
   readonly consent: { readonly signature: Hex; readonly expires: string } | null;
@@ -106,6 +109,14 @@ const body = z.strictObject({
     .max(100)
     .regex(/^[\w.+-]+\/[\w.+-]+(; ?[\w-]+=[\w.-]+)?$/, "expected a media type")
     .optional(),
+  other: z
+    .string()
+    .min(1)
+    .max(MOST_URL)
+    .optional()
+    .describe(
+      "Another paid URL of the same origin, or its path: a payment for `url` must not buy it. GET or POST only.",
+    ),
   max_price: price.optional().describe(`The most that one payment may cost; at most ${formatUsd(SELLER_CEILING)}.`),
   consent: SIGNED_CONSENT.optional(),
 });
@@ -122,16 +133,27 @@ export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issue
   const url = parseTarget(given.url);
   const most = given.max_price ?? SELLER_CEILING;
   const isLower = most < SELLER_CEILING;
+  const request = { method, body: sent, contentType: given.content_type ?? "application/json" };
+  const other = given.other === undefined || url === null ? null : otherOf(given.other, { url: url.href, ...request });
+  if (typeof other === "object" && other !== null)
+    issues.addIssue({ code: "custom", path: ["other"], message: other.refused });
   return {
     url: url?.href ?? given.url,
-    method,
-    body: sent,
-    contentType: given.content_type ?? "application/json",
+    ...request,
+    other: typeof other === "string" ? other : null,
     maxPrice: `${isLower ? most : SELLER_CEILING}`,
     consent: given.consent === undefined ? null : { ...given.consent, signature: given.consent.signature as Hex },
     settled: null,
   };
 });
+
+/** At the same origin, so that whoever may be visited at `url` may be visited there, and nobody else. */
+function otherOf(text: string, resource: ExaminedRequest): string | { readonly refused: string } {
+  if (resource.method !== "GET" && resource.method !== "POST")
+    return { refused: "goes with GET and POST only, by which a payment can do no more than buy something" };
+  const route = namedRoute(text, resource);
+  return typeof route === "string" ? { refused: `it ${route}` } : route.url;
+}
 
 /** A refusal in one line, its code first. */
 export const worded = ({ code, detail }: Refusal): string => `${code}: ${detail}`;

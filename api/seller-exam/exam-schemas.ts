@@ -52,6 +52,10 @@ export const EXAM_STATUS = z.object({
     method: z.string(),
     body: z.string().nullable(),
     content_type: z.string(),
+    other: z
+      .string()
+      .nullable()
+      .describe("Another route, at which a payment of this one was to be presented; null if none was named."),
   }),
   pay_to: address,
   price: usd,

@@ -44,15 +44,15 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
     };
     const known = await answer();
     if (known !== null) return known;
-    const { url, method, body, contentType, origin, payment, settlement } = corrected.order;
-    const request = { url, method, body, contentType, maxPrice: `${SELLER_CEILING}`, consent, settled: null };
+    const { url, method, body, contentType, other, origin, payment, settlement } = corrected.order;
+    const request = { url, method, body, contentType, other, maxPrice: `${SELLER_CEILING}`, consent, settled: null };
     const prospect = await intake.look(request, client);
     if ("code" in prospect) throw refusedProblem(prospect);
     if (prospect.mode === "passive") throw NO_CONSENT;
     const notYet = await intake.wait(request, prospect);
     if (notYet !== null) return (await answer()) ?? refuse(notYet);
     const order = {
-      ...{ id: freeExamId(id), origin, url, method, body, contentType, ...prospect, payment, settlement },
+      ...{ id: freeExamId(id), origin, url, method, body, contentType, other, ...prospect, payment, settlement },
       orderedAt: now(),
       againOf: id,
     };

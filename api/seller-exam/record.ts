@@ -35,6 +35,8 @@ export interface ExaminedRequest {
 
 /** An exam as it was bought. It never changes. */
 export interface ExamOrder extends ExaminedRequest {
+  /** Another route of the origin, at which a payment of this one is presented; null if none was named. */
+  readonly other: string | null;
   /** 32 hex digits. */
   readonly id: string;
   readonly origin: string;

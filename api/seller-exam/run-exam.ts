@@ -140,6 +140,7 @@ async function hold(parts: RunnerParts, taken: TakenExam, { mode, endsAt, lost }
   const { visitor, ledger, payer, sleep, work } = parts;
   const { order } = taken;
   const { url, method, body, contentType, amount, payTo } = order;
+  const other = order.other === null ? null : { url: order.other, method, body };
   const resource = { url, method, body, contentType };
   const payable = { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: amount, payTo };
   const visiting = {
@@ -151,7 +152,7 @@ async function hold(parts: RunnerParts, taken: TakenExam, { mode, endsAt, lost }
   };
   return mode === "passive"
     ? examinePassively({ resource, payable }, visiting)
-    : examine({ resource, payable, other: null }, visiting);
+    : examine({ resource, payable, other }, visiting);
 }
 
 /** Which of a run's authorizations nobody can submit any more, by the chain's own clock. */

@@ -217,10 +217,26 @@ function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sa
   if (settled === null) throw new Error("an exam was sold without an intake");
   const id = examId(payment, secret);
   const { mode, consent, payTo } = settled;
+  // Orders that were journaled before it could be named have none.
+  const other = input.other ?? null;
   const { origin } = new URL(input.url);
   const { url, method, body, contentType } = input;
   const amount = BigInt(settled.amount);
-  const asked = { id, origin, url, method, body, contentType, payTo, amount, mode, consent, payment, settlement };
+  const asked = {
+    id,
+    origin,
+    url,
+    method,
+    body,
+    contentType,
+    other,
+    payTo,
+    amount,
+    mode,
+    consent,
+    payment,
+    settlement,
+  };
   const order = { ...asked, orderedAt: receivedAt, againOf: null };
   return answered(jsonAnswer(orderedDocument(order, baseUrl), { location: examPath(id) }), store.adding(order));
 }

@@ -13,6 +13,7 @@ export interface OrderColumns {
   method: string;
   body: string | null;
   content_type: string;
+  other: string | null;
   pay_to: Buffer;
   amount: string;
   mode: ExamMode;
@@ -94,8 +95,8 @@ export function createExamStore(pool: pg.Pool): ExamStore {
 /** The writes that add an order. */
 export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
   {
-    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at, again_of)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at, again_of, other)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
     values: [
       order.id,
       order.origin,
@@ -115,6 +116,7 @@ export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order 
       settlement.block,
       order.orderedAt,
       order.againOf,
+      order.other,
     ],
   },
   {
@@ -206,6 +208,7 @@ export function parseOrder(row: OrderColumns): ExamOrder {
     method: row.method,
     body: row.body,
     contentType: row.content_type,
+    other: row.other,
     payTo: hex(row.pay_to),
     amount: BigInt(row.amount),
     mode: row.mode,

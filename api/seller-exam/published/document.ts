@@ -53,12 +53,17 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
   };
 }
 
+const requested = ({ method, url, body, contentType, other }: ExamOrder) => ({
+  ...{ method, url, body, other },
+  content_type: contentType,
+});
+
 /** What was ordered. */
 const examined = (order: ExamOrder) => ({
   id: order.id,
   product: "seller" as const,
   origin: order.origin,
-  request: { method: order.method, url: order.url, body: order.body, content_type: order.contentType },
+  request: requested(order),
   pay_to: order.payTo,
   amount: order.amount.toString(),
   amount_usd: formatUsd(order.amount),

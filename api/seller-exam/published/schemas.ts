@@ -122,7 +122,15 @@ export const SELLER_RECORD = z
     id: examId,
     product: z.literal("seller"),
     origin: z.string(),
-    request: z.object({ method: httpMethod, url: examinedUrl, body: z.string().nullable(), content_type: z.string() }),
+    request: z.object({
+      method: httpMethod,
+      url: examinedUrl,
+      body: z.string().nullable(),
+      content_type: z.string(),
+      other: examinedUrl
+        .nullable()
+        .meta({ description: "Another route, at which a payment of this one was to be presented." }),
+    }),
     pay_to: address,
     amount: atomic,
     amount_usd: usd,

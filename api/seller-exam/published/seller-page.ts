@@ -81,6 +81,9 @@ ${facts(
       html`<a class="mono" href="${explorerAddressUrl(order.payment.network, order.payTo)}" rel="noopener nofollow">${order.payTo}</a>`,
     ],
     ["Request", html`<code>${foreignLine(`${order.method} ${order.url}`, 300)}</code>`],
+    ...(order.other === null
+      ? []
+      : [["Other route named", html`<code>${foreignLine(order.other, 300)}</code>`] as const]),
     ["Price", html`<strong>${formatUsd(order.amount)} USDC</strong> on ${NETWORKS[order.payment.network].name}`],
     ...(level === null || placed === null
       ? []

@@ -12,7 +12,7 @@ export interface Examine {
     readonly body: string | null;
     readonly contentType: string;
   };
-  /** Another paid URL of the same seller; null if none is known. */
+  /** Another paid URL of the same seller; null if none is named. */
   readonly other: string | null;
   /** The chain that payments settle on. It may carry a key of its provider, so no message repeats it. */
   readonly rpcUrl: string;
@@ -50,9 +50,11 @@ function webUrl(text: string, refusal: (text: string) => string): string {
 }
 
 function otherOf(text: string, url: string): string {
-  const other = webUrl(text, () => `other is "${text}"; expected another paid URL of the same seller.`);
-  if (new URL(other).origin === new URL(url).origin) return other;
-  throw new Failure(`other is at ${new URL(other).origin}; expected another URL of ${new URL(url).origin}.`);
+  const other = URL.canParse(text, url) ? new URL(text, url) : null;
+  if (other === null)
+    throw new Failure(`other is "${text}"; expected another paid URL of the same seller, or its path.`);
+  if (other.origin === new URL(url).origin) return other.href;
+  throw new Failure(`other is at ${other.origin}; expected another URL of ${new URL(url).origin}.`);
 }
 
 function levelOf(text: string): LeastLevel {

@@ -10,11 +10,12 @@ type Result = ExamReport["results"][number];
 /** Holds the seller's exam, writes its whole report to a file, and fails below the wanted level. */
 export async function examine(inputs: Examine): Promise<Report> {
   const { resource, other, rpcUrl, maxPrice, reportPath, privateKey, leastLevel } = inputs;
-  const { holdExam, reportJson } = await sellerCheck();
-  const { method, body } = resource;
+  const { holdExam, namedRoute, reportJson } = await sellerCheck();
+  const route = other === null ? null : namedRoute(other, resource);
+  if (typeof route === "string") throw new Failure(`other ${route}.`);
   const report = await holdExam({
     resource,
-    other: other === null ? null : { url: other, method, body },
+    other: route,
     rpcUrl,
     privateKey,
     asset: undefined,

@@ -4,6 +4,7 @@ export { ExaminersFault } from "./exam/examiners-fault.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
 export type { Authorizations, Ledger, Reading, Settled } from "./exam/ledger.ts";
 export type { Level } from "./exam/level.ts";
+export { namedRoute } from "./exam/named-route.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";
 export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";
 export type { Payable, Terms } from "./exam/terms.ts";

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Address, type Hex, isAddress, parseUnits } from "viem";
+import { namedRoute } from "./exam/named-route.ts";
 import type { OtherRoute } from "./exam/other-routes.ts";
 import type { Resource } from "./exam/visit.ts";
 
@@ -12,8 +13,8 @@ const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three ti
   --method <METHOD>    default GET, or POST with --body
   --body <text>        the body to send; it should be one that the endpoint sells a result for
   --content-type <t>   default application/json
-  --other <URL>        another paid URL of the same seller, by the same method, for the check of binding;
-                       default: one that its 402, /.well-known/x402 or /openapi.json shows
+  --other <URL>        another paid URL of the same seller, or its path, by the same method, for the check of
+                       binding; default: one that its 402, /.well-known/x402 or /openapi.json shows
   --asset <address>    the only token to pay with; default: whichever the endpoint asks for
   --json               the whole report with every request and answer
 
@@ -48,10 +49,10 @@ export function readOrder(args: readonly string[], env: Readonly<Record<string, 
   if (!/^[A-Z]+$/.test(method) || method === "HEAD")
     throw new UsageError(`--method ${method} is not a method that sells a result; expected one such as GET or POST.`);
   const contentType = values["content-type"] ?? "application/json";
-  const sent = body ?? null;
+  const resource = { url: web(url, "The URL"), method, body: body ?? null, contentType };
   return {
-    resource: { url: web(url, "The URL"), method, body: sent, contentType },
-    other: other === undefined ? null : { url: sameOrigin(web(other, "--other"), url), method, body: sent },
+    resource,
+    other: other === undefined ? null : otherOf(other, resource),
     rpcUrl: web(rpc, "--rpc"),
     privateKey: key(env.PRIVATE_KEY),
     ceiling: price(values["max-price"] ?? "0.10"),
@@ -87,9 +88,10 @@ function web(url: string, name: string): string {
   throw new UsageError(`${name} ${JSON.stringify(url)} is not an http or https URL.`);
 }
 
-function sameOrigin(other: string, url: string): string {
-  if (new URL(other).origin === new URL(url).origin) return other;
-  throw new UsageError(`--other is at ${new URL(other).origin}; expected another URL of ${new URL(url).origin}.`);
+function otherOf(text: string, resource: Resource): OtherRoute {
+  const route = namedRoute(text, resource);
+  if (typeof route !== "string") return route;
+  throw new UsageError(`--other ${route}.`);
 }
 
 function key(value: string | undefined): Hex {

@@ -28,7 +28,7 @@ afterAll(() => Promise.all([pool.end(), owner.end()]));
 
 test("an exam is kept as it was ordered and as it ended", async () => {
   const store = createExamStore(pool);
-  const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST" });
+  const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST", other: "https://seller.example/sonnet" });
   const run = await storeOrder(pool, order);
   expect(await store.get(order.id)).toEqual({ order, result: null, correction: null, reversedAt: null });
   const { evidence, ...result } = sampleResult({ evidence: evidenceText([failed("a\u0000b\ud800")]) });

@@ -56,6 +56,8 @@ test.each([
   ],
   [{ url: "https://seller.example", max_price: "0.1" }, { maxPrice: "100000" }],
   [{ url: "https://seller.example", max_price: "9.5" }, { maxPrice: `${SELLER_CEILING}` }],
+  [{ url: "https://seller.example/haiku" }, { other: null }],
+  [{ url: "https://seller.example/haiku", other: "/sonnet#2" }, { other: "https://seller.example/sonnet" }],
 ])("%j is read as %j", (given, read) => {
   expect(EXAM_REQUEST.parse(given)).toMatchObject({ settled: null, consent: null, ...read });
 });
@@ -71,6 +73,18 @@ test.each([
 ])("%j is malformed", (given) => {
   const { error } = EXAM_REQUEST.safeParse(given);
   expect(error?.issues.some(({ code }) => code !== "custom")).toBe(true);
+});
+
+test.each([
+  ["http://seller.example/sonnet", {}],
+  ["//elsewhere.example/sonnet", {}],
+  ["https://me:secret@seller.example/sonnet", {}],
+  ["https://127.0.0.1/sonnet", {}],
+  ["/haiku?again", {}],
+  ["/sonnet", { method: "DELETE" }],
+])("the other route %s of an order %j is refused, without a charge", (other, more) => {
+  const { error } = EXAM_REQUEST.safeParse({ url: "https://seller.example/haiku", other, ...more });
+  expect(error?.issues).toMatchObject([{ code: "custom", path: ["other"] }]);
 });
 
 test("our own host is refused in every spelling", () => {

@@ -72,3 +72,59 @@ test("a document that shows nothing of this origin for sale leads nowhere", asyn
   expect(new Set(report.exchanges.map(({ request }) => new URL(request.url).origin))).toEqual(new Set([shop.url]));
   expect(new Set(report.exchanges.map(({ request }) => request.method))).toEqual(new Set(["GET", "HEAD", "POST"]));
 });
+
+const named = (url: string) => ({ url, method: "GET", body: null });
+const bindingOf = ({ results }: Awaited<ReturnType<typeof holdExam>>) =>
+  results.find(({ check }) => check === "binding");
+
+test("a payment is presented at the route that is named, before any that the seller shows", async () => {
+  const shop = await open(
+    shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/haiku`, `${origin}/free`] })),
+  );
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/sonnet`) });
+  expect(report.level).toBe("full");
+  expect(bindingOf(report)?.findings[0]?.statement).toBe(
+    `A payment for ${shop.url}/haiku is refused at ${shop.url}/sonnet, and got 402`,
+  );
+  expect(report.exchanges.some(({ request }) => request.url.endsWith("/.well-known/x402"))).toBe(false);
+});
+
+test("a named route that is not for sale is left alone, and hides none that the seller shows", async () => {
+  const shop = await open(shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/sonnet`] })));
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/free`) });
+  expect(elsewhere(report)).toHaveLength(2);
+  expect(bindingOf(report)).toMatchObject({ outcome: "pass" });
+  expect(bindingOf(report)?.findings.map(({ statement }) => statement)).toEqual([
+    expect.stringMatching(/is refused at .*\/sonnet, which/),
+    "Nothing is charged there",
+    `The other route ${shop.url}/free is left alone: it is not paid`,
+  ]);
+});
+
+test("with a named route that is not for sale, and no other, the check does not apply", async () => {
+  const shop = await forFile(openShop(chain));
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/free`) });
+  expect(bindingOf(report)).toMatchObject({
+    outcome: "not_applicable",
+    reason: expect.stringMatching(/\/free is left alone: it is not paid, and the request has no body/),
+    findings: [],
+  });
+});
+
+test("a route whose 402 names the same resource is left alone: a payment for it may be taken there", async () => {
+  const alias: Twist = (told, { url }) => {
+    const header = told.headers["payment-required"];
+    if (header === undefined || !url.endsWith("/sonnet")) return told;
+    const terms = JSON.parse(Buffer.from(header, "base64").toString("utf8"));
+    const resource = { ...terms.resource, url: terms.resource.url.replace("/sonnet", "/haiku") };
+    const changed = Buffer.from(JSON.stringify({ ...terms, resource })).toString("base64");
+    return { ...told, headers: { ...told.headers, "payment-required": changed } };
+  };
+  const shop = await open(alias);
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, other: named(`${shop.url}/sonnet`) });
+  expect(bindingOf(report)).toMatchObject({
+    outcome: "not_applicable",
+    reason: expect.stringMatching(/same resource/),
+  });
+  expect(elsewhere(report)).toHaveLength(1);
+});

@@ -21,6 +21,7 @@ export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
   method: "GET",
   body: null,
   contentType: "application/json",
+  other: null,
   payTo: `0x${"5e".repeat(20)}`,
   amount: 1_000n,
   mode: "paid",

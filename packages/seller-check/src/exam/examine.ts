@@ -21,7 +21,10 @@ import { CHECKS, type CheckResult, notApplicable } from "./vocabulary.ts";
 export interface ExamOrder {
   readonly resource: Resource;
   readonly payable: Payable;
-  /** Another paid request of the same seller, for the check of binding; null to look for one that the seller shows. */
+  /**
+   * Another request of the same seller, for the check of binding (`namedRoute`). If it is null, or not for sale, one that
+   * the seller shows takes its place.
+   */
   readonly other: OtherRoute | null;
 }
 

@@ -22,15 +22,17 @@ interface Bought {
 }
 
 const NOWHERE = "the request has no body, and no other paid route of this origin is known";
+const NOT_PAID = "it is not paid";
+const SAME_RESOURCE = "its 402 names the same resource";
 
 /**
- * Presents the settled payment with another body, and a fresh one at another route: the one that was named, or one that
- * the seller itself shows.
+ * Presents the settled payment with another body, and a fresh one at another route: the one that was named if it is for
+ * sale, or else one that the seller itself shows.
  */
 export async function presentElsewhere(visit: Visit, bought: Bought, named: OtherRoute | null): Promise<Binding> {
   const findings = visit.resource.body === null ? [] : [await otherBody(visit, bought.sale)];
-  const routes = named === null ? await shownRoutes(visit, bought.quoted) : [named];
-  const found = await firstForSale(visit, bought.payable, routes);
+  const first = named === null ? null : await look(visit, bought, named);
+  const found = first?.leftFor === null ? first : await firstShown(visit, bought);
   // Only now: it has to stay valid for the next check too.
   const payment = await visit.pay(bought.terms);
   const elsewhere =
@@ -38,8 +40,10 @@ export async function presentElsewhere(visit: Visit, bought: Bought, named: Othe
   return {
     unspent: elsewhere?.isSpent === true ? null : payment,
     judge(facts) {
-      const all = [...findings, ...(elsewhere === null ? [] : elsewhere.judge(facts))];
-      return all.length === 0 ? notApplicable("binding", NOWHERE) : judged("binding", all);
+      const seen = [...findings, ...(elsewhere === null ? [] : elsewhere.judge(facts))];
+      const left = first === null || first.leftFor === null ? null : leftAlone(first, first.leftFor);
+      if (seen.length > 0) return judged("binding", left === null ? seen : [...seen, left]);
+      return notApplicable("binding", left === null ? NOWHERE : `${left.statement}, and ${NOWHERE}`);
     },
   };
 }
@@ -74,18 +78,26 @@ interface Looked {
   readonly leftFor: string | null;
 }
 
-/** The first route that is for sale on terms that the exam may pay, or why the named one is not; null if none is. */
-async function firstForSale(visit: Visit, payable: Payable, routes: readonly OtherRoute[]): Promise<Looked | null> {
-  for (const route of routes) {
-    const { shownBy, ...request } = route;
-    const unpaid = await visit.ask({}, request);
-    const theirs =
-      unpaid.answer?.status === 402 ? choose(readQuotes(unpaid.answer), payable, route.url) : "it is not paid";
-    const leftFor = typeof theirs === "string" ? theirs : null;
-    if (leftFor === null || shownBy === undefined) return { route, unpaid, leftFor };
+/** The first route that the seller shows and that is for sale on terms that the exam may pay; null if none is. */
+async function firstShown(visit: Visit, bought: Bought): Promise<Looked | null> {
+  for (const route of await shownRoutes(visit, bought.quoted)) {
+    const looked = await look(visit, bought, route);
+    if (looked.leftFor === null) return looked;
   }
   return null;
 }
+
+/** A payment for a resource may well be taken wherever the seller says that this very resource is sold. */
+async function look(visit: Visit, { payable, terms }: Bought, route: OtherRoute): Promise<Looked> {
+  const { shownBy: _, ...request } = route;
+  const unpaid = await visit.ask({}, request);
+  const theirs = unpaid.answer?.status === 402 ? choose(readQuotes(unpaid.answer), payable, route.url) : NOT_PAID;
+  if (typeof theirs === "string") return { route, unpaid, leftFor: theirs };
+  return { route, unpaid, leftFor: theirs.url === terms.url ? SAME_RESOURCE : null };
+}
+
+const leftAlone = ({ route, unpaid }: Looked, reason: string): Found =>
+  found("binding.other_route", `The other route ${route.url} is left alone: ${reason}`, true)([unpaid]);
 
 interface Elsewhere {
   /** Whether the payment was taken there. */
@@ -96,12 +108,8 @@ interface Elsewhere {
 async function presentAt(
   visit: Visit,
   { terms, payment }: Pick<Bought, "terms"> & { readonly payment: Payment },
-  { route: { shownBy, ...request }, unpaid, leftFor }: Looked,
+  { route: { shownBy, ...request }, unpaid }: Looked,
 ): Promise<Elsewhere> {
-  if (leftFor !== null) {
-    const statement = `The other route ${request.url} is left alone: ${leftFor}`;
-    return { isSpent: false, judge: () => [found("binding.other_route", statement, true)([unpaid])] };
-  }
   const presented = await visit.ask(payment.headers, request);
   const isServed = isSuccess(presented);
   // A refused payment goes on to the next check, which may settle it rightly: so what is charged here is looked at now.
