@@ -10,6 +10,7 @@ import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from 
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { payBack, type RefundParts } from "./refund.ts";
+import { type StandingParts, stillSigned } from "./signed-consent.ts";
 import { readsToken } from "./take-order.ts";
 
 export interface RunnerParts {
@@ -20,6 +21,8 @@ export interface RunnerParts {
   readonly payer: Payer;
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send">;
+  /** What the payee's contract says of a signature. */
+  readonly word: StandingParts["word"];
   readonly baseUrl: string;
   /** What exams may spend in 24 hours, in atomic units. */
   readonly daily: bigint;
@@ -186,12 +189,16 @@ const WITHDRAWN =
  * withdraw its consent after that would keep every FAIL unpublished.
  */
 async function whyUnpublished(
-  { visitor, baseUrl, now }: RunnerParts,
+  parts: RunnerParts,
   { consent, origin, payTo }: ExamOrder,
   lost: AbortSignal,
 ): Promise<string | null> {
+  const { visitor, baseUrl, now } = parts;
   if (consent === null) return PASSIVE;
-  if (consent.kind === "signature") return Date.parse(consent.expires) > now().getTime() ? null : WITHDRAWN;
+  if (consent.kind === "signature") {
+    const isInTime = Date.parse(consent.expires) > now().getTime();
+    return isInTime && (await stillSigned({ payTo, ...consent }, parts)) ? null : WITHDRAWN;
+  }
   const transport = visitor.visit(SELLER_MS, lost);
   const stands = await readsToken(transport, { host: new URL(baseUrl).host, origin, payTo });
   return stands ? null : WITHDRAWN;

@@ -1,4 +1,3 @@
-import { hashMessage } from "viem";
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import { choose, readQuotes } from "../../packages/seller-check/src/exam/terms.ts";
 import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
@@ -6,7 +5,6 @@ import { Problem } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import { isAccountSignature } from "../payments/signature.ts";
 import { consentText, consentToken, consentUrl, expiryFault, hasToken } from "./consent.ts";
 import { orderedDocument } from "./exam-document.ts";
 import {
@@ -25,6 +23,7 @@ import type { ExamAccount, ExamWork, Found, ProbeStore, Prospect, Visitor } from
 import { EXAM_ASSET, EXAM_NETWORK, QUOTE_MINUTES } from "./products.ts";
 import type { ExaminedRequest } from "./record.ts";
 import { noRoom } from "./room.ts";
+import { isSignedBy } from "./signed-consent.ts";
 
 export interface IntakeParts {
   readonly store: Pick<ExamStore, "adding">;
@@ -193,9 +192,8 @@ async function unsigned(
   payTo: Address,
   { text, signature }: { readonly text: string; readonly signature: Hex },
 ): Promise<string | null> {
-  const digest = hashMessage(text);
-  const isSigned =
-    isAccountSignature(payTo, digest, signature) || (await verifyContractSignature(payTo, digest, signature));
+  const isSigned = await isSignedBy({ payTo, text, signature }, verifyContractSignature);
+  if (isSigned === null) return `the contract ${payTo} does not say the same of the signature each time; try again`;
   return isSigned ? null : `the signature is not that of ${payTo} over ${JSON.stringify(text)}`;
 }
 
@@ -217,10 +215,10 @@ function ordered({ store, secret, settings: { baseUrl } }: IntakeParts, sale: Sa
   if (settled === null) throw new Error("an exam was sold without an intake");
   const id = examId(payment, secret);
   const { mode, consent, payTo } = settled;
-  // Orders that were journaled before it could be named have none.
-  const other = input.other ?? null;
   const { origin } = new URL(input.url);
   const { url, method, body, contentType } = input;
+  // Orders that were journaled before it could be named have none.
+  const other = input.other ?? null;
   const amount = BigInt(settled.amount);
   const asked = {
     id,

@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import { createContractWord } from "../adapters/chain/contract-word.ts";
 import { createFinalView } from "../adapters/chain/exam-finality.ts";
 import { createExamLedger } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
@@ -78,6 +79,7 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
           work,
           visitor,
           ledger: createExamLedger(chain),
+          word: createContractWord(chain),
           payer,
           account,
           refunds: {

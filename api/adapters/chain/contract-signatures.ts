@@ -7,8 +7,8 @@ import { createRecent } from "./recent.ts";
 import { isTransport } from "./rpc-errors.ts";
 import { isSignedByWrapped } from "./wrapped-signature.ts";
 
-const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
-const ERC1271_MAGIC = "0x1626ba7e";
+export const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
+export const ERC1271_MAGIC = "0x1626ba7e";
 /** Wrong signatures of one payer cost one look at its code in this time. */
 const CODE_CACHE_MS = 60_000;
 /** What strangers can have asked with signatures that cost them nothing: so many calls at once, in one batch. */

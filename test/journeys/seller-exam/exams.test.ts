@@ -22,6 +22,7 @@ await chain.fund(examiner, 20_000_000n);
 const shops = {
   honest: await forFile(openShop(chain)),
   signed: await forFile(openShop(chain)),
+  contract: await forFile(openShop(chain)),
   replayed: await forFile(openShop(chain, "serves a replay")),
   freeHead: await forFile(openShop(chain, "HEAD is free")),
   passive: await forFile(openShop(chain)),
@@ -48,7 +49,12 @@ test("an honest seller that consents gets a public record of level full, for thr
   const url = `${honest.url}/haiku`;
   honest.place(await lineFor(service.url, url));
   const before = await chain.usdcBalance(honest.payTo);
-  const { answer, again } = await buyExam(service.url, payer, { url, method: "POST", body: '{"about":"rain"}' });
+  const { answer, again } = await buyExam(service.url, payer, {
+    url,
+    method: "POST",
+    body: '{"about":"rain"}',
+    other: "/sonnet",
+  });
   expect(answer.status, answer.text).toBe(200);
   expect(answer.body).toMatchObject({ status: "incomplete", mode: "paid", price: "0.001" });
   expect(answer.headers.get("content-location")).toBe(`/exam/${answer.body.id}`);
@@ -60,6 +66,8 @@ test("an honest seller that consents gets a public record of level full, for thr
     runs: 1,
   });
   expect(record).toMatchObject({ origin: honest.url, spent: "0.003", consent: { kind: "file" }, correction: null });
+  expect(record.request).toMatchObject({ url, other: `${honest.url}/sonnet` });
+  expect(JSON.stringify(record.checks)).toContain(`is refused at ${honest.url}/sonnet, and got 402`);
   expect(await chain.usdcBalance(honest.payTo)).toBe(before + 3_000n);
   const replay = await again();
   expect([replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([answer.text, "true"]);
@@ -103,6 +111,20 @@ test("a signature of the payee's wallet gives consent like a file", async () => 
   const { answer } = await buyExam(service.url, payer, { url, consent: { signature, expires } });
   expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
   expect(await ended(service.url, answer.body.id)).toMatchObject({ level: "full", consent: { kind: "signature" } });
+});
+
+/** Machine code that takes every signature (ERC-1271). */
+const TAKES = `0x7f1626ba7e${"00".repeat(28)}60005260206000f3`;
+
+test("a payee that is a contract consents by its word, when the exam is ordered and when it begins", async () => {
+  const { contract } = shops;
+  const url = `${contract.url}/haiku`;
+  await chain.client.request({ method: "anvil_setCode", params: [contract.payTo, TAKES] } as never);
+  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
+  const { answer } = await buyExam(service.url, payer, { url, consent: { signature: "0x1234", expires } });
+  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
+  const record = await ended(service.url, answer.body.id);
+  expect(record).toMatchObject({ level: "full", note: null, consent: { kind: "signature", signature: "0x1234" } });
 });
 
 test.each([
