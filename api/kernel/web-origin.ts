@@ -21,8 +21,13 @@ export function parseOrigin(text: string): { readonly origin: WebOrigin } | { re
 
 function named({ origin, hostname }: URL): ReturnType<typeof parseOrigin> {
   if (!hostname.endsWith(".")) return { origin: origin as WebOrigin };
-  return { refused: `ends in a dot; ${rightly(origin.replace(/\.(?=:\d+$|$)/, ""))}` };
+  return { refused: `ends in a dot; ${rightly(origin)}` };
 }
 
 const EXPECTED = "expected one like https://shop.example";
-const rightly = (url: string): string => `expected ${new URL(url).origin}`;
+
+/** What would be right in place of this URL. A name of dots alone is none. */
+function rightly(url: string): string {
+  const bare = new URL(url).origin.replace(/\.+(?=:\d+$|$)/, "");
+  return URL.canParse(bare) ? `expected ${bare}` : EXPECTED;
+}
