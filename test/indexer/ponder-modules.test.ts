@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { findPackageJSON } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -67,27 +67,63 @@ test("for most modules Node need not look: each is a file, under its own name, o
   expect(near.filter((path) => typeOf(pathToFileURL(path).href) !== "module")).toEqual([]);
 });
 
-/** Ponder's build of the index's tables, with what Vite says about each module that it translates. */
+/** Ponder's build of one of the indexes, as far as it needs neither a database nor a chain. */
 const BUILD = `
+  import { registerHooks } from "node:module";
+  import { trustNearModules } from ${file("indexer/near-modules.ts")};
   import { spareUnusedModules } from ${file("indexer/unused-modules.ts")};
+  const loaded = [];
+  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+  trustNearModules();
   spareUnusedModules();
   const { createBuild } = await import(${inPonder("build/index.js")});
   const close = [];
-  const [rootDir, schemaFile] = ["indexer", "indexer/ponder.schema.ts"].map((path) => process.cwd() + "/" + path);
-  const options = { rootDir, schemaFile, indexingDir: rootDir + "/src", apiDir: rootDir + "/src/api", ponderDir: rootDir + "/.ponder" };
+  const rootDir = process.argv[1];
+  const [configFile, schemaFile, indexingDir, apiDir] =
+    ["ponder.config.ts", "ponder.schema.ts", "src", "src/api"].map((path) => rootDir + "/" + path);
+  const options = { rootDir, configFile, schemaFile, indexingDir, apiDir, ponderDir: rootDir + "/.ponder" };
   const build = await createBuild({ common: { options, buildShutdown: { add: (end) => close.push(end) }, logger: console } });
-  const { status, result } = await build.executeSchema();
+  const parts = [await build.executeConfig(), await build.executeSchema(), await build.executeIndexingFunctions()];
   await Promise.all(close.map((end) => end()));
-  console.log(JSON.stringify({ status, hasTables: "wallet" in result.schema }));
+  console.log(JSON.stringify({
+    loaded,
+    failed: parts.filter(({ status }) => status !== "success"),
+    contracts: Object.keys(parts[0].result.config.contracts),
+    tables: Object.keys(parts[1].result.schema),
+    handles: parts[2].result.indexingFunctions.map(({ name }) => name),
+  }));
 `;
 
-test("Ponder translates the index's own modules, and of no package", async () => {
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", BUILD], {
-    env: { ...bareEnvironment(), DEBUG: "vite:transform", NO_COLOR: "1" },
+interface Built {
+  readonly loaded: readonly string[];
+  readonly failed: readonly unknown[];
+  readonly contracts: readonly string[];
+  readonly tables: readonly string[];
+  readonly handles: readonly string[];
+}
+
+async function built(root: string): Promise<Built> {
+  const env = { ...bareEnvironment(), BASE_RPC_URL: "http://127.0.0.1:1", ESCROW_ADDRESSES: `0x${"e5".repeat(20)}` };
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", BUILD, resolve(root)], {
+    env: { ...env, POLL_MS: "250", START_BLOCK: "1", ESCROW_START_BLOCK: "1", INDEX_SCOPE: "full" },
     maxBuffer: 2 ** 24,
   });
-  expect(JSON.parse(stdout)).toEqual({ status: "success", hasTables: true });
-  const translated = stderr.split("\n").filter((line) => line.includes("vite:transform"));
-  expect(translated.filter((line) => line.includes("tables.ts"))).not.toEqual([]);
-  expect(translated.filter((line) => line.includes("node_modules"))).toEqual([]);
+  return JSON.parse(stdout);
+}
+
+test.each([
+  ["indexer", "Usdc", "wallet", "Usdc:Transfer"],
+  ["indexer/escrows", "Escrow", "escrowPayment", "Escrow:Held"],
+])("Node runs the modules of %s: Ponder gets its contracts, tables and handlers, and no Vite", async (...row) => {
+  const [root, contract, table, handled] = row;
+  const { failed, contracts, tables, handles, ...rest } = await built(root);
+  expect(failed).toEqual([]);
+  expect(contracts).toContain(contract);
+  expect(tables).toContain(table);
+  expect(handles).toContain(handled);
+  expect(handles).toContain("Head:block");
+  const paths = rest.loaded.map((url) => url.replace(/^.*\/node_modules\//, ""));
+  expect(paths.filter((path) => /^(vite|rolldown|rollup|esbuild|graphql)\b/.test(path))).toEqual([]);
+  const tablesOf = rest.loaded.filter((url) => url.endsWith("/ponder.schema.ts"));
+  expect(tablesOf).toEqual([pathToFileURL(resolve(root, "ponder.schema.ts")).href]);
 });

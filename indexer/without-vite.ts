@@ -1,0 +1,43 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+// What Ponder imports from Vite, vite-node, and a plugin of theirs, done by Node, which runs TypeScript itself.
+
+let root = "";
+
+/** The tables of the index that this process makes. */
+export const tablesUrl = (): string => pathToFileURL(join(root, "ponder.schema.ts")).href;
+
+interface ServerPlan {
+  readonly root: string;
+}
+
+export async function createServer(config: ServerPlan) {
+  root = config.root;
+  return { config, pluginContainer: { buildStart: async () => undefined }, close: async () => undefined };
+}
+
+export class ViteNodeServer {}
+
+export class ViteNodeRunner {
+  executeFile(path: string): Promise<unknown> {
+    return import(pathToFileURL(path).href);
+  }
+
+  executeId(id: string): Promise<unknown> {
+    return import(id);
+  }
+}
+
+/** Node keeps the lines as they are. */
+export const installSourcemapsSupport = (): void => undefined;
+
+const onlyForDevelopment = (): never => {
+  throw new Error("Ponder asks this of vite-node only while it reloads changed files.");
+};
+
+export const normalizeModuleId = onlyForDevelopment;
+export const toFilePath = onlyForDevelopment;
+
+/** A plugin that nothing uses. */
+export default (): null => null;
