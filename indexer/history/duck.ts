@@ -1,6 +1,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { type DuckDBDataChunk, DuckDBInstance, type DuckDBResult } from "@duckdb/node-api";
 import bindings from "@duckdb/node-bindings";
 
@@ -8,6 +10,10 @@ import bindings from "@duckdb/node-bindings";
 const MEMORY = "2GB";
 /** Each thread sorts in memory of its own. */
 const MOST_THREADS = 4;
+
+setFlagsFromString("--expose-gc");
+/** V8 does not know how much memory of DuckDB's its objects hold, so it would keep gigabytes of them. */
+const collectGarbage: () => void = runInNewContext("gc");
 
 /** A column of some rows, as DuckDB keeps it in memory. */
 export interface Vector {
@@ -76,9 +82,15 @@ export async function openDuck(folder: string): Promise<Duck> {
 
 function resultOf(result: DuckDBResult): Result {
   const types = result.columnTypes().map(String);
+  let rest: DuckDBResult | null = result;
   const next = async () => {
-    const chunk = await result.fetchChunk();
-    return chunk === null || chunk.rowCount === 0 ? null : rowsOf(chunk, types);
+    const chunk = (await rest?.fetchChunk()) ?? null;
+    if (chunk !== null && chunk.rowCount > 0) return rowsOf(chunk, types);
+    if (rest !== null) {
+      rest = null;
+      collectGarbage();
+    }
+    return null;
   };
   return { types, next };
 }
