@@ -14,6 +14,8 @@ export const usdcAbi = [
   ...usdcEventsAbi,
   ...parseAbi([
     "function balanceOf(address account) view returns (uint256)",
+    "function paused() view returns (bool)",
+    "function isBlacklisted(address account) view returns (bool)",
     "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
     "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
     "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)",

@@ -1,5 +1,5 @@
 import { usdcAbi } from "../../../contracts/abi.ts";
-import type { Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
+import { barsIn, type Ledger, type Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "../../seller-exam/products.ts";
@@ -18,18 +18,25 @@ export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | 
     now: discreet(async () => Number((await client.getBlock()).timestamp)),
     block: discreet(async () => (await client.getBlock()).number),
     // In one call, so that all of it comes from one node at one block.
-    read: discreet(async ({ from, nonces }) => {
-      const [, time, balance, ...used] = (await client.multicall({
+    read: discreet(async ({ from, payee = from, nonces }) => {
+      const [, time, balance, paused, payerBarred, payeeBarred, ...used] = (await client.multicall({
         allowFailure: false,
         multicallAddress: MULTICALL3,
         batchSize: 0,
         contracts: [
           ...AT_BLOCK,
           { ...token, functionName: "balanceOf", args: [from] },
+          { ...token, functionName: "paused" },
+          ...[from, payee].map((account) => ({ ...token, functionName: "isBlacklisted", args: [account] }) as const),
           ...nonces.map((nonce) => ({ ...token, functionName: "authorizationState", args: [from, nonce] }) as const),
         ] as never,
-      })) as readonly [bigint, bigint, bigint, ...boolean[]];
-      return { time: Number(time), balance, used: new Set(nonces.filter((_, place) => used[place] === true)) };
+      })) as readonly [bigint, bigint, bigint, boolean, boolean, boolean, ...boolean[]];
+      return {
+        time: Number(time),
+        balance,
+        used: new Set(nonces.filter((_, place) => used[place] === true)),
+        bars: barsIn({ paused, payer: payerBarred, payee: payeeBarred }),
+      };
     }),
     transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {
       const key = { payer: from.toLowerCase() as Address, nonce };

@@ -1,5 +1,8 @@
 import {
   type Address,
+  ContractFunctionExecutionError,
+  ContractFunctionRevertedError,
+  ContractFunctionZeroDataError,
   createPublicClient,
   type Hex,
   http,
@@ -9,13 +12,15 @@ import {
   parseEventLogs,
 } from "viem";
 import { ExaminersFault } from "./exam/examiners-fault.ts";
-import type { Authorizations, Ledger, Reading, Settled } from "./exam/ledger.ts";
+import { type Authorizations, type Bar, barsIn, type Ledger, type Reading, type Settled } from "./exam/ledger.ts";
 
 const TOKEN = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
   "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
   "function balanceOf(address account) view returns (uint256)",
+  "function paused() view returns (bool)",
+  "function isBlacklisted(address account) view returns (bool)",
 ]);
 const [USED] = TOKEN;
 
@@ -49,7 +54,7 @@ export async function chainLedger(rpcUrl: string): Promise<Ledger> {
 }
 
 /** All at one block, which a node that has not come so far does not know. */
-async function read(client: PublicClient, { asset, from, nonces }: Authorizations): Promise<Reading> {
+async function read(client: PublicClient, { asset, from, payee, nonces }: Authorizations): Promise<Reading> {
   const { number: blockNumber, timestamp } = await client.getBlock();
   const code = await client.getCode({ address: asset, blockNumber });
   if (code === undefined)
@@ -61,7 +66,41 @@ async function read(client: PublicClient, { asset, from, nonces }: Authorization
       client.readContract({ ...token, functionName: "authorizationState", args: [from, nonce] }),
     ),
   ]);
-  return { time: Number(timestamp), balance, used: new Set(nonces.filter((_, place) => used[place] === true)) };
+  return {
+    time: Number(timestamp),
+    balance,
+    used: new Set(nonces.filter((_, place) => used[place] === true)),
+    bars: await barsOf(client, token, { payer: from, payee: payee ?? from }),
+  };
+}
+
+interface Token {
+  readonly address: Address;
+  readonly abi: typeof TOKEN;
+  readonly blockNumber: bigint;
+}
+
+/** @returns false for a function that the token does not have */
+function absent(error: unknown): false {
+  const cause = error instanceof ContractFunctionExecutionError ? error.cause : null;
+  if (cause instanceof ContractFunctionZeroDataError || cause instanceof ContractFunctionRevertedError) return false;
+  throw error;
+}
+
+/** A token of another make than Circle's may have none of them. */
+async function barsOf(
+  client: PublicClient,
+  token: Token,
+  accounts: { readonly payer: Address; readonly payee: Address },
+): Promise<ReadonlySet<Bar>> {
+  const barred = (account: Address) =>
+    client.readContract({ ...token, functionName: "isBlacklisted", args: [account] }).catch(absent);
+  const [paused, payer, payee] = await Promise.all([
+    client.readContract({ ...token, functionName: "paused" }).catch(absent),
+    barred(accounts.payer),
+    barred(accounts.payee),
+  ]);
+  return barsIn({ paused, payer, payee });
 }
 
 interface TransferPlace {

@@ -2,7 +2,7 @@ export { chainLedger } from "./chain-ledger.ts";
 export { type ExamOrder, type ExamReport, examine, examinePassively } from "./exam/examine.ts";
 export { ExaminersFault } from "./exam/examiners-fault.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
-export type { Authorizations, Ledger, Reading, Settled } from "./exam/ledger.ts";
+export type { Authorizations, Bar, Ledger, Reading, Settled } from "./exam/ledger.ts";
 export type { Level } from "./exam/level.ts";
 export { namedRoute } from "./exam/named-route.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Address, Hex } from "viem";
 import { expect, test } from "vitest";
 import { factsOf } from "../../../packages/seller-check/src/exam/chain-facts.ts";
-import type { Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
+import type { Bar, Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 
 const [ASSET, PAYER, SHOP] = ["aa", "bb", "cc"].map((byte) => `0x${byte.repeat(20)}` as Address) as [
   Address,
@@ -11,6 +11,7 @@ const [ASSET, PAYER, SHOP] = ["aa", "bb", "cc"].map((byte) => `0x${byte.repeat(2
 ];
 const NONCES = ["01", "02", "03"].map((byte) => `0x${byte.repeat(32)}` as Hex);
 const BLOCK_SECONDS = 2;
+const NONE: ReadonlySet<Bar> = new Set();
 
 /** Where a node stands that answers one call: how far behind, and whether it has lost its logs. */
 interface Replier {
@@ -34,7 +35,7 @@ function chainOf(head: number, usedAt: readonly (number | null)[], nodes: readon
     read: async ({ nonces }) => {
       const { block } = next();
       const used = nonces.filter((nonce) => isUsed(nonce, block));
-      return { time: block * BLOCK_SECONDS, balance: BigInt(1_000 - used.length), used: new Set(used) };
+      return { time: block * BLOCK_SECONDS, balance: BigInt(1_000 - used.length), used: new Set(used), bars: NONE };
     },
     transfer: async ({ nonce }) => {
       const { block, hasLogs } = next();
@@ -97,6 +98,21 @@ test("nodes that disagree about a payment say nothing, however late they are", a
     { lag: 5, hasLogs: true },
   ];
   expect(await ask(chainOf(100, [98, null, null], nodes), 0)).toBeNull();
+});
+
+test("what bars payments is told where all readings show it, and not at all where they differ", async () => {
+  const chain = chainOf(100, [null, null, null], [{ lag: 0, hasLogs: true }]);
+  const shown = (...bars: readonly (readonly Bar[])[]) => {
+    let turn = 0;
+    const read: Ledger["read"] = async (asked) => ({
+      ...(await chain.read(asked)),
+      bars: new Set(bars[turn++ % bars.length]),
+    });
+    return ask({ ...chain, read }, 0);
+  };
+  expect((await shown(["payee", "paused"]))?.bars).toEqual(new Set(["paused", "payee"]));
+  expect(await shown(["paused"], [], [])).toBeNull();
+  expect(await shown(["paused"], ["payer"], ["paused"])).toBeNull();
 });
 
 test("a local node is the chain: its clock may stand still between transactions", async () => {

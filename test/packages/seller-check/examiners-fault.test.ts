@@ -66,6 +66,46 @@ test("a payer with one unit too little is told so, and the seller is asked for n
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);
 });
 
+test("a token that is paused, or has the payer on its blacklist, fails no seller", async () => {
+  const shop = await forFile(openShop(chain));
+  const payer = privateKeyToAccount(generatePrivateKey());
+  await chain.fund(payer.address, 1_000_000n);
+  const fails = async (pattern: RegExp) => {
+    const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }));
+    expect(failed).toBeInstanceOf(ExaminersFault);
+    expect(String(failed)).toMatch(pattern);
+  };
+  const asked = shop.requests();
+  await chain.pause();
+  await fails(/is paused/);
+  expect(shop.requests() - asked).toBe(4);
+  await chain.unpause();
+  atThePurchase(shop, chain.pause);
+  await fails(/is paused/);
+  await chain.unpause();
+  atThePurchase(shop, () => chain.blacklist(payer.address));
+  await fails(/has the account 0x\w+ on its blacklist/);
+  shop.before(() => undefined);
+  await fails(/has the account 0x\w+ on its blacklist/);
+});
+
+test("our node shows what bars payments like any other", async () => {
+  const [payer, payee] = [privateKeyToAccount(generatePrivateKey()), privateKeyToAccount(generatePrivateKey())];
+  const asked = { asset: chain.network.usdc.address, from: payer.address, payee: payee.address, nonces: [] };
+  const shown = async () => {
+    const local = await chainLedger(chain.rpcUrl);
+    const [one, other] = [await ledger.read(asked), await local.read(asked)];
+    expect(one.bars).toEqual(other.bars);
+    return [...one.bars];
+  };
+  expect(await shown()).toEqual([]);
+  await chain.blacklist(payee.address);
+  expect(await shown()).toEqual(["payee"]);
+  await chain.pause();
+  expect(await shown()).toEqual(["paused", "payee"]);
+  await chain.unpause();
+});
+
 test("a payer whose money goes elsewhere during the exam fails no seller", async () => {
   const shop = await forFile(openShop(chain));
   const payer = privateKeyToAccount(generatePrivateKey());

@@ -15,8 +15,12 @@ const CHECKS = Object.keys(FINDINGS);
 const body = JSON.stringify({ about: "rain" });
 const free = (told: { readonly headers: Record<string, string> }) => ({ ...told, status: 200, body: "a haiku" });
 
+/** What no fault of a shop shows: these have tests of their own. */
+const ELSEWHERE = ["terms.same_over_ip", "purchase.payable"] as const;
+type Elsewhere = (typeof ELSEWHERE)[number];
+
 /** Which fault shows that a finding can fail, for every finding of the checks. */
-const PLANTED: Readonly<Record<Exclude<FindingCode, "terms.same_over_ip">, Fault | Twist>> = {
+const PLANTED: Readonly<Record<Exclude<FindingCode, Elsewhere>, Fault | Twist>> = {
   "terms.answers_402": answering("GET", free),
   "terms.well_formed": quoting(() => ({ x402Version: 2 })),
   "terms.names_this_url": "names another resource",
@@ -88,7 +92,9 @@ test("an honest seller passes every check, with at most 40 requests and three pa
 
 test("every finding has a seller that shows it", () => {
   const codes = Object.entries(FINDINGS).flatMap(([check, words]) => words.map((word) => `${check}.${word}`));
-  expect(Object.keys(PLANTED).sort()).toEqual(codes.filter((code) => code !== "terms.same_over_ip").sort());
+  expect(Object.keys(PLANTED).sort()).toEqual(
+    codes.filter((code) => !ELSEWHERE.some((other) => other === code)).sort(),
+  );
 });
 
 test.each(Object.entries(PLANTED))("a seller with its fault fails %s", async (code, fault) => {
@@ -96,6 +102,14 @@ test.each(Object.entries(PLANTED))("a seller with its fault fails %s", async (co
   expect(untrueCodes(report), untrue(report).join("\n")).toContain(code);
   expect(outcomes(report)[code.split(".")[0] ?? ""]).toBe("fail");
   expect(report.spent).toBeLessThanOrEqual(3_010n);
+});
+
+test("a seller that the token refuses to pay fails for that, and gets nothing", async () => {
+  const shop = await forFile(openShop(chain));
+  await chain.blacklist(shop.payTo);
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` } });
+  expect(untrueCodes(report)).toEqual(["purchase.payable", "purchase.served"]);
+  expect(report).toMatchObject({ level: null, spent: 0n });
 });
 
 /** Too dear to be paid: only the quotes are looked at. */

@@ -1,5 +1,5 @@
 import type { Hex } from "viem";
-import type { Authorizations, Ledger, Reading, Settled } from "./ledger.ts";
+import type { Authorizations, Bar, Ledger, Reading, Settled } from "./ledger.ts";
 
 /** What has become of an exam's authorizations. */
 export interface Facts {
@@ -7,6 +7,8 @@ export interface Facts {
   readonly settled: ReadonlyMap<Hex, Settled>;
   /** The least that any node showed of what the payer has left, in atomic units. */
   readonly balance: bigint;
+  /** What kept payments from settling at the end. */
+  readonly bars: ReadonlySet<Bar>;
 }
 
 export interface Asked extends Authorizations {
@@ -31,7 +33,8 @@ export async function factsOf(ledger: Ledger, { since, notBefore, now, ...asked 
   while (readings.length < READINGS) readings.push(await ledger.read(asked));
   const isLate = ledger.mayLag ? readings.every(({ time }) => time >= notBefore) : now >= notBefore;
   const uses = asked.nonces.map((nonce) => readings.filter(({ used }) => used.has(nonce)).length);
-  if (!isLate || uses.some((count) => count > 0 && count < READINGS)) return null;
+  const bars = agreed(readings);
+  if (!isLate || bars === null || uses.some((count) => count > 0 && count < READINGS)) return null;
   const settled = new Map<Hex, Settled>();
   for (const nonce of asked.nonces.filter((_, place) => uses[place] === READINGS)) {
     const wanted = { asset: asked.asset, from: asked.from, nonce, since };
@@ -40,7 +43,14 @@ export async function factsOf(ledger: Ledger, { since, notBefore, now, ...asked 
     settled.set(nonce, one);
   }
   const [balance = 0n] = readings.map((one) => one.balance).sort((one, other) => (one < other ? -1 : 1));
-  return { settled, balance };
+  return { settled, balance, bars };
+}
+
+/** What bars payments, where all readings show the same; null where they do not. */
+function agreed(readings: readonly Reading[]): ReadonlySet<Bar> | null {
+  const [bars = new Set<Bar>(), ...others] = readings.map((one) => one.bars);
+  const isAgreed = others.every((other) => other.size === bars.size && [...bars].every((bar) => other.has(bar)));
+  return isAgreed ? bars : null;
 }
 
 const isSame = (one: Settled, other: Settled): boolean =>

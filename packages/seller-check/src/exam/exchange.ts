@@ -31,7 +31,7 @@ export interface Exchange {
 
 /** How requests reach the seller. It follows no redirects and keeps no cookies. */
 export interface Transport {
-  /** @throws Error whose message says why there is no answer */
+  /** @throws Error whose message says why there is no answer; ExaminersFault ends the exam */
   readonly send: (request: HttpRequest) => Promise<Answer>;
   /** Closes the connection once the request has been sent, and reads nothing. */
   readonly sendAndHangUp: (request: HttpRequest) => Promise<void>;

@@ -9,6 +9,13 @@ export interface Settled {
   readonly value: bigint;
 }
 
+/** What keeps a token from moving: it is paused, or has one of the two on its blacklist. */
+export type Bar = "paused" | "payer" | "payee";
+
+/** Those that are so. */
+export const barsIn = (state: Readonly<Record<Bar, boolean>>): ReadonlySet<Bar> =>
+  new Set((["paused", "payer", "payee"] as const).filter((bar) => state[bar]));
+
 /** What one node shows at one of its blocks. */
 export interface Reading {
   /** The block's time, in Unix seconds. */
@@ -17,12 +24,16 @@ export interface Reading {
   readonly balance: bigint;
   /** Which of the authorizations are used. */
   readonly used: ReadonlySet<Hex>;
+  /** What keeps payments from the payer to the payee from settling, whoever submits them. */
+  readonly bars: ReadonlySet<Bar>;
 }
 
 /** Authorizations of one payer. */
 export interface Authorizations {
   readonly asset: Address;
   readonly from: Address;
+  /** Whom they pay; absent where that does not matter. */
+  readonly payee?: Address;
   readonly nonces: readonly Hex[];
 }
 

@@ -13,6 +13,8 @@ const MOST_FORGED = 1n;
 const SETTLES_WITHIN = 30;
 /** How long the chain is waited for at the end, where the exam may take its time, in seconds. */
 const READ_WITHIN = 90;
+/** And so long at least, whenever that is: a seller who takes its time must not end an exam without a word about it. */
+const READ_FOR = 30;
 const LOOK_AGAIN_MS = 1_000;
 
 /** What an exam knows of its money. */
@@ -21,7 +23,7 @@ export interface Till {
   readonly noted: (nonce: Hex) => void;
   /** In Unix seconds: our clock or the chain's, whichever is later. */
   readonly signingTime: () => Promise<number>;
-  /** @throws ExaminersFault unless the payer has what all payments of an exam come to */
+  /** @throws ExaminersFault unless the payer has what all payments of an exam come to, and the token moves it */
   readonly requireFunds: (terms: Terms) => Promise<void>;
   /** Whether one look shows that a payment has settled; false says nothing. */
   readonly isShown: (terms: Terms, payment: Payment) => Promise<boolean>;
@@ -59,6 +61,8 @@ interface Drawer extends Visited {
   readonly nonces: Hex[];
   /** When answers came for which a payment was due, by its nonce, in Unix seconds. */
   readonly sold: Map<Hex, number>;
+  /** Payments that a look has shown: one that is gone at the end was taken by a reorganization, and by no seller. */
+  readonly shown: Set<Hex>;
   readonly sleep: TillParts["sleep"];
   readonly now: () => number;
   readonly endsAt: number;
@@ -69,7 +73,8 @@ export async function openTill(parts: TillParts, visited: Visited): Promise<Till
   const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
   const since = await ours(ledger.block());
   const from = payer.address;
-  const drawer: Drawer = { ...visited, ledger, from, since, nonces: [], sold: new Map(), sleep, now, endsAt };
+  const empty = { nonces: [], sold: new Map(), shown: new Set<Hex>() };
+  const drawer: Drawer = { ...visited, ...empty, ledger, from, since, sleep, now, endsAt };
   return {
     noted: (nonce) => void drawer.nonces.push(nonce),
     // A node that lags must not make a signature expire early, nor our clock that for a chain ahead of it.
@@ -81,17 +86,18 @@ export async function openTill(parts: TillParts, visited: Visited): Promise<Till
   };
 }
 
-async function requireFunds({ ledger, from }: Drawer, { asset, amount }: Terms): Promise<void> {
-  const { balance } = await ours(ledger.read({ asset, from, nonces: [] }));
+async function requireFunds({ ledger, from }: Drawer, { asset, amount, payTo }: Terms): Promise<void> {
+  const { balance, bars } = await ours(ledger.read({ asset, from, payee: payTo, nonces: [] }));
+  requireMoving(bars, { asset, from });
   const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
   if (balance >= needed) return;
   const has = `The account ${from} has ${balance} atomic units of the token ${asset}`;
   throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
 }
 
-const isShown = ({ ledger, from, since }: Drawer, { asset }: Terms, { authorization: { nonce } }: Payment) =>
+const isShown = ({ ledger, from, since, shown }: Drawer, { asset }: Terms, { authorization: { nonce } }: Payment) =>
   ledger.transfer({ asset, from, nonce, since }).then(
-    (found) => found !== null,
+    (found) => found !== null && shown.add(nonce).has(nonce),
     () => false,
   );
 
@@ -104,18 +110,19 @@ async function untilShown(drawer: Drawer, terms: Terms, payment: Payment): Promi
 }
 
 /** Reads until what was sold is shown, or counts as not charged. */
-async function factsAtLast(drawer: Drawer, { asset, amount }: Terms): Promise<Facts> {
-  const { ledger, from, since, nonces, payments, answeredAt, now, endsAt, sleep } = drawer;
-  const until = Math.min(now() + READ_WITHIN * 1000, endsAt);
+async function factsAtLast(drawer: Drawer, { asset, amount, payTo }: Terms): Promise<Facts> {
+  const { ledger, from, since, nonces, shown, payments, answeredAt, now, endsAt, sleep } = drawer;
+  const until = Math.max(now() + READ_FOR * 1000, Math.min(now() + READ_WITHIN * 1000, endsAt));
   let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
   for (;;) {
-    const asked = { asset, from, nonces, since, notBefore, now: now() / 1000 };
+    const asked = { asset, from, payee: payTo, nonces, since, notBefore, now: now() / 1000 };
     const found = await factsOf(ledger, asked).catch((error: unknown) => {
       cause = error;
       return null;
     });
     const due = found === null ? notBefore : dueBy(drawer, found);
-    if (found !== null && due <= notBefore) return withMoney(found, { from, amount, payments });
+    const isGone = found !== null && [...shown].some((nonce) => !found.settled.has(nonce));
+    if (found !== null && !isGone && due <= notBefore) return payable(found, { asset, from, amount, payments });
     notBefore = due;
     if (now() >= until)
       throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
@@ -127,16 +134,28 @@ async function factsAtLast(drawer: Drawer, { asset, amount }: Terms): Promise<Fa
 const dueBy = ({ answeredAt, sold }: Drawer, { settled }: Facts): number =>
   Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
 
-interface Owed {
+interface Paying {
+  readonly asset: Address;
   readonly from: Address;
+}
+
+/** The payee's place on a blacklist is its own affair. @throws ExaminersFault if nobody is paid, or by nobody like us */
+function requireMoving(bars: Facts["bars"], { asset, from }: Paying): void {
+  if (bars.has("paused")) throw new ExaminersFault(`The token ${asset} is paused.`);
+  if (bars.has("payer")) throw new ExaminersFault(`The token ${asset} has the account ${from} on its blacklist.`);
+}
+
+interface Owed extends Paying {
   readonly amount: bigint;
   readonly payments: readonly Payment[];
 }
 
-/** A payment that was refused while there was no money for it says nothing about the seller. */
-function withMoney(facts: Facts, { from, amount, payments }: Owed): Facts {
+/** A payment that was refused while it could not have settled says nothing about the seller. */
+function payable(facts: Facts, { asset, from, amount, payments }: Owed): Facts {
   const isOpen = payments.some(({ authorization }) => !facts.settled.has(authorization.nonce));
-  if (!isOpen || facts.balance >= amount) return facts;
+  if (!isOpen) return facts;
+  requireMoving(facts.bars, { asset, from });
+  if (facts.balance >= amount) return facts;
   const left = `it has ${facts.balance} atomic units left, and a payment is ${amount}`;
   throw new ExaminersFault(`The account ${from} ran short of money during the exam: ${left}.`);
 }

@@ -1,3 +1,4 @@
+import { ExaminersFault } from "./examiners-fault.ts";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
 import { asQuoted, type Payer, type Payment, type Signing, signed } from "./payment.ts";
@@ -24,7 +25,7 @@ export interface VisitParts {
   readonly sleep: (ms: number) => Promise<unknown>;
   /** Milliseconds since 1970; defaults to the machine's clock. */
   readonly now?: () => number;
-  /** Until when the chain is waited for, in milliseconds since 1970; absent if the exam may take its time. */
+  /** Until when the chain is waited for, in milliseconds since 1970, or 30 seconds if that is later; absent if the exam may take its time. */
   readonly endsAt?: number;
 }
 
@@ -47,6 +48,12 @@ export interface Visit extends Till {
   readonly sign: (signing: Signing) => Promise<Payment>;
   readonly payments: readonly Payment[];
   readonly parts: VisitParts;
+}
+
+/** Why a seller gave no answer. @throws ExaminersFault if it was never asked, because of something of ours */
+function silence(error: unknown): string {
+  if (error instanceof ExaminersFault) throw error;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Begins a visit. @throws ExaminersFault if the chain cannot be read */
@@ -104,7 +111,7 @@ function recording(now: VisitParts["now"] = Date.now) {
       const place = exchanges.push({ number, request, answer: null, failure: "it was not answered yet" }) - 1;
       const outcome = await send().then(
         (answer) => ({ answer, failure: answer === null ? "the connection was closed on purpose" : null }),
-        (error: unknown) => ({ answer: null, failure: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => ({ answer: null, failure: silence(error) }),
       );
       const exchange = { number, request, ...outcome };
       exchanges[place] = exchange;

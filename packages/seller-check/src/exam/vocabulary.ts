@@ -40,7 +40,7 @@ export const FINDINGS = {
     "same_over_ip",
     "header_size",
   ],
-  purchase: ["served", "not_charged", "charged", "response", "response_success", "response_transaction"],
+  purchase: ["payable", "served", "not_charged", "charged", "response", "response_success", "response_transaction"],
   replay: ["again", "copies_served", "copies_one_result"],
   binding: ["other_body", "other_route", "other_route_charged"],
   forgery: ["refused", "not_settled", "charged_as_quoted"],

@@ -37,9 +37,10 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
   });
   return {
     sale,
-    judge({ settled }) {
+    judge({ settled, bars }) {
       const found = settled.get(payment.authorization.nonce) ?? null;
       return judged("purchase", [
+        of("payable", `The token pays ${terms.payTo}, and has not put it on its blacklist`, !bars.has("payee")),
         of("served", `A payment as quoted is answered with the result, and got ${statusOf(exchange)}`, sale !== null),
         ...(sale === null
           ? [of("not_charged", "Nothing is charged for a refused payment", found === null)]
