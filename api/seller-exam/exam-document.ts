@@ -65,8 +65,8 @@ export const orderedDocument = (
   ceiling: formatUsd(SELLER_CEILING),
 });
 
-/** What has become of an order. Members of one that has ended never change, but for `correction`. */
-export function examStatus({ order, result, correction }: Exam, baseUrl: string) {
+/** What has become of an order. Members of one that has ended never change, but for `correction` and `refund`. */
+export function examStatus({ order, result, correction, refund }: Exam, baseUrl: string) {
   const common = { id: order.id, ...examLinks(baseUrl, order.id), ...orderFields(order) };
   if (result === null)
     return { ...common, status: "incomplete" as const, result_within_seconds: RESULT_WITHIN_SECONDS };
@@ -84,6 +84,7 @@ export function examStatus({ order, result, correction }: Exam, baseUrl: string)
     valid_until: iso(result.validUntil),
     correction: correction === null ? null : { reason: correction.reason, at: iso(correction.at) },
     evidence_sha256: result.evidenceSha256,
+    refund,
   };
 }
 

@@ -81,6 +81,11 @@ export const EXAM_STATUS = z.object({
   valid_until: time.nullable().optional(),
   correction: z.object({ reason: z.string(), at: time }).nullable().optional(),
   evidence_sha256: z.string().optional(),
+  refund: z
+    .object({ transaction: z.string(), block: z.int() })
+    .nullable()
+    .optional()
+    .describe("Where the buyer of an exam that we broke was paid back, once that is final."),
 });
 
 const texts = z.record(z.string(), z.string());

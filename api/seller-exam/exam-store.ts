@@ -4,8 +4,11 @@ import type { Exam, ExamOrder, ExamResult } from "./record.ts";
 /** A result with its evidence, JSON of `KeptEvidence` as text. */
 export interface NewResult extends ExamResult {
   readonly evidence: string;
-  /** Whether the exam stays under work until its buyer has been paid back. */
-  readonly owesRefund?: boolean;
+  /**
+   * What we owe for one that something of ours ended. `refund`: it stays under work until its buyer has been paid back.
+   * `another`: it was free of charge, and may be taken again. Absent for everything else.
+   */
+  readonly owes?: "refund" | "another" | undefined;
 }
 
 /** Exams as they are kept. Orders and results are added, and never changed. */

@@ -26,8 +26,12 @@ export interface FreeOrder {
 /** Takes an exam that was granted, on behalf of a client. @returns the answer to the order, the same each time */
 export type TakeFree = (id: string, order: FreeOrder, client: string) => Promise<ReturnType<typeof orderedDocument>>;
 
-/** One for each corrected exam. */
-const freeExamId = (id: string): string => createHash("sha256").update(`free exam|${id}`).digest("hex").slice(0, 32);
+/** One for each corrected exam, and one more for each that something of ours has ended. */
+const freeExamId = (id: string, broken: number): string =>
+  createHash("sha256")
+    .update(["free exam", id, ...(broken === 0 ? [] : [broken])].join("|"))
+    .digest("hex")
+    .slice(0, 32);
 
 /**
  * The token tells who may take it: a competitor would do so while the seller is down. The seller is asked for its quote
@@ -38,8 +42,9 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
     const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
     if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
       throw new Problem("not_found", { detail: "There is no exam free of charge for this id and this token." });
+    const freeId = freeExamId(id, grant.broken);
     const answer = async () => {
-      const taken = await store.get(freeExamId(id));
+      const taken = await store.get(freeId);
       return taken === null ? null : orderedDocument(taken.order, baseUrl);
     };
     const known = await answer();
@@ -52,7 +57,7 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
     const notYet = await intake.wait(request, prospect);
     if (notYet !== null) return (await answer()) ?? refuse(notYet);
     const order = {
-      ...{ id: freeExamId(id), origin, url, method, body, contentType, other, ...prospect, payment, settlement },
+      ...{ id: freeId, origin, url, method, body, contentType, other, ...prospect, payment, settlement },
       orderedAt: now(),
       againOf: id,
     };

@@ -5,15 +5,15 @@ import type { ExamOrder } from "./record.ts";
 export interface Grant {
   /** In hex. */
   readonly tokenSha256: string;
-  /** The exam that was taken for it; null until then. */
-  readonly exam: string | null;
+  /** How many exams that were taken for it something of ours has ended: one more may be taken then. */
+  readonly broken: number;
 }
 
 export interface GrantStore {
-  /** Grants an exam free of charge for a corrected one, or replaces its token. @returns false once it was taken */
+  /** Grants an exam free of charge for a corrected one, or replaces its token. @returns false while one is taken */
   grant(exam: string, tokenSha256: string): Promise<boolean>;
   find(exam: string): Promise<Grant | null>;
-  /** Adds the order. @returns false if the grant was taken */
+  /** Adds the order. @returns false if one was taken, unless something of ours has ended it */
   take(order: ExamOrder): Promise<boolean>;
 }
 

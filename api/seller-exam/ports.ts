@@ -2,7 +2,8 @@ import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import type { Refusal } from "./exam-request.ts";
-import type { Consent, ExamMode, ExamOrder } from "./record.ts";
+import type { Fate } from "./payment-fate.ts";
+import type { Consent, Exam, ExamMode, ExamOrder } from "./record.ts";
 
 /** What a seller answered to an unpaid request, and whether its origin gives consent. JSON. */
 export type Found =
@@ -30,7 +31,10 @@ export interface ProbeStore {
 export interface Commitments {
   /** Of exams that are open: what they may still cost at most. */
   readonly open: bigint;
+  /** Those of an origin that is left alone for a while take no place. */
   readonly openExams: number;
+  /** Signed by exams that have ended, and not settled, though it still could be. */
+  readonly kept: bigint;
   /** Signed within 24 hours. */
   readonly signed: bigint;
 }
@@ -62,8 +66,10 @@ export interface ExamWork {
   keep(taken: TakenExam): Promise<boolean>;
   /** Gives the exam back, for after some seconds. */
   putBack(taken: TakenExam, seconds: number): Promise<void>;
-  /** Ends what is left of an exam that has a result. */
-  end(taken: TakenExam): Promise<void>;
+  /** What became of the payment that bought it; null until that is final. */
+  purchaseFate(order: ExamOrder): Promise<Fate | null>;
+  /** Ends what is left of an exam that has a result. With a refund it is written down; both or neither. */
+  end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
   /** Every authorization of the exam so far. */
   signatures(id: string): Promise<readonly StoredSignature[]>;
   /**

@@ -65,8 +65,7 @@ export interface ChainSettlement {
 }
 
 /**
- * What became of an exam. It never changes. `interrupted`: payments were signed twice, and neither run came to its end;
- * nothing is said about the seller then.
+ * What became of an exam. It never changes. `interrupted`: no run came to its end, and nothing is said about the seller.
  */
 export interface ExamResult {
   readonly outcome: "complete" | "interrupted";
@@ -109,6 +108,8 @@ export interface Exam {
   readonly correction: ExamCorrection | null;
   /** When a payment that it rests on was found missing from the chain; null if none was. */
   readonly reversedAt: Date | null;
+  /** Where its buyer was paid back, once that is final. */
+  readonly refund: { readonly transaction: Hex; readonly block: number } | null;
 }
 
 /** An exam that has come to its end. */

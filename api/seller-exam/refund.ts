@@ -1,12 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
+import { factsOf } from "../../packages/seller-check/src/exam/chain-facts.ts";
+import type { Ledger, Settled } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { ExamWork, TakenExam } from "./ports.ts";
 import { EXAM_ASSET, EXAM_PRICE } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
+import type { WatchParts } from "./watch-payments.ts";
 
 export interface RefundParts {
-  readonly ledger: Pick<Ledger, "read" | "now">;
+  readonly work: Pick<ExamWork, "purchaseFate" | "putBack" | "end">;
+  readonly ledger: Ledger;
+  readonly finalView: WatchParts["finalView"];
   /** Pays, as in exams. */
   readonly from: Address;
   /** Signs and submits. @returns why USDC would refuse it; null if it would not */
@@ -14,30 +19,42 @@ export interface RefundParts {
   readonly now: () => Date;
 }
 
-/** How long one try can settle. */
-const VALID_SECONDS = 3_600;
-/** Nodes behind one address take turns: one of them may lag, and another be on a branch that the chain has left. */
-const READINGS = 3;
+/** One try can settle for two of them at most, and tries within one of them are the same authorization. */
+const WINDOW_SECONDS = 3_600;
+const AGAIN_SECONDS = 30;
 
 /** The nonce of every try to pay an exam back: so USDC pays it once, whatever our records say. */
-const refundNonce = (id: string): Hex => `0x${createHash("sha256").update(`seller exam refund|${id}`).digest("hex")}`;
+export const refundNonce = (id: string): Hex =>
+  `0x${createHash("sha256").update(`seller exam refund|${id}`).digest("hex")}`;
 
 /**
- * Pays back what an exam cost its buyer, whose money it took and which something of ours broke.
- * @returns whether the chain shows it; if not, it was submitted, and this is to be asked again
+ * Pays back what an exam cost its buyer, whose money it took and which something of ours broke. It is asked for again
+ * until that is final, and so is the payment that bought it: a reorganization may take either, and pays back nobody who
+ * has never paid.
  * @throws Error if the money is not there, or the chain cannot be read
  */
-export async function payBack(parts: RefundParts, { id, payment }: ExamOrder): Promise<boolean> {
-  const { ledger, send, now } = parts;
+export async function refund(parts: RefundParts, taken: TakenExam): Promise<void> {
+  const { work } = parts;
+  const fate = await work.purchaseFate(taken.order);
+  if (fate === "reversed") return work.end(taken, null);
+  const paid = fate === null ? null : await payBack(parts, taken.order);
+  if (paid === null) return work.putBack(taken, AGAIN_SECONDS);
+  await work.end(taken, { transaction: paid.transaction, block: Number(paid.block) });
+}
+
+/** @returns where it was paid, in a final block; null if that is to be asked again */
+async function payBack(parts: RefundParts, { id, payment, settlement }: ExamOrder): Promise<Settled | null> {
+  const { ledger, send, finalView, now } = parts;
   const from = parts.from.toLowerCase() as Address;
   const nonce = refundNonce(id);
-  let isPaid = true;
-  for (let reading = 0; reading < READINGS && isPaid; reading++)
-    isPaid = (await ledger.read({ asset: EXAM_ASSET, from, nonces: [nonce] })).used.has(nonce);
-  if (isPaid) return true;
+  const asked = { asset: EXAM_ASSET, from, nonces: [nonce], since: BigInt(settlement.block), notBefore: 0, now: 0 };
+  const facts = await factsOf(ledger, asked);
+  if (facts === null) return null;
+  const paid = facts.settled.get(nonce);
+  if (paid !== undefined) return (await finalView([{ payer: from, nonce }])).used.has(nonce) ? paid : null;
   const at = Math.max(await ledger.now(), Math.floor(now().getTime() / 1000));
-  const window = { validAfter: 0n, validBefore: BigInt(at + VALID_SECONDS) };
-  const refused = await send({ from, to: payment.payer, value: EXAM_PRICE, ...window, nonce });
+  const validBefore = BigInt((Math.floor(at / WINDOW_SECONDS) + 2) * WINDOW_SECONDS);
+  const refused = await send({ from, to: payment.payer, value: EXAM_PRICE, validAfter: 0n, validBefore, nonce });
   if (refused !== null) throw new Error(`an exam cannot be paid back: ${refused}`);
-  return false;
+  return null;
 }

@@ -1,15 +1,18 @@
 import { type ExamReport, examine, examinePassively } from "../../packages/seller-check/src/exam/examine.ts";
 import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
+import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
+import { examClock, ours } from "./exam-clock.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
+import { interrupted } from "./interrupted.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
-import { payBack, type RefundParts } from "./refund.ts";
+import { type RefundParts, refund } from "./refund.ts";
 import { type StandingParts, stillSigned } from "./signed-consent.ts";
 import { readsToken } from "./take-order.ts";
 
@@ -20,7 +23,7 @@ export interface RunnerParts {
   readonly ledger: Ledger;
   readonly payer: Payer;
   readonly account: ExamAccount;
-  readonly refunds: Pick<RefundParts, "send">;
+  readonly refunds: Pick<RefundParts, "send" | "finalView">;
   /** What the payee's contract says of a signature. */
   readonly word: StandingParts["word"];
   readonly baseUrl: string;
@@ -48,9 +51,9 @@ const RUN_MS = 150_000;
 /** How long after a payment has expired, by the chain's clock, it may be shown. */
 const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
-/** After so long an exam that something of ours keeps from being held is given up, and paid back. */
+/** After so long, and so many tries, an exam that cannot be held is given up. */
 const GIVEN_UP_AFTER_MS = 30 * 60_000;
-const REFUND_AGAIN_SECONDS = 30;
+const GIVEN_UP_AFTER_TAKES = 3;
 
 export function createExamRunner(parts: RunnerParts): ExamRunner {
   const running = new Set<Promise<void>>();
@@ -82,7 +85,7 @@ async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
   });
   try {
     const ended = await parts.store.get(taken.order.id);
-    if (ended?.result != null) await refund(parts, taken);
+    if (ended?.result != null) await paidBack(parts, taken);
     else await parts.store.complete(taken.order.id, taken.run, await attempt(parts, taken, lost.signal));
   } catch (error) {
     await failed(parts, taken, error).catch(() => undefined);
@@ -91,22 +94,30 @@ async function runOne(parts: RunnerParts, taken: TakenExam): Promise<void> {
   }
 }
 
-/** An exam that was given up stays under work until its buyer has the money. */
-async function refund({ work, refunds, ledger, account, now }: RunnerParts, taken: TakenExam): Promise<void> {
-  const isPaid = await payBack({ ...refunds, ledger, from: account.address, now }, taken.order);
-  await (isPaid ? work.end(taken) : work.putBack(taken, REFUND_AGAIN_SECONDS));
+/** It is owed however often it fails: while USDC is paused, or our account is empty, for example. */
+async function paidBack(parts: RunnerParts, taken: TakenExam): Promise<void> {
+  await refund({ ...parts.refunds, ...parts, from: parts.account.address }, taken).catch((error: unknown) => {
+    parts.log.warn({ err: error, exam: taken.order.id }, "an exam is not paid back yet");
+    return parts.work.putBack(taken, LONGEST_PAUSE_SECONDS);
+  });
 }
 
-/** It is tried again, unless that would not help. Only what is known to be ours is paid back: a seller may cause the rest. */
+/**
+ * It is tried again, unless that would not help. Paid back is only what is known to be ours, or has cost nothing yet: a
+ * seller may cause the rest.
+ */
 async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Promise<void> {
   const { work, store, log, now } = parts;
   const { order, run, takes } = taken;
   log.warn({ err: error, exam: order.id }, "a run of an exam did not come to its end");
-  const again = () => work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
-  if (!(error instanceof ExaminersFault)) return again();
-  const runs = runsOf(await work.signatures(order.id).catch(() => []));
-  if (runs < MOST_RUNS && now().getTime() - order.orderedAt.getTime() < GIVEN_UP_AFTER_MS) return again();
-  await store.complete(order.id, run, interrupted(parts, { runs, beganAt: now(), note: OURS, owesRefund: true }));
+  const isOurs = error instanceof ExaminersFault;
+  const runs = runsOf(await work.signatures(order.id));
+  const isLate = now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && takes >= GIVEN_UP_AFTER_TAKES;
+  if (!isLate && !(isOurs && runs >= MOST_RUNS))
+    return work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
+  const mend = order.againOf === null ? "refund" : "another";
+  const owes = isOurs || runs === 0 ? mend : undefined;
+  await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), owes }));
 }
 
 const runsOf = (signatures: readonly StoredSignature[]): number => new Set(signatures.map(({ run }) => run)).size;
@@ -115,12 +126,16 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   const { order, run } = taken;
   const runs = runsOf(await parts.work.signatures(order.id));
   const beganAt = parts.now();
-  if (runs >= MOST_RUNS) return interrupted(parts, { runs, beganAt, note: INTERRUPTED, owesRefund: false });
+  if (runs >= MOST_RUNS) return interrupted({ runs, beganAt, endedAt: parts.now(), owes: undefined });
   if (order.mode === "paid" && !(await affordable(parts, order)))
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
-  const unpublished = await whyUnpublished(parts, order, lost);
+  const clock = await examClock(parts.ledger, parts.now);
+  const endsAt = clock() + RUN_MS;
+  const transport = parts.visitor.visit(SELLER_MS, lost);
+  // What has signed before was held with consent, which binds since then.
+  const unpublished = runs > 0 ? null : await whyUnpublished(parts, order, transport);
   const mode = unpublished === null ? "paid" : "passive";
-  const report = await hold(parts, taken, { mode, endsAt: beganAt.getTime() + RUN_MS, lost });
+  const report = await hold(parts, taken, { mode, endsAt, clock, transport });
   const settlements = settlementsOf(report, parts.payer.address.toLowerCase() as Address);
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await overFor(parts, signed);
@@ -128,29 +143,35 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
 }
 
 async function affordable({ work, account, daily }: RunnerParts, { amount }: ExamOrder): Promise<boolean> {
-  const [{ signed }, balance] = await Promise.all([work.commitments(), account.balance()]);
+  const [{ signed }, balance] = await Promise.all([work.commitments(), ours(account.balance())]);
   const needed = PAYMENTS_A_RUN * amount + 1n;
   return needed <= balance && signed + needed <= daily;
 }
 
 interface Bounds {
   readonly mode: ExamMode;
+  readonly clock: () => number;
   readonly endsAt: number;
-  readonly lost: AbortSignal;
+  readonly transport: Transport;
 }
 
-async function hold(parts: RunnerParts, taken: TakenExam, { mode, endsAt, lost }: Bounds): Promise<ExamReport> {
-  const { visitor, ledger, payer, sleep, work } = parts;
+async function hold(
+  parts: RunnerParts,
+  taken: TakenExam,
+  { mode, endsAt, clock, transport }: Bounds,
+): Promise<ExamReport> {
+  const { ledger, payer, sleep, work } = parts;
   const { order } = taken;
   const { url, method, body, contentType, amount, payTo } = order;
   const other = order.other === null ? null : { url: order.other, method, body };
   const resource = { url, method, body, contentType };
   const payable = { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: amount, payTo };
   const visiting = {
-    transport: visitor.visit(SELLER_MS, lost),
+    transport,
     ledger,
     payer: guardedPayer(payer, { work, taken }),
     sleep,
+    now: clock,
     endsAt,
   };
   return mode === "passive"
@@ -191,15 +212,14 @@ const WITHDRAWN =
 async function whyUnpublished(
   parts: RunnerParts,
   { consent, origin, payTo }: ExamOrder,
-  lost: AbortSignal,
+  transport: Transport,
 ): Promise<string | null> {
-  const { visitor, baseUrl, now } = parts;
+  const { baseUrl, now } = parts;
   if (consent === null) return PASSIVE;
   if (consent.kind === "signature") {
     const isInTime = Date.parse(consent.expires) > now().getTime();
     return isInTime && (await stillSigned({ payTo, ...consent }, parts)) ? null : WITHDRAWN;
   }
-  const transport = visitor.visit(SELLER_MS, lost);
   const stands = await readsToken(transport, { host: new URL(baseUrl).host, origin, payTo });
   return stands ? null : WITHDRAWN;
 }
@@ -230,38 +250,5 @@ function complete({ report, isSpent, settlements, unpublished, endedAt, ...run }
     settlements,
     endedAt,
     validUntil: isPublic ? new Date(endedAt.getTime() + VALID_DAYS * 86_400_000) : null,
-  };
-}
-
-const INTERRUPTED =
-  "Payments were signed twice, and both times something of ours broke before the end. Nothing is said about the seller.";
-const OURS =
-  "Our chain or our account kept this exam from being held. Nothing is said about the seller, and the buyer gets back what it cost.";
-
-interface Given {
-  readonly runs: number;
-  readonly beganAt: Date;
-  readonly note: string;
-  readonly owesRefund: boolean;
-}
-
-/** Nothing was seen to its end, so there is nothing to show but the end itself. */
-function interrupted({ now }: RunnerParts, { runs, beganAt, note, owesRefund }: Given): NewResult {
-  const evidence = evidenceOf({ exchanges: [], settlements: [] }, () => false);
-  return {
-    outcome: "interrupted",
-    level: null,
-    isPublic: false,
-    note,
-    checks: [],
-    evidence,
-    evidenceSha256: evidenceDigest(evidence),
-    spent: null,
-    settlements: [],
-    runs,
-    beganAt,
-    endedAt: now(),
-    validUntil: null,
-    owesRefund,
   };
 }

@@ -51,6 +51,7 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
     address: payer.address,
     balance: async () => (await chain.funds(payer.address.toLowerCase() as Address, [])).balance,
   };
+  const finalView = createFinalView(chain);
   const daily = exams?.daily ?? 0n;
   const own = [payTo, ...ownWallets, ...(payer === null ? [] : [payer.address])];
   const intake = createExamIntake({
@@ -83,6 +84,7 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
           payer,
           account,
           refunds: {
+            finalView,
             async send(authorization) {
               const signature = await payer.signTypedData(
                 authorizationTypedData(authorization, NETWORKS[EXAM_NETWORK]),
@@ -102,6 +104,6 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
         });
   const takeFree = createFreeExams({ store, grants: createGrantStore(pool), intake, baseUrl, now });
   const watched = createExamWatch(pool);
-  const watch = () => watchPayments({ watched, finalView: createFinalView(chain) });
+  const watch = () => watchPayments({ watched, finalView });
   return { exams: { intake, store, takeFree, isForSale: payer !== null }, runner, watch };
 }

@@ -55,15 +55,22 @@ interface ResultColumns {
   granted_at: Date | null;
   again: string | null;
   reversed_at: Date | null;
+  refund: Exam["refund"];
 }
 
 /** An exam with its result and its correction. */
 export type ExamColumns = OrderColumns & ResultColumns;
 
+/** The exam `n` that was taken free of charge for this one, unless something of ours has ended it. */
+export const TAKEN_AGAIN = (exam: string): string => `seller_exam n WHERE n.again_of = ${exam} AND NOT EXISTS (
+    SELECT FROM seller_exam_result b WHERE b.exam = n.id AND b.is_our_fault)`;
+
 const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evidence_sha256, r.spent, r.runs, r.began_at,
   r.ended_at, r.valid_until, c.reason, c.at AS corrected_at,
   (SELECT at FROM seller_exam_grant f WHERE f.exam = e.id) AS granted_at,
-  (SELECT id FROM seller_exam n WHERE n.again_of = e.id) AS again,
+  (SELECT n.id FROM ${TAKEN_AGAIN("e.id")}) AS again,
+  (SELECT json_build_object('transaction', '0x' || encode(f.tx, 'hex'), 'block', f.block_number)
+    FROM seller_exam_refund f WHERE f.exam = e.id) AS refund,
   (SELECT at FROM seller_exam_gone g WHERE g.exam = e.id) AS reversed_at, (SELECT json_agg(json_build_object(
     'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
     'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
@@ -128,8 +135,8 @@ export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order 
 const END = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2";
 const LEAVE_OPEN =
   "UPDATE seller_exam_work SET lease_until = '-infinity', due_at = now() WHERE exam = $1 AND lease_token = $2";
-const ADD = `INSERT INTO seller_exam_result (exam, origin, pay_to, outcome, level, is_public, note, checks, evidence, evidence_sha256, spent, runs, began_at, ended_at, valid_until)
-  SELECT id, origin, pay_to, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM seller_exam WHERE id = $1`;
+const ADD = `INSERT INTO seller_exam_result (exam, origin, pay_to, outcome, level, is_public, note, checks, evidence, evidence_sha256, spent, runs, began_at, ended_at, valid_until, is_our_fault)
+  SELECT id, origin, pay_to, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM seller_exam WHERE id = $1`;
 
 const complete = (
   pool: pg.Pool,
@@ -137,7 +144,7 @@ const complete = (
   result: NewResult,
 ): Promise<boolean> =>
   inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(named(result.owesRefund === true ? LEAVE_OPEN : END, [id, run]));
+    const { rowCount } = await client.query(named(result.owes === "refund" ? LEAVE_OPEN : END, [id, run]));
     if (rowCount !== 1) return false;
     await client.query(
       named(ADD, [
@@ -154,6 +161,7 @@ const complete = (
         result.beganAt,
         result.endedAt,
         result.validUntil,
+        result.owes !== undefined,
       ]),
     );
     await addSettlements(client, id, result.settlements);
@@ -184,6 +192,7 @@ function parse(row: ExamColumns): Exam {
     result: row.outcome === null ? null : parseResult(row, row.outcome),
     correction: parseCorrection(row),
     reversedAt: row.reversed_at,
+    refund: row.refund,
   };
 }
 

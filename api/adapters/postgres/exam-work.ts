@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
+import { NETWORKS } from "../../kernel/networks.ts";
 import type { ExamWork, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
@@ -11,16 +12,23 @@ const REST = `interval '${COOLDOWN_MINUTES} min'`;
 /** What has a result and is still under work owes its buyer a refund, and keeps nobody waiting. */
 const HAS_RESULT = (exam: string) => `EXISTS (SELECT FROM seller_exam_result x WHERE x.exam = ${exam}.exam)`;
 
+/** Longer than what is signed stays valid. */
+const KEPT_FOR = "interval '1 hour'";
+
 const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_work w WHERE origin = $1 AND NOT ${HAS_RESULT("w")}) AS is_open,
   greatest(0, ceil(extract(epoch FROM (SELECT max(ended_at) FROM seller_exam_result WHERE origin = $1) + ${REST} - now())))::int
     AS rests_for`;
 
 /** What an open exam has signed counts once, as what it may still cost; so do refunds. */
 const COMMITMENTS = `SELECT
-  (SELECT count(*)::int FROM seller_exam_work w WHERE NOT ${HAS_RESULT("w")}) AS open_exams,
+  (SELECT count(DISTINCT origin)::int FROM seller_exam_work w WHERE NOT ${HAS_RESULT("w")} AND NOT EXISTS (
+    SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.ended_at > now() - ${REST})) AS open_exams,
   (SELECT coalesce(sum(CASE WHEN ${HAS_RESULT("w")} THEN ${EXAM_PRICE}
       WHEN e.mode = 'paid' THEN ${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1) END), 0)
     FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam) AS open,
+  (SELECT coalesce(sum(s.cost), 0) FROM seller_exam_signature s JOIN seller_exam_result r ON r.exam = s.exam
+    WHERE s.cost > 0 AND s.signed_at > now() - ${KEPT_FOR} AND s.valid_before > extract(epoch FROM now())
+      AND NOT EXISTS (SELECT FROM seller_exam_settlement t WHERE t.exam = s.exam AND t.nonce = s.nonce)) AS kept,
   (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature
     WHERE cost > 0 AND signed_at > now() - interval '24 hours') AS signed`;
 
@@ -41,6 +49,11 @@ const NOTE = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value
     AND (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature WHERE exam = $1) + $8::numeric
       <= ${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1)`;
 
+const PURCHASE = `SELECT state, final_at IS NOT NULL AS final FROM payment
+  WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4`;
+const END = `WITH ended AS (DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2 RETURNING exam)
+  INSERT INTO seller_exam_refund (exam, tx, block_number) SELECT exam, $3, $4 FROM ended WHERE $3::bytea IS NOT NULL`;
+
 /** Exams without a result, for all processes. */
 export function createExamWork(pool: pg.Pool): ExamWork {
   return {
@@ -49,9 +62,9 @@ export function createExamWork(pool: pg.Pool): ExamWork {
       return { isOpen: rows[0]?.is_open ?? false, restsFor: rows[0]?.rests_for ?? 0 };
     },
     async commitments() {
-      const { rows } = await pool.query<{ open_exams: number; open: string; signed: string }>(named(COMMITMENTS, []));
-      const [{ open_exams, open, signed } = { open_exams: 0, open: "0", signed: "0" }] = rows;
-      return { openExams: open_exams, open: BigInt(open), signed: BigInt(signed) };
+      const { rows } = await pool.query<CommitmentColumns>(named(COMMITMENTS, []));
+      const [{ open_exams, open, kept, signed } = { open_exams: 0, open: "0", kept: "0", signed: "0" }] = rows;
+      return { openExams: open_exams, open: BigInt(open), kept: BigInt(kept), signed: BigInt(signed) };
     },
     take: () => take(pool),
     async keep({ order, run }) {
@@ -71,9 +84,16 @@ export function createExamWork(pool: pg.Pool): ExamWork {
         ),
       );
     },
-    async end({ order, run }) {
-      const text = "DELETE FROM seller_exam_work WHERE exam = $1 AND lease_token = $2";
-      await pool.query(named(text, [order.id, run]));
+    async purchaseFate({ payment: { network, asset, payer, nonce } }) {
+      const key = [NETWORKS[network].chainId, bytes(asset), bytes(payer), bytes(nonce)];
+      const { rows } = await pool.query<{ state: string; final: boolean }>(named(PURCHASE, key));
+      const [row] = rows;
+      if (row?.state === "void") return "reversed";
+      return row?.state === "fulfilled" && row.final ? "final" : null;
+    },
+    async end({ order, run }, refund) {
+      const paid = refund === null ? [null, null] : [bytes(refund.transaction), refund.block];
+      await pool.query(named(END, [order.id, run, ...paid]));
     },
     async signatures(id) {
       const { rows } = await pool.query<SignatureColumns>(
@@ -102,6 +122,13 @@ const take = (pool: pg.Pool): Promise<TakenExam | null> =>
     if (order === undefined) throw new Error(`the exam ${row.exam} has no order`);
     return { order: parseOrder(order), run, takes: row.takes - 1 };
   });
+
+interface CommitmentColumns {
+  open_exams: number;
+  open: string;
+  kept: string;
+  signed: string;
+}
 
 interface SignatureColumns {
   nonce: Buffer;

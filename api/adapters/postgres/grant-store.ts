@@ -1,13 +1,14 @@
 import type pg from "pg";
 import type { GrantStore } from "../../seller-exam/grant.ts";
 import { bytes, inTransaction, named } from "./connection.ts";
-import { addingExam } from "./exam-store.ts";
+import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
   ON CONFLICT (exam) DO UPDATE SET token_sha256 = excluded.token_sha256
-  WHERE NOT EXISTS (SELECT FROM seller_exam e WHERE e.again_of = g.exam)`;
-const FIND = `SELECT g.token_sha256, e.id FROM seller_exam_grant g LEFT JOIN seller_exam e ON e.again_of = g.exam
-  WHERE g.exam = $1`;
+  WHERE NOT EXISTS (SELECT FROM ${TAKEN_AGAIN("g.exam")})`;
+const FIND = `SELECT g.token_sha256, (SELECT count(*)::int FROM seller_exam n JOIN seller_exam_result r ON r.exam = n.id
+    WHERE n.again_of = g.exam AND r.is_our_fault) AS broken FROM seller_exam_grant g WHERE g.exam = $1`;
+const FREE = `SELECT FROM seller_exam_grant g WHERE g.exam = $1 AND NOT EXISTS (SELECT FROM ${TAKEN_AGAIN("g.exam")})`;
 
 /** Exams free of charge, one for each correction that grants one. */
 export const createGrantStore = (pool: pg.Pool): GrantStore => ({
@@ -16,17 +17,15 @@ export const createGrantStore = (pool: pg.Pool): GrantStore => ({
     return rowCount === 1;
   },
   async find(exam) {
-    const { rows } = await pool.query<{ token_sha256: Buffer; id: string | null }>(named(FIND, [exam]));
+    const { rows } = await pool.query<{ token_sha256: Buffer; broken: number }>(named(FIND, [exam]));
     const [row] = rows;
-    return row === undefined ? null : { tokenSha256: row.token_sha256.toString("hex"), exam: row.id };
+    return row === undefined ? null : { tokenSha256: row.token_sha256.toString("hex"), broken: row.broken };
   },
   take: (order) =>
     inTransaction(pool, async (client) => {
-      const taken =
-        "SELECT FROM seller_exam_grant WHERE exam = $1 AND NOT EXISTS (SELECT FROM seller_exam WHERE again_of = $1)";
       // Two takers of one grant wait for each other here.
       await client.query(named("SELECT pg_advisory_xact_lock(hashtext($1))", [`free exam ${order.againOf}`]));
-      if ((await client.query(named(taken, [order.againOf]))).rowCount === 0) return false;
+      if ((await client.query(named(FREE, [order.againOf]))).rowCount === 0) return false;
       for (const { text, values } of addingExam(order)) await client.query(text, [...values]);
       return true;
     }),

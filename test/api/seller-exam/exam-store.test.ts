@@ -30,10 +30,10 @@ test("an exam is kept as it was ordered and as it ended", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST", other: "https://seller.example/sonnet" });
   const run = await storeOrder(pool, order);
-  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null, reversedAt: null });
+  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null, reversedAt: null, refund: null });
   const { evidence, ...result } = sampleResult({ evidence: evidenceText([failed("a\u0000b\ud800")]) });
   expect(await store.complete(order.id, run, { ...result, evidence })).toBe(true);
-  expect(await store.get(order.id)).toEqual({ order, result, correction: null, reversedAt: null });
+  expect(await store.get(order.id)).toEqual({ order, result, correction: null, reversedAt: null, refund: null });
   expect(await store.evidence(order.id)).toBe(evidence);
   expect(await store.get("0".repeat(32))).toBeNull();
 });
@@ -68,10 +68,15 @@ test("an exam whose buyer is owed a refund stays under work until it is ended", 
   const order = sampleOrder({ origin: "https://refunded.example" });
   const run = await storeOrder(pool, order);
   const result = sampleResult({ outcome: "interrupted", level: null, isPublic: false, validUntil: null, runs: 2 });
-  expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owesRefund: true })).toBe(true);
+  expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owes: "refund" })).toBe(true);
   const taken = await work.take();
   expect(taken?.order.id).toBe(order.id);
-  if (taken !== null) await work.end(taken);
+  const refund = { transaction: order.settlement.transaction, block: 34 };
+  const end = (lease: string) => work.end({ order, run: lease, takes: 0 }, refund);
+  await end(randomUUID());
+  expect((await store.get(order.id))?.refund).toBeNull();
+  await end(taken?.run ?? "");
+  expect((await store.get(order.id))?.refund).toEqual(refund);
   expect(await work.take()).toBeNull();
 });
 

@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
+import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createProbeStore } from "../../../api/adapters/postgres/probe-store.ts";
+import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import type { TakenExam } from "../../../api/seller-exam/ports.ts";
 import { mostSpent, PROBES_AN_ORIGIN } from "../../../api/seller-exam/products.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
-import { sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 let pool: ReturnType<typeof connect>;
@@ -100,7 +102,85 @@ test("what open exams may cost and what was signed in a day are counted", async 
   const run = await taken();
   await work.note(run, authorization(run, amount), amount);
   const after = await work.commitments();
-  expect(after).toEqual({ openExams: 2, open: mostSpent(amount), signed: before.signed + amount });
+  expect(after).toEqual({ openExams: 2, open: mostSpent(amount), kept: 0n, signed: before.signed + amount });
+});
+
+test("what an ended exam has signed is kept for its seller until it has settled or expired", async () => {
+  const [work, store] = [createExamWork(pool), createExamStore(pool)];
+  const { id, amount } = await ordered();
+  const run = await taken();
+  const valid = { ...authorization(run, amount), validBefore: BigInt(Math.floor(Date.now() / 1000) + 300) };
+  const settled = { ...valid, nonce: `0x${randomBytes(32).toString("hex")}` as const };
+  for (const one of [valid, settled, authorization(run, amount)]) await work.note(run, one, amount);
+  expect(await work.commitments()).toMatchObject({ kept: 0n, open: mostSpent(amount) });
+  const { nonce, from, to, value } = settled;
+  const settlements = [{ nonce, transaction: nonce, block: 1, from, to, value }];
+  await store.complete(id, run.run, sampleResult({ endedAt: new Date(), settlements }));
+  expect(await work.commitments()).toMatchObject({ kept: amount, open: 0n });
+});
+
+test("orders that wait while their origin rests take no place from others", async () => {
+  const [work, origin] = [createExamWork(pool), "https://queued.example"];
+  const all: ExamOrder[] = [];
+  for (let count = 0; count < 12; count++)
+    all.push(await ordered({ origin, orderedAt: new Date(Date.UTC(2026, 6, 1, 10, count)) }));
+  expect(await work.commitments()).toMatchObject({ openExams: 1, open: 12n * mostSpent(1_000n) });
+  const first = await taken();
+  expect(first.order.id).toBe(all[0]?.id);
+  await createExamStore(pool).complete(first.order.id, first.run, sampleResult({ endedAt: new Date() }));
+  expect(await work.commitments()).toMatchObject({ openExams: 0, open: 11n * mostSpent(1_000n) });
+});
+
+const PAYMENT = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,
+  fingerprint, input, pay_to, value, version, received_at, head_block, state, tx, block_number, response, final_at, reason)
+  VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, '/test/seller', '\\x00', '{}', $2, 1, 'v2', now(), 1, $4, $3, 1, '{}', $5, $6)`;
+
+test.each([
+  ["fulfilled", false, null],
+  ["fulfilled", true, "final"],
+  ["settled", false, null],
+  ["void", true, "reversed"],
+] as const)("a purchase that is %s, and for good: %s, has this fate: %s", async (state, isFinal, fate) => {
+  const order = sampleOrder();
+  const { asset, payer, nonce } = order.payment;
+  await owner.query(PAYMENT, [
+    bytes(asset),
+    bytes(payer),
+    bytes(nonce),
+    state,
+    isFinal ? new Date() : null,
+    fate === "reversed" ? fate : null,
+  ]);
+  expect(await createExamWork(pool).purchaseFate(order)).toBe(fate);
+});
+
+test("a free exam that something of ours ended may be taken once more, and no other one", async () => {
+  const [store, grants] = [createExamStore(pool), createGrantStore(pool)];
+  const corrected = sampleOrder({ origin: "https://wronged.example" });
+  await storeExam(pool, corrected, sampleResult());
+  await createCorrections(pool).correct(corrected.id, "Our node was wrong.");
+  expect(await grants.grant(corrected.id, "ab".repeat(32))).toBe(true);
+  const again = () => sampleOrder({ origin: corrected.origin, againOf: corrected.id, orderedAt: new Date() });
+  const [first, second] = [again(), again()];
+  expect(await Promise.all([grants.take(first), grants.take(first)])).toEqual([true, false]);
+  expect([await grants.take(second), await grants.grant(corrected.id, "cd".repeat(32))]).toEqual([false, false]);
+  expect((await store.get(corrected.id))?.correction?.free?.exam).toBe(first.id);
+  const broken = {
+    outcome: "interrupted",
+    level: null,
+    isPublic: false,
+    validUntil: null,
+    endedAt: new Date(0),
+  } as const;
+  const { run } = await taken();
+  await store.complete(first.id, run, sampleResult({ ...broken, owes: "another" }));
+  expect((await store.get(corrected.id))?.correction?.free?.exam).toBeNull();
+  expect(await grants.find(corrected.id)).toEqual({ tokenSha256: "ab".repeat(32), broken: 1 });
+  expect(await createExamWork(pool).take()).toBeNull();
+  expect(await grants.take(second)).toBe(true);
+  const other = await taken();
+  await store.complete(second.id, other.run, sampleResult({ ...broken, runs: 2 }));
+  expect([await grants.take(again()), (await grants.find(corrected.id))?.broken]).toEqual([false, 1]);
 });
 
 test("an origin is asked for quotes a few times in ten minutes, however many want to know at once", async () => {

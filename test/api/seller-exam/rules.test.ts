@@ -121,7 +121,7 @@ test.each([
   else expect(wrong).toMatch(refused);
 });
 
-const MEANS = { open: 0n, openExams: 0, signed: 0n, balance: 10_000_000n, daily: 10_000_000n };
+const MEANS = { open: 0n, openExams: 0, kept: 0n, signed: 0n, balance: 10_000_000n, daily: 10_000_000n };
 const WORST = mostSpent(1_000n);
 
 test.each([
@@ -129,6 +129,8 @@ test.each([
   ["exactly enough", { balance: WORST }, null],
   ["one unit too little", { balance: WORST - 1n }, /short of funds/],
   ["one unit promised to others", { balance: WORST, open: 1n }, /short of funds/],
+  ["one unit that an ended exam has signed", { balance: WORST, kept: 1n }, /short of funds/],
+  ["a day's ceiling that counts it already", { daily: WORST, kept: 1n }, null],
   ["a day's ceiling that just suffices", { daily: WORST }, null],
   ["a day's ceiling of which one unit is used", { daily: WORST, signed: 1n }, /24 hours/],
   ["room for one more exam", { openExams: MOST_OPEN - 1 }, null],

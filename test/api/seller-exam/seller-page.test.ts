@@ -37,7 +37,7 @@ function hostileExam(words: string): EndedExam {
     ],
   });
   const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
-  return { order, result, correction: { reason: words, at: NOW, free: null }, reversedAt: null };
+  return { order, result, correction: { reason: words, at: NOW, free: null }, reversedAt: null, refund: null };
 }
 
 const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
@@ -141,7 +141,10 @@ describe("an exam that certifies nothing", () => {
   const uncertified = (over: Partial<Exam>): string => {
     const { evidence: _, ...result } = sampleResult({ isPublic: false, level: null, validUntil: null });
     return renderSellerPage(
-      { order: sampleOrder({ mode: "passive", consent: null }), result, correction: null, reversedAt: null, ...over },
+      {
+        ...{ order: sampleOrder({ mode: "passive", consent: null }), result },
+        ...{ correction: null, reversedAt: null, refund: null, ...over },
+      },
       bare,
     );
   };

@@ -1,9 +1,12 @@
+import { parseAbi } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
+import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
 import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
 import { watchPayments } from "../../../api/seller-exam/watch-payments.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
@@ -11,14 +14,19 @@ import { anotherTransaction, reorganise } from "../../support/chain/reorganisati
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { openShop } from "../../support/seller/shop.ts";
+import { EXAM_KEY, lineFor } from "../../support/seller-exam/buying.ts";
 import { holdPaid } from "../../support/seller-exam/paid.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
 
-// What becomes of a seller's certificate when Base takes back a payment of its exam after the result is out.
+// What becomes of an exam, and of a seller's certificate, when Base takes back a payment of it.
 
 vi.setConfig({ testTimeout: 120_000 });
 
+const [USED] = parseAbi(["event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)"]);
 const FINAL_MINUTES = 16;
 const VALID_MINUTES = 5;
 const base = await forFile(startBaseLike());
@@ -80,4 +88,69 @@ test("a payment that a reorganisation takes for good undoes the certificate once
     `SELECT e.origin FROM log_pending p JOIN seller_exam e ON e.id = p.ref WHERE p.type = 'reversal'`,
   );
   expect(rows).toEqual([{ origin: lost.origin }]);
+});
+
+/** Takes the newest payment of an account from the chain, and whatever came after it. */
+async function takeBack(payer: `0x${string}`): Promise<void> {
+  const { address } = chain.network.usdc;
+  const paid = await chain.client.getLogs({ address, event: USED, args: { authorizer: payer }, fromBlock: 0n });
+  const head = await chain.client.getBlockNumber();
+  await reorganise(chain, Number(head - (paid.at(-1)?.blockNumber ?? head)) + 1, []);
+}
+
+test("an exam one of whose payments a reorganisation takes says nothing until it was held once more, and is final with its payments", async () => {
+  const examiner = privateKeyToAccount(EXAM_KEY).address;
+  await chain.fund(examiner, 5_000_000n);
+  const shop = await forFile(openShop(chain));
+  const payer = await newPayer(chain, 2_000_000n);
+  const config = {
+    rpcUrls: base.rpcUrls,
+    exams: { privateKey: EXAM_KEY, daily: 5_000_000n },
+    arbiterAllowedOrigins: [shop.url],
+  };
+  const service = await forFile(startService({ chain, database, now: base.now, config }));
+  const url = `${shop.url}/haiku`;
+  shop.place(await lineFor(service.url, url));
+  await base.caughtUp();
+  let [paid, isTaken] = [0, false];
+  shop.before(async ({ isPaid }) => {
+    if (isPaid) paid += 1;
+    // After five that are forged, and the purchase, comes an unpaid request.
+    if (isPaid || paid !== 6 || isTaken) return;
+    isTaken = true;
+    await takeBack(examiner);
+  });
+  const signed = await signPayment(payer, { value: EXAM_PRICE, validBefore: base.unixNow() + 600n });
+  const order = (headers: Record<string, string>) =>
+    post(`${service.url}/test/seller`, { "content-type": "application/json", ...headers }, JSON.stringify({ url }));
+  expect((await order({})).status).toBe(402);
+  let id: unknown;
+  await eventually(async () => {
+    id = (await order(v2(signed))).body.id;
+    return typeof id;
+  }, "string");
+  let record: Record<string, unknown> = {};
+  await eventually(
+    async () => {
+      // Its payment does not come back, however long the exam waits.
+      await base.pass(service.logged.some((line) => line.includes("did not come to its end")) || paid < 19 ? 0 : 1);
+      await owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
+      record = (await send(`${service.url}/exam/${id}`)).body;
+      return record.status;
+    },
+    "complete",
+    90_000,
+  );
+  expect(record, JSON.stringify(record.checks)).toMatchObject({
+    level: "full",
+    certified: true,
+    runs: 2,
+    spent: "0.003",
+  });
+  expect(service.logged.join()).toContain("does not show what became of the exam's payments");
+  await base.pass(FINAL_MINUTES);
+  await stillWaiting(0);
+  expect(await reasons(shop.url)).toEqual([]);
+  // Of the first run two payments are left, of the second all three.
+  expect(await chain.usdcBalance(shop.payTo)).toBe(5_000n);
 });

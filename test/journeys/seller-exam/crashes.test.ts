@@ -1,6 +1,14 @@
+import { parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
+import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
+import { interrupted } from "../../../api/seller-exam/interrupted.ts";
+import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
+import { refundNonce } from "../../../api/seller-exam/refund.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { newPayer } from "../../support/payments/signing.ts";
@@ -13,13 +21,16 @@ const stage = await forFile(startApiStageOn(startTestChain({ mining: { everySeco
 const { chain, owner } = stage;
 await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
 const payer = await newPayer(chain, 20_000_000n);
-const shops = [await forFile(openShop(chain)), await forFile(openShop(chain)), await forFile(openShop(chain))] as const;
+const openOne = () => forFile(openShop(chain));
+const shops = [await openOne(), await openOne(), await openOne(), await openOne()] as const;
+const node = await forFile(startFaultyNode(chain));
 const BASE_URL = "http://trust.localhost";
 const start = () =>
-  stage.start(
-    { url: chain.rpcUrl },
-    { EXAM_PRIVATE_KEY: EXAM_KEY, BASE_URL, ARBITER_ALLOWED_ORIGINS: shops.map(({ url }) => url).join(",") },
-  );
+  stage.start(node, {
+    EXAM_PRIVATE_KEY: EXAM_KEY,
+    BASE_URL,
+    ARBITER_ALLOWED_ORIGINS: shops.map(({ url }) => url).join(","),
+  });
 
 /** Before another process starts, which may have taken an exam by then. */
 const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity', due_at = '-infinity'");
@@ -40,10 +51,10 @@ function stall(shop: Shop, isStalled: (request: { readonly isPaid: boolean }) =>
 }
 const answerAgain = (shop: Shop) => shop.before(() => undefined);
 
-async function order(api: ApiProcess, shop: Shop): Promise<unknown> {
+async function order(api: ApiProcess, shop: Shop, buyer = payer): Promise<unknown> {
   const url = `${shop.url}/haiku`;
   shop.place(await lineFor(api.url, url));
-  const { answer } = await buyExam(api.url, payer, { url });
+  const { answer } = await buyExam(api.url, buyer, { url });
   expect(answer.status, answer.text).toBe(200);
   return answer.body.id;
 }
@@ -108,4 +119,58 @@ test("after a second death the exam ends as interrupted, which says nothing abou
   await eventually(() => workOf(id), 0);
   expect(await chain.usdcBalance(shop.payTo)).toBeLessThanOrEqual(6_002n);
   await third.stop();
+});
+
+const USED = parseAbi(["event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)"]);
+
+/** Ends an exam as a run does that something of ours broke. */
+async function breakOff(id: unknown): Promise<void> {
+  await endLeases();
+  const pool = connect(stage.database.apiUrl);
+  const taken = await createExamWork(pool).take();
+  expect(taken?.order.id).toBe(id);
+  const times = { beganAt: new Date(), endedAt: new Date() };
+  await createExamStore(pool).complete(
+    String(id),
+    taken?.run ?? "",
+    interrupted({ ...times, runs: 1, owes: "refund" }),
+  );
+  await pool.end();
+}
+
+test("a process that dies as it pays an exam back, before or after the chain has heard of it, pays back once", async () => {
+  const [, , , shop] = shops;
+  const buyer = await newPayer(chain, 1_000_000n);
+  let asked = 0;
+  const stalled = stall(shop, () => ++asked > 4);
+  const first = await start();
+  const id = await order(first, shop, buyer);
+  await stalled;
+  const atOnce = () => owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
+  const killedAsItPays = async (api: ApiProcess, heard: "heard" | "unheard") => {
+    let isSent = false;
+    leaveAt(node, "eth_sendRawTransaction", heard).then(() => {
+      isSent = true;
+    });
+    if (api === first) await breakOff(id);
+    await eventually(() => atOnce().then(() => isSent), true);
+    await api.kill();
+    node.become(null);
+    await endLeases();
+  };
+  await killedAsItPays(first, "unheard");
+  await killedAsItPays(await start(), "heard");
+  const last = await start();
+  await eventually(() => atOnce().then(() => workOf(id)), 0);
+  const { address } = chain.network.usdc;
+  const args = { authorizer: privateKeyToAccount(EXAM_KEY).address, nonce: refundNonce(String(id)) };
+  const paid = await chain.client.getLogs({ address, event: USED[0], args, fromBlock: 0n });
+  expect(paid).toHaveLength(1);
+  expect(await chain.usdcBalance(buyer.address)).toBe(EXAM_PRICE);
+  const [{ transactionHash: transaction, blockNumber } = { transactionHash: "", blockNumber: 0n }] = paid;
+  expect(await ended(last.url, id)).toMatchObject({
+    status: "interrupted",
+    refund: { transaction, block: Number(blockNumber) },
+  });
+  await last.stop();
 });

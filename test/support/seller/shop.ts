@@ -42,13 +42,16 @@ export interface Shop extends LocalServer {
   readonly account: LocalAccount;
   /** Puts a line into the file of consent, to be read so many times; null takes it away. */
   readonly place: (line: string | null, times?: number) => void;
-  /** Is waited for before each request is answered. */
+  /** Is waited for before each request is answered. `cut` ends the connection instead. */
   readonly before: (
-    wait: (request: { readonly isPaid: boolean; readonly path: string }) => Promise<void> | void,
+    wait: (request: { readonly isPaid: boolean; readonly path: string }) => Promise<Waited> | Waited,
   ) => void;
   /** How many requests came, for whatever. */
   readonly requests: () => number;
 }
+
+// biome-ignore lint/suspicious/noConfusingVoidType: most hooks return nothing.
+type Waited = void | "cut";
 
 export interface Told {
   readonly status: number;
@@ -94,7 +97,8 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
     const asked = { method: request.method ?? "", url: `${server.url}${request.url}`, body: await text(request) };
     const header = request.headers["payment-signature"];
     requests += 1;
-    await wait({ isPaid: header !== undefined, path: request.url ?? "" });
+    const waited = await wait({ isPaid: header !== undefined, path: request.url ?? "" });
+    if (waited === "cut") return void request.socket.destroy();
     const honest: Told = await answer(asked, typeof header === "string" ? header : null).catch((error: unknown) => ({
       status: 500,
       headers: {},
@@ -215,7 +219,9 @@ export async function openShop(chain: TestChain, wrong: Fault | Twist | null = n
   async function challenge({ url }: Pick<Asked, "url">, error: string): Promise<Told> {
     const accepts = [await accepted()];
     const offered = fault === "offers another amount" ? accepts.map((entry) => ({ ...entry, amount: "1" })) : accepts;
-    const extensions = await statements.offers(resourceOf({ url }), offered, Date.now());
+    // A chain may be ahead of the clock, in tests that let time pass.
+    const now = Math.max(Date.now(), Number((await chain.client.getBlock()).timestamp) * 1_000);
+    const extensions = await statements.offers(resourceOf({ url }), offered, now);
     const terms = { x402Version: 2, error, resource: { url: resourceOf({ url }) }, accepts, extensions };
     const header = encodePaymentRequiredHeader(terms as unknown as Parameters<typeof encodePaymentRequiredHeader>[0]);
     return { status: 402, headers: { "payment-required": header }, body: "{}" };
