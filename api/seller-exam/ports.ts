@@ -84,6 +84,8 @@ export interface ExamWork {
 export interface Visitor {
   /** For one exam or probe: its requests together keep a seller busy for no more than `withinMs`. */
   visit(withinMs: number, signal: AbortSignal): Transport;
+  /** After a request failed: unless a name of ours does not resolve either, where the seller's did not. */
+  resolves(failure: unknown): Promise<boolean>;
 }
 
 /** Pays in exams. */

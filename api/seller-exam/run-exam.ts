@@ -15,6 +15,7 @@ import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from 
 import { type RefundParts, refund } from "./refund.ts";
 import { type StandingParts, stillSigned } from "./signed-consent.ts";
 import { readsToken } from "./take-order.ts";
+import { watchUplink } from "./uplink.ts";
 
 export interface RunnerParts {
   readonly store: Pick<ExamStore, "complete" | "get">;
@@ -31,6 +32,8 @@ export interface RunnerParts {
   readonly daily: bigint;
   readonly now: () => Date;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Milliseconds of a clock that is never set. */
+  readonly elapsed: () => number;
   /** Repeats the work at an interval in milliseconds until the returned function is called. */
   readonly every: (ms: number, work: () => void) => () => void;
   readonly log: { warn(facts: object, message: string): void };
@@ -131,11 +134,14 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
   const clock = await examClock(parts.ledger, parts.now);
   const endsAt = clock() + RUN_MS;
-  const transport = parts.visitor.visit(SELLER_MS, lost);
+  const uplink = watchUplink({ ...parts, block: parts.ledger.block, resolves: parts.visitor.resolves });
+  const transport = uplink.over(parts.visitor.visit(SELLER_MS, lost));
   // What has signed before was held with consent, which binds since then.
   const unpublished = runs > 0 ? null : await whyUnpublished(parts, order, transport);
+  await uplink.requireWorked();
   const mode = unpublished === null ? "paid" : "passive";
   const report = await hold(parts, taken, { mode, endsAt, clock, transport });
+  await uplink.requireWorked();
   const settlements = settlementsOf(report, parts.payer.address.toLowerCase() as Address);
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await overFor(parts, signed);

@@ -12,7 +12,7 @@ import { createExamWork } from "../adapters/postgres/exam-work.ts";
 import { createGrantStore } from "../adapters/postgres/grant-store.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createProbeStore } from "../adapters/postgres/probe-store.ts";
-import { every, sleep } from "../adapters/process/clock.ts";
+import { elapsedMs, every, sleep } from "../adapters/process/clock.ts";
 import { createVisitor } from "../adapters/web/seller-visitor.ts";
 import type { Config } from "../config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
@@ -99,6 +99,7 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
           daily,
           now,
           sleep,
+          elapsed: elapsedMs,
           every,
           log,
         });

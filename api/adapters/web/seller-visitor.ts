@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { HttpRequest, Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
@@ -31,8 +32,21 @@ export function createVisitor(settings: VisitorSettings): Visitor {
     resolveAllowed: settings.resolve ?? resolveLocal,
     interfaces: settings.interfaces ?? interfaceAddresses,
   };
+  const own = new URL(`https://${settings.ownHost}/`);
+  const isNamed =
+    !isAddress(bareHost(own)) && targetFault(own, { allowedOrigins: [], ownHost: "our host itself" }) === null;
   const addresses = (url: URL) => addressesOf(vet, url, AbortSignal.timeout(RESOLVE_MS));
   return {
+    async resolves(failure) {
+      if (!isNamed || !(failure instanceof Failed && failure.failure === "dns")) return true;
+      // A name that nobody has asked for yet: no resolver remembers that there is none.
+      const name = `${randomBytes(8).toString("hex")}.${settings.ownHost}`;
+      const signal = AbortSignal.timeout(RESOLVE_MS);
+      return Promise.all([vet.resolve(name, signal), vet.resolveAllowed(settings.ownHost, signal)]).then(
+        () => true,
+        () => false,
+      );
+    },
     visit(withinMs, signal) {
       const patience = createPatience(withinMs);
       const over = (request: HttpRequest): Transport =>

@@ -1,6 +1,8 @@
 import { isIP, type LookupFunction, Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Failed } from "../../../api/adapters/web/guarded-fetch/dial.ts";
 import { createVisitor } from "../../../api/adapters/web/seller-visitor.ts";
+import type { Visitor } from "../../../api/seller-exam/ports.ts";
 import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
 
 const PUBLIC = "93.184.216.34";
@@ -69,4 +71,38 @@ test("a name that leads to both is dialed at neither", async () => {
   names["both.example"] = [[PUBLIC, "10.0.0.1"]];
   await expect(transport().send(request("http://both.example/"))).rejects.not.toThrow("dialed");
   expect(dialed).toEqual([]);
+});
+
+test("where a seller's name did not resolve, a name below our own is asked for, a new one each time, and none of this machine", async () => {
+  const asked: string[] = [];
+  const resolving = (ownHost: string, answer: () => Promise<readonly string[]>) => {
+    const settings = { ownHost, allowedOrigins: [], interfaces: () => [], userAgent: "exam" };
+    return createVisitor({
+      ...settings,
+      resolve: (name) => {
+        asked.push(name);
+        return answer();
+      },
+    });
+  };
+  const failed = (visited: Visitor) =>
+    visited
+      .visit(5_000, new AbortController().signal)
+      .send(request("https://seller.example/"))
+      .catch((error: unknown) => error);
+  const none = async () => [];
+  const unclear = () => Promise.reject(new Error("ESERVFAIL"));
+  const found: boolean[] = [];
+  for (const answer of [none, unclear]) {
+    const visited = resolving("trust.example", answer);
+    const failure = await failed(visited);
+    asked.length = 0;
+    found.push(await visited.resolves(failure), await visited.resolves(new Error("reset")));
+    expect(asked).toEqual([expect.stringMatching(/^[0-9a-f]{16}\.trust\.example$/), "trust.example"]);
+  }
+  expect(found).toEqual([true, true, false, true]);
+  asked.length = 0;
+  for (const host of ["localhost", "trust.localhost", "127.0.0.1", "93.184.216.99", "[::1]"])
+    expect(await resolving(host, unclear).resolves(new Failed("dns"))).toBe(true);
+  expect(asked).toEqual([]);
 });

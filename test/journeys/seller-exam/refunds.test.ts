@@ -2,25 +2,28 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { submit } from "../../support/payments/on-chain.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { openShop, type Shop } from "../../support/seller/shop.ts";
-import { buyExam, EXAM_KEY, ended, lineFor } from "../../support/seller-exam/buying.ts";
+import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/seller-exam/buying.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const node = await forFile(startFaultyNode(chain));
 const examiner = privateKeyToAccount(EXAM_KEY);
 await chain.fund(examiner.address, 20_000_000n);
-const shops = [await forFile(openShop(chain))] as const;
+const shops = [await forFile(openShop(chain)), await forFile(openShop(chain)), await forFile(openShop(chain))] as const;
 let minutes = 0;
 const service = await forFile(
   startService({
     chain,
     now: () => new Date(Date.now() + minutes * 60_000),
     config: {
+      rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url },
       exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
       arbiterAllowedOrigins: shops.map(({ url }) => url),
     },
@@ -39,10 +42,27 @@ async function buy(shop: Shop, payer: Awaited<ReturnType<typeof newPayer>>): Pro
 }
 
 /** From the first payment as quoted on, which comes after five that are forged. */
-function atThePurchase(shop: Shop, work: () => Promise<void>): void {
+function atThePurchase(shop: Shop, work: () => "cut" | Promise<void>): void {
   let paid = 0;
   shop.before(({ isPaid }) => (isPaid && ++paid === 6 ? work() : undefined));
 }
+
+test("a request that our own network lost fails no seller, and one that the seller lost does", async () => {
+  const [, ours, theirs] = shops;
+  const payer = await newPayer(chain, 4_000_000n);
+  atThePurchase(ours, () => {
+    node.become(away);
+    setTimeout(() => node.become(null), 3_000);
+    return "cut";
+  });
+  const id = await buy(ours, payer);
+  await eventually(() => stopped(id), true);
+  atThePurchase(theirs, () => "cut");
+  const record = await ended(service.url, await buy(theirs, payer));
+  expect(await ended(service.url, id)).toMatchObject({ status: "complete", level: "full", runs: 2 });
+  expect(record).toMatchObject({ status: "complete", level: null, runs: 1 });
+  expect(outcomesOf(record).purchase).toBe("fail");
+});
 
 test("an exam that our own account keeps from being held says nothing of the seller, and is paid back once", async () => {
   const [shop] = shops;

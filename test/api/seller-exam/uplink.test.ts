@@ -1,0 +1,168 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { watchUplink } from "../../../api/seller-exam/uplink.ts";
+import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
+import type { Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
+
+const BLOCK_MS = 2_000;
+const REQUEST = { method: "GET", url: "https://seller.example/", headers: {}, body: null };
+
+/** Time that passes only where somebody waits for it. */
+function virtualTime() {
+  let now = 0;
+  let timers: { at: number; readonly ms: number | null; readonly run: () => void }[] = [];
+  const settle = async () => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  };
+  return {
+    elapsed: () => now,
+    sleep: (ms: number) => new Promise<void>((run) => timers.push({ at: now + ms, ms: null, run })),
+    every: (ms: number, run: () => void) => {
+      const timer = { at: now + ms, ms, run };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((one) => one !== timer);
+      };
+    },
+    /** Nothing of this process runs meanwhile. */
+    freeze: (ms: number) => {
+      now += ms;
+    },
+    async pass(ms: number) {
+      const until = now + ms;
+      await settle();
+      for (;;) {
+        const next = timers.toSorted((one, other) => one.at - other.at)[0];
+        if (next === undefined || next.at > until) break;
+        now = Math.max(now, next.at);
+        if (next.ms === null) timers = timers.filter((one) => one !== next);
+        else next.at = now + next.ms;
+        next.run();
+        await settle();
+      }
+      now = Math.max(now, until);
+    },
+  };
+}
+
+interface Outage {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** What one request that fails after a while comes to, with an outage of ours in the meantime. */
+async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags") {
+  const time = virtualTime();
+  const isOut = () => time.elapsed() >= outage.from && time.elapsed() < outage.until;
+  const lagMs = node === "lags" ? 7_000 : 0;
+  const head = () => BigInt(Math.floor((1_000_000 + time.elapsed() - lagMs) / BLOCK_MS));
+  let known = head();
+  const block = async () => {
+    if (isOut() && node !== "own") throw new Error("the node cannot be read");
+    if (!isOut()) known = head();
+    return known;
+  };
+  const uplink = watchUplink({ ...time, block, resolves: async () => true });
+  const silent: Transport = {
+    send: () => time.sleep(afterMs).then(() => Promise.reject(new Error("no answer"))),
+    sendAndHangUp: async () => undefined,
+  };
+  const sent = uplink.over(silent).send(REQUEST).catch(String);
+  await time.pass(60_000);
+  expect(await sent).toBe("Error: no answer");
+  const ending = uplink.requireWorked().then(
+    () => "worked",
+    (error: unknown) => error,
+  );
+  await time.pass(60_000);
+  return ending;
+}
+
+const NEVER = { from: 0, until: 0 };
+
+test.each(["remote", "own", "lags"] as const)(
+  "a seller that does not answer has no excuse while the chain goes on, by a node that is %s",
+  async (node) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 15_000 }), async (afterMs) => {
+        expect(await requestThatFails(afterMs, NEVER, node)).toBe("worked");
+      }),
+      { numRuns: 100 },
+    );
+  },
+);
+
+test("an outage of ours that ends before the request does, or goes on, blames nobody", async () => {
+  const scene = fc.record({
+    afterMs: fc.integer({ min: 0, max: 15_000 }),
+    // Between two looks there are two seconds.
+    lasts: fc.integer({ min: 2_001, max: 30_000 }),
+    share: fc.double({ min: 0, max: 1, noNaN: true }),
+  });
+  await fc.assert(
+    fc.asyncProperty(scene, async ({ afterMs, lasts, share }) => {
+      const from = Math.floor(share * afterMs);
+      const found = await requestThatFails(afterMs, { from, until: from + lasts }, "remote");
+      expect(found).toBeInstanceOf(ExaminersFault);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test.each([
+  [15_000, { from: 1_000, until: 14_000 }],
+  [15_000, { from: 14_000, until: 30_000 }],
+  [0, { from: 0, until: 12_000 }],
+])("behind a node of our own an outage shows in a chain that stands still: %i %j", async (afterMs, outage) => {
+  expect(await requestThatFails(afterMs, outage, "own")).toBeInstanceOf(ExaminersFault);
+});
+
+const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math.floor(time.elapsed() / BLOCK_MS));
+
+test("a process that was suspended while a request waited blames nobody", async () => {
+  const time = virtualTime();
+  const uplink = watchUplink({ ...time, block: steady(time), resolves: async () => true });
+  const silent = {
+    send: () => time.sleep(15_000).then(() => Promise.reject(new Error("late"))),
+  } as unknown as Transport;
+  const sent = uplink.over(silent).send(REQUEST).catch(String);
+  await time.pass(5_000);
+  time.freeze(20_000);
+  await time.pass(30_000);
+  await sent;
+  await expect(uplink.requireWorked()).rejects.toThrow(ExaminersFault);
+});
+
+test("names that do not resolve blame nobody, and nothing more is sent", async () => {
+  const time = virtualTime();
+  let sent = 0;
+  const uplink = watchUplink({
+    ...time,
+    block: steady(time),
+    resolves: () => Promise.reject(new Error("no resolver")),
+  });
+  const transport = uplink.over({
+    send: async () => {
+      sent += 1;
+      throw new Error("dns");
+    },
+    sendAndHangUp: async () => undefined,
+  });
+  await expect(transport.send(REQUEST)).rejects.toThrow("dns");
+  await time.pass(10_000);
+  await expect(transport.send(REQUEST)).rejects.toThrow(ExaminersFault);
+  await expect(transport.sendAndHangUp(REQUEST)).rejects.toThrow(/names could not be resolved/);
+  expect(sent).toBe(1);
+});
+
+test("an answer costs no look at the chain", async () => {
+  const time = virtualTime();
+  let looks = 0;
+  const block = async () => BigInt(++looks);
+  const uplink = watchUplink({ ...time, block, resolves: async () => true });
+  const answer = { status: 500, headers: {}, body: new Uint8Array() };
+  await uplink.over({ send: async () => answer, sendAndHangUp: async () => undefined }).send(REQUEST);
+  await time.pass(60_000);
+  await uplink.requireWorked();
+  expect(looks).toBe(0);
+});
