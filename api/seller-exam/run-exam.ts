@@ -15,13 +15,14 @@ import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from 
 import { type RefundParts, refund } from "./refund.ts";
 import { type StandingParts, stillSigned } from "./signed-consent.ts";
 import { readsToken } from "./take-order.ts";
-import { watchUplink } from "./uplink.ts";
+import { type UplinkParts, watchUplink } from "./uplink.ts";
 
 export interface RunnerParts {
   readonly store: Pick<ExamStore, "complete" | "get">;
   readonly work: ExamWork;
   readonly visitor: Visitor;
   readonly ledger: Ledger;
+  readonly head: UplinkParts["block"];
   readonly payer: Payer;
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send" | "finalView">;
@@ -134,7 +135,7 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
   const clock = await examClock(parts.ledger, parts.now);
   const endsAt = clock() + RUN_MS;
-  const uplink = watchUplink({ ...parts, block: parts.ledger.block, resolves: parts.visitor.resolves });
+  const uplink = watchUplink({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
   const transport = uplink.over(parts.visitor.visit(SELLER_MS, lost));
   // What has signed before was held with consent, which binds since then.
   const unpublished = runs > 0 ? null : await whyUnpublished(parts, order, transport);

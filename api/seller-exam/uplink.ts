@@ -2,8 +2,8 @@ import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-f
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 
 export interface UplinkParts {
-  /** The newest block's number, as a node shows it now. */
-  readonly block: () => Promise<bigint>;
+  /** The newest block's number, as a node shows it now; null where it answers without one. Rejects if it does not answer. */
+  readonly block: () => Promise<bigint | null>;
   /** After a request failed: unless names of the public Internet cannot be resolved now, where that was why. */
   readonly resolves: (failure: unknown) => Promise<boolean>;
   readonly sleep: (ms: number) => Promise<void>;
@@ -79,10 +79,10 @@ function beginWatch({ block, sleep, every, elapsed }: Omit<UplinkParts, "resolve
   let movedAt = elapsed();
   let isBroken = false;
   const look = async () => {
-    const seen = await block().catch(() => null);
+    const seen = await block().catch(() => "no answer" as const);
     const at = elapsed();
-    if (seen === null || at - movedAt > STANDSTILL_MS) isBroken = true;
-    if (seen === null || (head !== null && seen <= head)) return;
+    if (seen === "no answer" || at - movedAt > STANDSTILL_MS) isBroken = true;
+    if (typeof seen !== "bigint" || (head !== null && seen <= head)) return;
     if (head !== null) movedAt = at;
     head = seen;
   };

@@ -5,7 +5,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import { createContractWord } from "../adapters/chain/contract-word.ts";
 import { createFinalView } from "../adapters/chain/exam-finality.ts";
-import { createExamLedger } from "../adapters/chain/exam-ledger.ts";
+import { createExamLedger, createHeadLook } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
 import { createExamWatch } from "../adapters/postgres/exam-watch.ts";
 import { createExamWork } from "../adapters/postgres/exam-work.ts";
@@ -81,6 +81,7 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
           visitor,
           ledger: createExamLedger(chain),
           word: createContractWord(chain),
+          head: createHeadLook(chain),
           payer,
           account,
           refunds: {

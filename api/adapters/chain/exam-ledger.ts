@@ -1,3 +1,4 @@
+import { BaseError, HttpRequestError, RpcRequestError } from "viem";
 import { usdcAbi } from "../../../contracts/abi.ts";
 import { barsIn, type Ledger, type Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
@@ -7,7 +8,7 @@ import { endFilter, endIn, transferAfter } from "./authorization-logs.ts";
 import type { ChainReader } from "./chain-reader.ts";
 import type { MinedLog } from "./logs.ts";
 import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
-import { discreet } from "./rpc-errors.ts";
+import { discreet, withoutSecrets } from "./rpc-errors.ts";
 
 /** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
 export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {
@@ -49,6 +50,22 @@ export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | 
     }),
   };
 }
+
+/** Looks for the newest block. Null where the node answers without one, as one does that is asked too often. */
+export const createHeadLook =
+  ({ client }: Pick<ChainReader, "client">) =>
+  async (): Promise<bigint | null> => {
+    try {
+      return (await client.getBlock()).number;
+    } catch (error) {
+      if (isAnswer(error)) return null;
+      throw withoutSecrets(error);
+    }
+  };
+
+const isAnswer = (error: unknown): boolean =>
+  error instanceof BaseError &&
+  error.walk((e) => e instanceof RpcRequestError || (e instanceof HttpRequestError && e.status !== undefined)) !== null;
 
 interface Wanted {
   readonly key: { readonly payer: Address; readonly nonce: Hex };

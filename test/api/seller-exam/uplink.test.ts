@@ -1,8 +1,11 @@
 import fc from "fast-check";
+import { createPublicClient, http, type PublicClient } from "viem";
 import { expect, test } from "vitest";
+import { createHeadLook } from "../../../api/adapters/chain/exam-ledger.ts";
 import { watchUplink } from "../../../api/seller-exam/uplink.ts";
 import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
+import { serveHttp } from "../../support/http-server.ts";
 
 const BLOCK_MS = 2_000;
 const REQUEST = { method: "GET", url: "https://seller.example/", headers: {}, body: null };
@@ -51,13 +54,14 @@ interface Outage {
 }
 
 /** What one request that fails after a while comes to, with an outage of ours in the meantime. */
-async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags") {
+async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags" | "busy") {
   const time = virtualTime();
   const isOut = () => time.elapsed() >= outage.from && time.elapsed() < outage.until;
   const lagMs = node === "lags" ? 7_000 : 0;
   const head = () => BigInt(Math.floor((1_000_000 + time.elapsed() - lagMs) / BLOCK_MS));
   let known = head();
   const block = async () => {
+    if (isOut() && node === "busy") return null;
     if (isOut() && node !== "own") throw new Error("the node cannot be read");
     if (!isOut()) known = head();
     return known;
@@ -115,6 +119,26 @@ test.each([
   [0, { from: 0, until: 12_000 }],
 ])("behind a node of our own an outage shows in a chain that stands still: %i %j", async (afterMs, outage) => {
   expect(await requestThatFails(afterMs, outage, "own")).toBeInstanceOf(ExaminersFault);
+});
+
+test.each([
+  [1_000, 6_000, "worked"],
+  [1_000, 12_000, expect.any(ExaminersFault)],
+])(
+  "a node that answers without a block from %i to %i ms is no broken network, unless that lasts",
+  async (from, until, found) => {
+    expect(await requestThatFails(15_000, { from, until }, "busy")).toEqual(found);
+  },
+);
+
+test("a node that is asked too often answers, and one that is away does not", async () => {
+  const busy = await serveHttp((_, response) => void response.writeHead(429).end("too many requests"));
+  const [client, nobody] = [busy.url, "http://127.0.0.1:9"].map((url) =>
+    createPublicClient({ transport: http(url, { retryCount: 0 }) }),
+  );
+  expect(await createHeadLook({ client: client as PublicClient })()).toBeNull();
+  await expect(createHeadLook({ client: nobody as PublicClient })()).rejects.toThrow(/HTTP request failed/);
+  busy.stop();
 });
 
 const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math.floor(time.elapsed() / BLOCK_MS));

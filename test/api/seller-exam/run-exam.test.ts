@@ -1,0 +1,141 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
+import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
+import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
+import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
+import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
+import type { ExamOrder } from "../../../api/seller-exam/record.ts";
+import { createExamRunner, type RunnerParts } from "../../../api/seller-exam/run-exam.ts";
+import { storePurchase } from "../../support/seller-exam/purchase.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+// What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.
+
+let pool: ReturnType<typeof connect>;
+let owner: Awaited<ReturnType<typeof connectOwner>>;
+beforeAll(async () => {
+  const database = await freshDatabase();
+  pool = connect(database.apiUrl);
+  owner = await connectOwner(database);
+});
+beforeEach(async () => void (await owner.query("DELETE FROM seller_exam_work")));
+afterAll(() => Promise.all([pool.end(), owner.end()]));
+
+const away = () => Promise.reject(new Error("the node is away"));
+const broken = () => {
+  throw new Error("a bug");
+};
+
+const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
+  createExamRunner({
+    store: createExamStore(pool),
+    work: createExamWork(pool),
+    visitor: { visit: broken, resolves: away },
+    ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
+    head: away,
+    payer: {} as PrivateKeyAccount,
+    account: { address: `0x${"ee".repeat(20)}`, balance: away },
+    refunds: { send: away, finalView: away },
+    baseUrl: "https://trust.example",
+    daily: 1_000_000n,
+    now: () => new Date(Date.now() + minutesLater * 60_000),
+    sleep: away,
+    elapsed: () => 0,
+    every: () => () => undefined,
+    log: { warn: () => undefined },
+    ...over,
+  });
+
+async function ordered(over: Partial<ExamOrder>): Promise<ExamOrder> {
+  const order = sampleOrder({
+    origin: `https://${randomBytes(6).toString("hex")}.example`,
+    orderedAt: new Date(),
+    ...over,
+  });
+  for (const { text, values } of createExamStore(pool).adding(order)) await pool.query(text, [...values]);
+  return order;
+}
+
+/** One try, after so many others and minutes. @returns the note of the exam's end and the work that is left */
+async function tried({ id }: ExamOrder, tries: { after: number; minutes: number; over?: Partial<RunnerParts> }) {
+  await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', takes = $1", [tries.after]);
+  const running = runner(tries.minutes, tries.over ?? {});
+  expect(await running.runDue()).toBe(1);
+  await running.idle();
+  const { rowCount: left } = await owner.query("SELECT FROM seller_exam_work WHERE exam = $1", [id]);
+  return { note: (await createExamStore(pool).get(id))?.result?.note ?? null, left };
+}
+
+const SIGNED = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
+  VALUES ($1, $2, $3, $4, 1, 0, 1, 1)`;
+const sign = ({ id, payTo }: ExamOrder) => pool.query(SIGNED, [randomBytes(32), id, randomUUID(), bytes(payTo)]);
+
+const OWED = /buyer gets back/;
+const PASSIVE = { mode: "passive", consent: null } as const;
+/** A passive exam needs no account: it comes as far as its first request. */
+const BUG = { ledger: { now: async () => Date.now() / 1_000 + 31 * 60 } as RunnerParts["ledger"] };
+
+interface Kept {
+  readonly by: string;
+  readonly over: Partial<ExamOrder>;
+  readonly runs: number;
+  readonly parts: Partial<RunnerParts>;
+}
+
+const unknown = { account: broken as never };
+
+test.each<Kept & { readonly note: RegExp; readonly left: number }>([
+  { by: "our chain before anything was signed", over: {}, runs: 0, parts: {}, note: OWED, left: 1 },
+  { by: "our chain after one run had signed", over: {}, runs: 1, parts: {}, note: OWED, left: 1 },
+  { by: "a bug before anything was signed", over: PASSIVE, runs: 0, parts: BUG, note: OWED, left: 1 },
+  { by: "a bug after one run had signed", over: {}, runs: 1, parts: unknown, note: /^Payments were signed/, left: 0 },
+])(
+  "an exam that is kept from being held by $by is given up after 30 minutes and four tries",
+  async ({ over, runs, parts, ...end }) => {
+    const order = await ordered(over);
+    for (let run = 0; run < runs; run++) await sign(order);
+    const waits = { note: null, left: 1 };
+    expect(await tried(order, { after: 3, minutes: 29, over: parts })).toEqual(waits);
+    expect(await tried(order, { after: 2, minutes: 31, over: parts })).toEqual(waits);
+    const { note, left } = end;
+    expect(await tried(order, { after: 3, minutes: 31, over: parts })).toEqual({
+      note: expect.stringMatching(note),
+      left,
+    });
+  },
+);
+
+test("a refund that cannot be paid is tried again, and the exam ends no second time", async () => {
+  const order = await ordered({});
+  await tried(order, { after: 3, minutes: 31 });
+  const before = await createExamStore(pool).get(order.id);
+  await storePurchase(owner, order, { state: "fulfilled", isFinal: true });
+  expect(await tried(order, { after: 9, minutes: 99 })).toMatchObject({ left: 1 });
+  expect(await createExamStore(pool).get(order.id)).toEqual(before);
+});
+
+test("nobody is paid back whose payment a reorganization has taken", async () => {
+  const order = await ordered({});
+  await tried(order, { after: 3, minutes: 31 });
+  expect(await tried(order, { after: 0, minutes: 31 })).toMatchObject({ left: 1 });
+  await storePurchase(owner, order, { state: "void", isFinal: true });
+  expect(await tried(order, { after: 0, minutes: 31 })).toMatchObject({ left: 0 });
+  expect((await createExamStore(pool).get(order.id))?.refund).toBeNull();
+});
+
+test("a free exam that something of ours keeps from being held pays nobody, and may be taken again", async () => {
+  const corrected = sampleOrder({ origin: "https://wronged.example" });
+  await storeExam(pool, corrected, sampleResult());
+  await createCorrections(pool).correct(corrected.id, "Our node was wrong.");
+  const grants = createGrantStore(pool);
+  await grants.grant(corrected.id, "ab".repeat(32));
+  const free = () => sampleOrder({ origin: corrected.origin, againOf: corrected.id, orderedAt: new Date() });
+  const first = free();
+  expect(await grants.take(first)).toBe(true);
+  const end = await tried(first, { after: 3, minutes: 31 });
+  expect(end).toEqual({ note: expect.stringMatching(/may be taken again/), left: 0 });
+  expect(await grants.take(free())).toBe(true);
+});
