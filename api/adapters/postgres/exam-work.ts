@@ -32,12 +32,12 @@ const COMMITMENTS = `SELECT
   (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature
     WHERE cost > 0 AND signed_at > now() - interval '24 hours') AS signed`;
 
-/** One at a time of an origin, in the order of their sales; the origin rests between them. One that has a result owes a refund. */
+/** One at a time of an origin, in the order of their sales; the origin rests between them. One that has a result owes a refund, and waits for none of this. */
 const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() + ${LEASE}, takes = takes + 1
   WHERE exam = (SELECT w.exam FROM seller_exam_work w WHERE w.due_at <= now() AND w.lease_until < now()
-    AND NOT EXISTS (SELECT FROM seller_exam_work o WHERE o.origin = w.origin AND o.exam <> w.exam
+    AND (${HAS_RESULT("w")} OR NOT EXISTS (SELECT FROM seller_exam_work o WHERE o.origin = w.origin AND o.exam <> w.exam
       AND (o.lease_until >= now() OR (o.ordered_at, o.exam) < (w.ordered_at, w.exam)) AND NOT ${HAS_RESULT("o")})
-    AND NOT EXISTS (SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.exam <> w.exam AND r.ended_at > now() - ${REST})
+    AND NOT EXISTS (SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.exam <> w.exam AND r.ended_at > now() - ${REST}))
     ORDER BY w.ordered_at, w.exam LIMIT 1)
   RETURNING exam, takes`;
 

@@ -69,6 +69,10 @@ test("an exam whose buyer is owed a refund stays under work until it is ended", 
   const run = await storeOrder(pool, order);
   const result = sampleResult({ outcome: "interrupted", level: null, isPublic: false, validUntil: null, runs: 2 });
   expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owes: "refund" })).toBe(true);
+  // Whatever else of its origin was examined, waits or runs.
+  await storeExam(pool, sampleOrder({ origin: order.origin }), sampleResult({ endedAt: new Date() }));
+  const other = sampleOrder({ origin: order.origin, orderedAt: new Date(0) });
+  await storeOrder(pool, other);
   const taken = await work.take();
   expect(taken?.order.id).toBe(order.id);
   const refund = { transaction: order.settlement.transaction, block: 34 };

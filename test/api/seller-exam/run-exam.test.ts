@@ -36,6 +36,7 @@ const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
     visitor: { visit: broken, resolves: away },
     ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
     head: away,
+    word: away,
     payer: {} as PrivateKeyAccount,
     account: { address: `0x${"ee".repeat(20)}`, balance: away },
     refunds: { send: away, finalView: away },
