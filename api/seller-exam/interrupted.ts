@@ -3,7 +3,7 @@ import type { NewResult } from "./exam-store.ts";
 
 const INTERRUPTED = "Payments were signed, and something broke before the end. Nothing is said about the seller.";
 const OURS =
-  "Our chain, our network or our account kept this exam from being held. Nothing is said about the seller, and";
+  "Our chain, our network, our account or our queue kept this exam from being held. Nothing is said about the seller, and";
 const OWED = {
   refund: `${OURS} the buyer gets back what it cost.`,
   another: `${OURS} it may be taken again.`,

@@ -10,7 +10,7 @@ import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
 import { interrupted } from "./interrupted.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
-import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
+import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
 import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { type RefundParts, refund } from "./refund.ts";
 import { type StandingParts, stillSigned } from "./signed-consent.ts";
@@ -119,13 +119,15 @@ async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Pro
   const isLate = now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && takes >= GIVEN_UP_AFTER_TAKES;
   if (!isLate && !(isOurs && runs >= MOST_RUNS))
     return work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
-  const mend = order.againOf === null ? "refund" : "another";
-  const owes = isOurs || runs === 0 ? mend : undefined;
+  const owes = isOurs || runs === 0 ? mendOf(order) : undefined;
   await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), owes }));
 }
 
+const mendOf = ({ againOf }: ExamOrder) => (againOf === null ? "refund" : "another");
+
 const runsOf = (signatures: readonly StoredSignature[]): number => new Set(signatures.map(({ run }) => run)).size;
 
+/** A seller may quote anew while its exam waits for us: one that began late fails nobody for another quote, or for none. */
 async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult> {
   const { order, run } = taken;
   const runs = runsOf(await parts.work.signatures(order.id));
@@ -143,6 +145,9 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   const mode = unpublished === null ? "paid" : "passive";
   const report = await hold(parts, taken, { mode, endsAt, clock, transport });
   await uplink.requireWorked();
+  const isStale = beganAt.getTime() - order.orderedAt.getTime() > QUOTE_MINUTES * 60_000;
+  if (runs === 0 && unpublished === null && report.terms === null && isStale)
+    return interrupted({ runs, beganAt, endedAt: parts.now(), owes: mendOf(order) });
   const settlements = settlementsOf(report, parts.payer.address.toLowerCase() as Address);
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await overFor(parts, signed);

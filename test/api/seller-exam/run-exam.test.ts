@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { PrivateKeyAccount } from "viem/accounts";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
@@ -8,6 +8,8 @@ import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts"
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { createExamRunner, type RunnerParts } from "../../../api/seller-exam/run-exam.ts";
+import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
+import { serveHttp } from "../../support/http-server.ts";
 import { storePurchase } from "../../support/seller-exam/purchase.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
@@ -37,7 +39,7 @@ const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
     ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
     head: away,
     word: away,
-    payer: {} as PrivateKeyAccount,
+    payer: privateKeyToAccount(generatePrivateKey()),
     account: { address: `0x${"ee".repeat(20)}`, balance: away },
     refunds: { send: away, finalView: away },
     baseUrl: "https://trust.example",
@@ -108,6 +110,30 @@ test.each<Kept & { readonly note: RegExp; readonly left: number }>([
     });
   },
 );
+
+test.each([
+  ["ten minutes after its order, or sooner, fails", 10, { status: "complete", note: null, left: 0 }],
+  ["later, since our queue let it wait, fails nothing", 11, { status: "interrupted", note: OWED, left: 1 }],
+])("a seller that quotes something else %s", async (_, minutes, { status, note, left }) => {
+  const seller = await serveHttp((__, response) => void response.writeHead(404).end());
+  const payee = privateKeyToAccount(generatePrivateKey());
+  const [text, expires] = ["x402-exam v1", "2126-01-01T00:00:00Z"];
+  const consent = { kind: "signature", text, signature: await payee.signMessage({ message: text }), expires } as const;
+  const payTo = payee.address.toLowerCase() as `0x${string}`;
+  const order = await ordered({ url: `${seller.url}/haiku`, payTo, consent });
+  const chain = { now: async () => Date.now() / 1_000 + minutes * 60, block: async () => 0n } as RunnerParts["ledger"];
+  const over = {
+    ledger: chain,
+    account: { address: `0x${"ee".repeat(20)}`, balance: async () => 1_000_000n } as const,
+    visitor: { visit: () => httpTransport(), resolves: async () => true },
+  };
+  const end = await tried(order, { after: 0, minutes: minutes - 0.01, over });
+  seller.stop();
+  expect(end).toEqual({ note: note === null ? null : expect.stringMatching(note), left });
+  expect(await createExamStore(pool).get(order.id)).toMatchObject({
+    result: { outcome: status, runs: status === "complete" ? 1 : 0 },
+  });
+});
 
 test("a refund that cannot be paid is tried again, and the exam ends no second time", async () => {
   const order = await ordered({});
