@@ -1,15 +1,19 @@
 import type { Context } from "hono";
 import { Problem } from "../../kernel/errors.ts";
-import { inPath, json } from "../../kernel/output.ts";
+import { inPath, json, jsonOrPage } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { parseAddress } from "../../kernel/wallet.ts";
+import { page, wantsHtml } from "../../layout/negotiate.ts";
 import { examId } from "../exam-schemas.ts";
+import { renderPayee } from "./payee-page.ts";
 import type { Published } from "./read-published.ts";
 import { EVIDENCE, PAYEE_EXAMS } from "./schemas.ts";
 
 export interface PublishedRouteParts {
   readonly sellers: Published;
+  /** No trailing slash. */
+  readonly baseUrl: string;
 }
 
 /** Routes of exams alone. What shares an address with certificates is in `sellerAddresses`. */
@@ -28,7 +32,7 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
     path: "/payee/:wallet",
     summary: "What exams of sellers say about the wallet that they are paid at: facts beside its score",
     parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: mixedCaseAddress })],
-    output: json(PAYEE_EXAMS),
+    output: jsonOrPage(PAYEE_EXAMS),
     problems: ["malformed_request"],
     handle: (c) => payee(c, parts),
   },
@@ -45,9 +49,10 @@ async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<R
   });
 }
 
-async function payee(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {
+async function payee(c: Context, { sellers, baseUrl }: PublishedRouteParts): Promise<Response> {
   const wallet = parseAddress(c.req.param("wallet"));
   if (wallet === null)
     throw new Problem("malformed_request", { detail: "The path must end in an address: 0x and 40 hex digits." });
-  return c.json(await sellers.payee(wallet), 200);
+  const exams = await sellers.payee(wallet);
+  return wantsHtml(c) ? page(c, renderPayee(exams, baseUrl)) : c.json(exams, 200, { vary: "Accept" });
 }

@@ -166,6 +166,11 @@ test("a payee's exams are facts at an address of their own", async () => {
   const id = await held({ origin: "https://payee.example", payTo });
   const { body } = await get(`/payee/${payTo.toUpperCase().replace("0X", "0x")}`);
   expect(body).toMatchObject({ wallet: payTo, exams: [{ id, result: "pass", level: "full", control: "file" }] });
+  const page = await get(`/payee/${payTo}`, "text/html");
+  expect(page.headers.get("vary")).toMatch(/accept/i);
+  expect(page.text).toContain(`href="${service.url}/cert/${id}"`);
+  expect(page.text).toContain('<meta name="robots" content="noindex');
+  expect((await get(`/payee/0x${"7b".repeat(20)}`, "text/html")).text).toContain("<p>None.</p>");
   expectProblem(await get("/payee/0x12"), 400, "malformed_request");
 });
 

@@ -106,7 +106,7 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
   await pool.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [reversed.slice("/cert/".length)]);
   const nothing = { isPublic: false, level: null, validUntil: null } as const;
   const pages = {
-    "seller-pass": await store({ origin, url }, {}),
+    "seller-pass": await store({ origin, url, other: `${origin}/sonnet?${"line=".repeat(60)}` }, {}),
     "seller-superseded": failed,
     "seller-fail": await store({}, { level: null }),
     "seller-passive": await store(
@@ -123,6 +123,8 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
     "seller-under-way": `/exam/${waiting.id}`,
     "seller-verification": `/verify?origin=${origin}`,
     "seller-verification-fail": "/verify?origin=https://seller.example",
+    payee: `/payee/${sampleOrder().payTo}`,
+    "payee-unknown": `/payee/0x${"0a".repeat(20)}`,
     "seller-unknown": "/verify?origin=https://unknown.example",
     "board-sellers": "/board?capability=seller",
   };
