@@ -17,7 +17,7 @@ test.each([
   ["code that says nothing", "0x00", false],
   ["code that never ends", "0x5b600056", false],
   ["code that returns two megabytes", "0x621fffe06000f3", false],
-])("a payee with %s has signed: %3$s", async (_, code, isSigned) => {
+])("a payee with %s is asked at one block, and its word is read", async (_, code, isSigned) => {
   await chain.client.request({ method: "anvil_setCode", params: [payTo, code] } as never);
   const { timestamp } = await chain.client.getBlock();
   const said = await word({ payTo, text: "x402-exam v1", signature: "0x1234" });

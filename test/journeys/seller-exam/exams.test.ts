@@ -14,6 +14,7 @@ import { newPayer } from "../../support/payments/signing.ts";
 import { openShop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor, looked, outcomesOf } from "../../support/seller-exam/buying.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
@@ -23,6 +24,7 @@ const shops = {
   honest: await forFile(openShop(chain)),
   signed: await forFile(openShop(chain)),
   contract: await forFile(openShop(chain)),
+  fickle: await forFile(openShop(chain)),
   replayed: await forFile(openShop(chain, "serves a replay")),
   freeHead: await forFile(openShop(chain, "HEAD is free")),
   passive: await forFile(openShop(chain)),
@@ -125,6 +127,28 @@ test("a payee that is a contract consents by its word, when the exam is ordered 
   expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
   const record = await ended(service.url, answer.body.id);
   expect(record).toMatchObject({ level: "full", note: null, consent: { kind: "signature", signature: "0x1234" } });
+});
+
+/** Machine code that takes every signature until we have been paid (ERC-1271): a balance of USDC is read. */
+const takesBelow = (balance: bigint): string =>
+  [
+    "0x6370a0823160e01b60005273",
+    ...[PAY_TO.slice(2), "6004526020600060246000", "73", chain.network.usdc.address.slice(2), "5afa50"],
+    ...["6000517f", balance.toString(16).padStart(64, "0"), "1160705760006000fd5b", TAKES.slice(2)],
+  ].join("");
+
+test("a contract that takes its consent back before the exam begins leaves the record without a certificate", async () => {
+  const { fickle } = shops;
+  const url = `${fickle.url}/haiku`;
+  const code = takesBelow((await chain.usdcBalance(PAY_TO)) + 1n);
+  await chain.client.request({ method: "anvil_setCode", params: [fickle.payTo, code] } as never);
+  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
+  const { answer } = await buyExam(service.url, payer, { url, consent: { signature: "0x1234", expires } });
+  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
+  const record = await ended(service.url, answer.body.id);
+  expect(record).toMatchObject({ status: "complete", certified: false, level: null, spent: "0.00", valid_until: null });
+  expect(record.note).toMatch(/no longer stood/);
+  expect(await chain.usdcBalance(fickle.payTo)).toBe(0n);
 });
 
 test.each([
