@@ -26,7 +26,7 @@ test("a good seller reaches the level, and the whole report is in a file", async
   const shop = await forFile(openShop(chain));
   const given = {
     url: `${shop.url}/haiku`,
-    other: `${shop.url}/sonnet`,
+    other: "/sonnet",
     body: '{"about":"rain"}',
     report: "exam.json",
   };

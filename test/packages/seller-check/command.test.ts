@@ -22,7 +22,7 @@ const run = (...args: string[]) =>
 
 test("it examines a seller: 0 and a line for each check", async () => {
   const shop = await forFile(openShop(chain));
-  const other = ["--other", `${shop.url}/sonnet`];
+  const other = ["--other", "/sonnet"];
   const { stdout } = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, ...other);
   expect(stdout.match(/^PASS/gm)).toHaveLength(8);
   expect(stdout).toMatch(/^level full; \d+ requests, 3000 atomic units spent$/m);
