@@ -98,7 +98,11 @@ export async function openNotes(file: string, size: number, bytes: number | null
   };
 }
 
-const lineOf = (note: Noted): Buffer => Buffer.from(`${JSON.stringify(note)}\n`);
+/** Who reads lines takes U+2028 and U+2029 for ends of lines, and an entry's id may have them. */
+const lineOf = (note: Noted): Buffer =>
+  Buffer.from(
+    `${JSON.stringify(note).replace(/[\u2028\u2029]/g, (end) => (end === "\u2028" ? "\\u2028" : "\\u2029"))}\n`,
+  );
 
 async function write(handle: FileHandle, bytes: Buffer, at: number): Promise<number> {
   for (let done = 0; done < bytes.length; )

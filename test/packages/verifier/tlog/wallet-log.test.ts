@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { folderForFile } from "../../../support/folder.ts";
+import { saidBy } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, SAMPLE_NOW } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, witness } from "./signed-log.ts";
 
@@ -129,6 +130,27 @@ describe("what the log knows of a wallet", () => {
     expect(report.hidden).toEqual([expect.stringMatching(/cert-5/)]);
     const { report: after } = await ask([listed(1, "fail")], ["--at", SAMPLE_NOW.toISOString()]);
     expect(after.hidden).toEqual([]);
+  });
+
+  test("no character of an entry's id hides what comes after it", async () => {
+    const warned = vi.spyOn(console, "error").mockReturnValue();
+    const ends = ["\u2028", "\u2029", "\r", "\n", "\u0085", "\u0000", '"', "\\"];
+    const odd = Object.fromEntries(ends.map((end, at) => [at + 10, entry(at + 10, { type: "gift", id: `g${end}h` })]));
+    const log = {
+      ...odd,
+      19: certificate(19, { id: "c\u2028", verdict: "pass" }),
+      20: certificate(20, { verdict: "fail" }),
+    };
+    const at = await written(21, log);
+    const [state, wallets] = [newFile(), newFile()];
+    // In two runs: the second one reads what the first one has written.
+    expect(await once(await written(15, log), state, "--wallets", wallets)).toMatchObject({ code: 0 });
+    expect(await once(at, state, "--wallets", wallets)).toMatchObject({ code: 0 });
+    warned.mockRestore();
+    const { text } = await saidBy(() => checkLog(["wallet", WALLET, "--state", state, "--wallets", wallets, "--json"]));
+    const { certificates, unknown } = JSON.parse(text);
+    expect(certificates.map(({ index }: { index: number }) => index)).toEqual([19, 20]);
+    expect(unknown.map(({ index }: { index: number }) => index)).toEqual(ends.map((_, place) => place + 10));
   });
 
   test("notes that were written before their state are written once", async () => {
