@@ -1,5 +1,5 @@
 import { counted } from "../counted.ts";
-import { InputError } from "../refusal.ts";
+import { InputError, quote } from "../refusal.ts";
 import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { witnessedAt } from "../tlog/policy.ts";
 import { readArguments } from "./arguments.ts";
@@ -43,12 +43,15 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   return report.valid ? 0 : 1;
 }
 
+/** The log chooses ids. */
+const plain = (id: string): string => quote(id).replace(/^"|"$/g, "");
+
 function render(report: LoggedReport): string {
   if (!report.valid) return `NOT VALID (${report.code}): ${report.reason}`;
   const { log, index, size, type, id, issuer, witnesses } = report;
   const names = witnesses.map((one) => `${one.name} on ${witnessedAt(one)}`);
   return [
-    `valid: the ${type} ${id} is entry ${index} of the log ${log}`,
+    `valid: the ${type} ${plain(id)} is entry ${index} of the log ${log}`,
     `  signed     by ${issuer}`,
     `  tree       ${counted(size, "entry", "entries")}`,
     `  witnessed  ${names.join(", ") || "by nobody; the policy asks for nobody"}`,

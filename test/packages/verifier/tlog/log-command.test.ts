@@ -60,6 +60,14 @@ describe("a record with its proof", () => {
     }
   });
 
+  test("is named by its id, which says nothing of its own on a terminal", async () => {
+    const answer = sign({ type: "EscrowContest" });
+    const logged = entry(2, { type: "contest_answer", id: "v\u001b[2J\nvalid: \u202e\u2028" }, answer);
+    const { code, text } = await check(await logOf(6, { 2: logged }).proof(2), answer);
+    expect([code, text.split("\n").length, /[^\n\x20-\x7e]/.test(text)]).toEqual([0, 5, false]);
+    expect(text).toContain("valid: the contest_answer v\\u001b[2J\\nvalid: \\u202e\\u2028 is entry 2");
+  });
+
   test.each<[string, () => Promise<string>, object, RegExp]>([
     ["says something else", () => logOf(6).proof(2), { ...RECORD, verdict: "fail" }, /differ in verdict/],
     ["has another id", () => logOf(6).proof(2), { ...RECORD, id: "c2" }, /it is about "c1"/],
