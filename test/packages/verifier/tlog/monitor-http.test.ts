@@ -2,6 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import type { RequestListener, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { didWeb } from "../../../../api/signing/did.ts";
+import { createSigner, type Unsigned } from "../../../../api/signing/document.ts";
 import { monitorLog } from "../../../../packages/verifier/src/commands/log-monitor.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
@@ -144,6 +146,25 @@ describe("a log that is followed over HTTP", () => {
     });
     answer = { ...large, about: "y" };
     expect(await once(url, newFile())).toMatchObject({ code: 1, text: expect.stringMatching(/entry 6: /) });
+  });
+
+  test("a copy in a folder has no such document: it is read from the issuer, if one is named", async () => {
+    let large: object = {};
+    const { url, stop } = await serveHttp((_, response) => void response.end(JSON.stringify(large)), "localhost");
+    onTestFinished(stop);
+    large = createSigner(KEY, didWeb(url)).sign(
+      { "@context": [], issuer: didWeb(url), about: "x" } as Unsigned,
+      new Date(0),
+    );
+    const { document: _, ...rest } = JSON.parse(String(entry(0, { type: "evaluation" })));
+    const log = new FolderLog(signer, witness);
+    log.append(Buffer.from(jcs({ ...rest, sha256: documentSha256(large as never), url: `${url}/document` })));
+    const at = newFile();
+    await log.write(at);
+    const trust = ["--policy", join(folder, "policy.txt"), "--jwks", join(folder, "jwks.json"), "--once"];
+    expect(await saidBy(() => monitorLog([at, ...trust, "--issuer", url]))).toMatchObject({ code: 0 });
+    const unnamed = { code: 2, text: expect.stringMatching(/a folder does not have it: add --issuer/) };
+    expect(await saidBy(() => monitorLog([at, ...trust]))).toMatchObject(unnamed);
   });
 
   test.each([
