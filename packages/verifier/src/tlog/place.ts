@@ -37,8 +37,10 @@ export function placeOf(state: Json | undefined): Place {
   if (!isWhole(place)) throw new TypeError("its root is not that of its edge");
   return {
     origin,
+    size,
     note,
-    ...place,
+    root: place.root,
+    edge: place.edge,
     verdict:
       isObject(verdict) && typeof verdict.index === "number" && typeof verdict.sha256 === "string"
         ? { index: verdict.index, sha256: verdict.sha256 }
