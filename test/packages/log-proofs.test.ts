@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { link, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import type { RequestListener, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -213,6 +213,16 @@ describe("the action", () => {
     expect(await run({ mostEntries: 0 })).toMatchObject({ failure: null, outputs: { "log-wallet": "not_checked" } });
     const kept = { state, isRequired: true };
     expect(await run(kept)).toMatchObject({ failure: null, outputs: { "log-wallet": "nothing" } });
+    // Another name of the file has it as it was: it is replaced, never written into.
+    await link(state, `${state}.before`);
+    const before = await readFile(state, "utf8");
+    await writeFile(`${state}.new`, "what a canceled job has left");
+    expect(await run(kept)).toMatchObject({ failure: null, outputs: { "log-wallet": "nothing" } });
+    expect(await readFile(`${state}.before`, "utf8")).toBe(before);
+    expect([(await stat(state)).ino === (await stat(`${state}.before`)).ino, await readFile(state, "utf8")]).toEqual([
+      false,
+      before,
+    ]);
     const server = await serveHttp((request, answer) => {
       if (request.url?.endsWith(".tlog-proof")) return void answer.writeHead(404).end();
       const isKept = request.url?.includes("/tile/entries/");

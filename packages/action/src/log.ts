@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Expectation, KeptLogs, LeftOutReport, Policy } from "../../verifier/src/index.ts";
 import { Failure } from "./fields.ts";
@@ -85,12 +85,21 @@ async function compare(
     fetchRecord: () => verifier.fetchText(url),
     pause: () => sleep(pauseMs),
   });
-  if (state !== null)
-    await writeFile(state, verifier.formatKept(kept)).catch((error: NodeJS.ErrnoException) => {
-      throw new Failure(`log-state names "${state}", which cannot be written: ${error.code}`);
-    });
+  if (state !== null) await keep(state, verifier.formatKept(kept));
   const text = record === null || typeof record === "string" ? record : new TextDecoder().decode(record);
   return { leftOut: report, record: text === null ? null : recordOf(JSON.parse(text), { url, wallet }) };
+}
+
+/** A job that is canceled leaves the file as it was: a part of one would fail every later run that finds it in a cache. */
+async function keep(file: string, text: string): Promise<void> {
+  const beside = `${file}.new`;
+  try {
+    await writeFile(beside, text);
+    await rename(beside, file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Failure(`log-state names "${file}", which cannot be written: ${code}`);
+  }
 }
 
 async function readKept({ parseKept }: Verifier, file: string): Promise<KeptLogs> {
