@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { CONTEST_ROOM_SECONDS } from "../../packages/escrow/src/contest-terms.ts";
-import { readBody } from "../kernel/body.ts";
+import { parseJson, readBody } from "../kernel/body.ts";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, json, jsonOrPage } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
@@ -151,7 +151,7 @@ function ambiguous({ payments }: Ambiguous): Problem {
 const secondsToMidnight = (now: Date): number => 86_400 - (Math.floor(now.getTime() / 1000) % 86_400);
 
 async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): Promise<Response> {
-  const body = FORWARD.safeParse(tryParse(await readBody(c, MAX_FORWARD_BYTES)));
+  const body = FORWARD.safeParse(parseJson(await readBody(c, MAX_FORWARD_BYTES)));
   if (!body.success) {
     const errors = body.error.issues.map((issue) => ({ path: issue.path.join("."), message: issue.message }));
     throw new Problem("malformed_request", { detail: "The body is not a forwarded delivery.", errors });
@@ -165,14 +165,6 @@ async function forward(c: Context, { escrow, baseUrl, now }: EscrowRouteParts): 
   if ("payments" in outcome) throw ambiguous(outcome);
   if ("refused" in outcome) throw REFUSALS[outcome.refused](now());
   return c.json(answer(outcome, baseUrl), 200, { "cache-control": "no-store" });
-}
-
-function tryParse(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 /** What was decided; once a contest changed it, what it came to. */

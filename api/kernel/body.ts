@@ -32,15 +32,15 @@ export async function readBody(c: Context, limit = MAX_BODY_BYTES): Promise<Uint
 
 /** Reads a body of JSON. @param expected what it should be, in a sentence @throws Problem if it is anything else */
 export async function readJson<T>(c: Context, schema: z.ZodType<T>, expected: string): Promise<T> {
-  const text = new TextDecoder().decode(await readBody(c));
-  const body = schema.safeParse(tryParse(text));
+  const body = schema.safeParse(parseJson(await readBody(c)));
   if (body.success) return body.data;
   throw new Problem("malformed_request", { detail: expected });
 }
 
-function tryParse(text: string): unknown {
+/** What the bytes say in JSON; undefined, which JSON cannot say, if they are none in UTF-8. */
+export function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { MAX_BODY_BYTES, readBody } from "../../kernel/body.ts";
+import { MAX_BODY_BYTES, parseJson, readBody } from "../../kernel/body.ts";
 import { Problem } from "../../kernel/errors.ts";
 import { inPath, json, jsonOrPage } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
@@ -99,14 +99,6 @@ function refuseOtherGrounds(given: unknown): void {
     throw new Problem("unacceptable", {
       detail: `A contest runs the conditions that the offer had and no others: claim has no ${own.slice(0, 60)}.`,
     });
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
 }
 
 async function viewOf(escrow: Escrow, payment: Hex, baseUrl: string) {
