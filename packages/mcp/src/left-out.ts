@@ -69,10 +69,10 @@ export function createLeftOut({ service, verifier, policy, mostEntries, store, p
       expected: await signedBy(service, verifier),
       fetchRecord: async () => (await read(service, path)).text,
     });
-    const before = kept;
+    const earlier = kept;
     kept = answer.kept;
     // What cannot be kept is read again at the next start, which costs time and nothing else.
-    if ([...kept].some(([origin, log]) => before.get(origin) !== log))
+    if ([...kept].some(([origin, log]) => earlier.get(origin) !== log))
       await store.write(verifier.formatKept(kept)).catch(() => undefined);
     const { record, report } = answer;
     const text = typeof record === "string" ? record : null;
