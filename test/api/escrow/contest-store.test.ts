@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createContestStore } from "../../../api/adapters/postgres/contest-store.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
@@ -43,7 +43,13 @@ async function opened(place: number) {
     madeAt: 1,
   } as const;
   expect(await one.contests.open(contest, present.owner)).toBe("opened");
-  return { id, present };
+  let isThere = true;
+  const leave = () => {
+    if (isThere) present.leave();
+    isThere = false;
+  };
+  onTestFinished(leave);
+  return { id, owner: present.owner, leave };
 }
 
 /** What another process finds to do, and puts off for ten minutes. */
@@ -57,30 +63,28 @@ async function takenByOther(): Promise<readonly Hex[]> {
 }
 
 test("a contest is nobody else's while its process lives, and anybody's at once when that is gone", async () => {
-  const { id, present } = await opened(1);
+  const { id, leave } = await opened(1);
   expect(await takenByOther()).toEqual([]);
-  present.leave();
+  leave();
   await expect.poll(takenByOther).toEqual([id]);
   expect(await takenByOther()).toEqual([]);
 });
 
 test("a process that has lost its connection has no turn any more", async () => {
-  const { id, present } = await opened(2);
+  const { id, owner: gone } = await opened(2);
   expect(await takenByOther()).toEqual([]);
   await owner.query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::oid", [
-    present.owner,
+    gone,
   ]);
   await expect.poll(takenByOther).toEqual([id]);
-  present.leave();
 });
 
 test("one that hangs keeps its turn for a minute", async () => {
-  const { id, present } = await opened(3);
+  const { id } = await opened(3);
   const age = (by: string) =>
     owner.query(`UPDATE escrow_contest SET look_at = look_at - interval '${by}' WHERE owner IS NOT NULL`);
   await age("30 s");
   expect(await takenByOther()).toEqual([]);
   await age("30 s");
   expect(await takenByOther()).toEqual([id]);
-  present.leave();
 });
