@@ -20,7 +20,7 @@ export interface DecisionParts {
   readonly pause: Pause;
 }
 
-/** Until then the arbiter decides nothing for this merchant; in milliseconds since 1970. */
+/** Until then the arbiter decides nothing for this merchant; by `performance.now()`, which no change of the clock moves. */
 export interface Pause {
   until: number;
 }
@@ -78,7 +78,7 @@ async function attempt(parts: DecisionParts, { id, delivery, info, contest }: Un
   } catch (error) {
     if (error instanceof HoldEnded) return ended({ store, log }, id, error);
     if (error instanceof MerchantRefused)
-      pause.until = Date.now() + Math.min(error.seconds, LONGEST_PAUSE_SECONDS) * 1_000;
+      pause.until = performance.now() + Math.min(error.seconds, LONGEST_PAUSE_SECONDS) * 1_000;
     const isFinal = error instanceof ForwardRefused;
     log(
       isFinal

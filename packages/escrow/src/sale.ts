@@ -82,7 +82,7 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   const earlier = await parts.store.get(id);
   if (earlier !== null) return replay(parts, purchase, { id, kept: earlier });
   const refusal = await purchase.validate();
-  const isPaused = Date.now() < parts.pause.until;
+  const isPaused = performance.now() < parts.pause.until;
   if (refusal !== null || isPaused) {
     const { status } = await readPayment(parts.client, parts.escrow.address, id);
     if (status === "none")
