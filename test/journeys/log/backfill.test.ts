@@ -11,7 +11,8 @@ import { auditLog } from "../../support/log/audit.ts";
 import { readProof } from "../../support/log/read-proof.ts";
 import { recordMaker } from "../../support/log/records.ts";
 import { startApiProcess } from "../../support/service/api-process.ts";
-import { connectOwner, olderDatabase } from "../../support/service/database.ts";
+import { connectOwner } from "../../support/service/database.ts";
+import { olderDatabase } from "../../support/service/older-database.ts";
 
 const RECORDS = 60;
 

@@ -3,7 +3,6 @@ import pg from "pg";
 import type { Hex } from "viem";
 import { inject } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { migrateUntil } from "./migrate-until.ts";
 import { eachPayment } from "./row-by-row.ts";
 
 export interface TestDatabase {
@@ -14,22 +13,16 @@ export interface TestDatabase {
 }
 
 /** A migrated, empty database for the test file. It is removed with the run's PostgreSQL. */
-export async function freshDatabase(): Promise<TestDatabase> {
-  const template = inject("templateDatabase");
-  const name = `test_${randomBytes(6).toString("hex")}`;
+export const freshDatabase = (): Promise<TestDatabase> =>
   // A third of the time that copying through the write-ahead log takes, which matters only where a crash does.
-  await withClient(serverUrl(), (client) => client.query(`create database ${name} template trust strategy file_copy`));
-  return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
-}
+  createDatabase("template trust strategy file_copy");
 
-/** A database whose last migration is this one, and nothing is in it: an installation of an older release. */
-export async function olderDatabase(lastMigration: string): Promise<TestDatabase> {
+/** A database of this kind, with nothing in it by default. */
+export async function createDatabase(kind = ""): Promise<TestDatabase> {
   const template = inject("templateDatabase");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await withClient(serverUrl(), (client) => client.query(`create database ${name}`));
-  const database = { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
-  await migrateUntil(database.ownerUrl, lastMigration);
-  return database;
+  await withClient(serverUrl(), (client) => client.query(`create database ${name} ${kind}`));
+  return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
 }
 
 /** The owner's connection, for inspection. It survives a database that is removed. */

@@ -5,11 +5,18 @@ import { fileURLToPath } from "node:url";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { createDatabase, type TestDatabase } from "./database.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../../api/adapters/postgres/migrations", import.meta.url));
 
-/** Applies the migrations up to the one of this name, as an older release did. */
-export async function migrateUntil(ownerUrl: string, last: string): Promise<void> {
+/** A database whose last migration is this one, and nothing is in it: an installation of an older release. */
+export async function olderDatabase(lastMigration: string): Promise<TestDatabase> {
+  const database = await createDatabase();
+  await migrateUntil(database.ownerUrl, lastMigration);
+  return database;
+}
+
+async function migrateUntil(ownerUrl: string, last: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "migrations-"));
   try {
     cpSync(MIGRATIONS, folder, { recursive: true });
