@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { exportsInOrder } from "./exports-in-order.ts";
+import { runModule } from "./run-module.ts";
 
 // What Ponder imports from Vite, vite-node, and a plugin of theirs, done by Node, which runs TypeScript itself.
 
@@ -20,12 +22,12 @@ export async function createServer(config: ServerPlan) {
 export class ViteNodeServer {}
 
 export class ViteNodeRunner {
-  executeFile(path: string): Promise<unknown> {
-    return import(pathToFileURL(path).href);
+  async executeFile(path: string): Promise<unknown> {
+    return exportsInOrder(path, await runModule(pathToFileURL(path).href));
   }
 
   executeId(id: string): Promise<unknown> {
-    return import(id);
+    return runModule(id);
   }
 }
 
