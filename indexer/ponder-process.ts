@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { type Deployment, ponderPackage } from "./deployment.ts";
+import type { Deployment } from "./deployment.ts";
+import { ponderProgram } from "./ponder-program.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 /** Ponder allows itself 5 seconds to close. */
@@ -23,8 +22,6 @@ export interface PonderPlan {
 
 export function startPonder(settings: IndexerSettings, plan: PonderPlan): ChildProcess {
   const { deployment, folder, heapMiB, port } = plan;
-  const ponder = join(dirname(ponderPackage()), "dist/esm/bin/ponder.js");
-  const preload = pathToFileURL(join(import.meta.dirname, "preload.ts")).href;
   const flags = ["--root", folder, "--schema", deployment.schema];
   const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
   const env = {
@@ -43,8 +40,8 @@ export function startPonder(settings: IndexerSettings, plan: PonderPlan): ChildP
     ...plan.env,
   };
   // Ponder's use of pg makes Node print a deprecation warning at every start.
-  const node = [`--max-old-space-size=${heapMiB}`, "--disable-warning=DeprecationWarning", "--import", preload];
-  return spawn(process.execPath, [...node, ponder, "start", ...flags, ...output], {
+  const node = [`--max-old-space-size=${heapMiB}`, "--disable-warning=DeprecationWarning"];
+  return spawn(process.execPath, [...node, ...ponderProgram(), "start", ...flags, ...output], {
     env,
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

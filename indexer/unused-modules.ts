@@ -3,10 +3,23 @@ import { tablesUrl } from "./without-vite.ts";
 
 const PONDER = /\/node_modules\/ponder\/dist\/esm\//;
 const VITE = /^vite(?:-|\/|$)/;
-const NO_GRAPHQL = "data:text/javascript,export const graphql = undefined;";
 
 const WITHOUT_VITE = new URL("without-vite.ts", import.meta.url).href;
+const WITHOUT_GRAPHQL = new URL("without-graphql.ts", import.meta.url).href;
 const REGISTRY = new URL("ponder-registry.ts", import.meta.url).href;
+
+/**
+ * Where an import of this name leads in place of what Ponder has there, if anywhere: a module of ours, or for `viem/chains`,
+ * which is found at this URL, a file beside it.
+ */
+export function replacementOf(specifier: string, from: string, found: () => string): string | null {
+  if (specifier === "ponder:registry") return REGISTRY;
+  if (specifier === "ponder:schema") return tablesUrl();
+  if (!PONDER.test(from)) return null;
+  if (VITE.test(specifier)) return WITHOUT_VITE;
+  if (specifier === "viem/chains") return new URL("definitions/base.js", found()).href;
+  return specifier.endsWith("/graphql/middleware.js") ? WITHOUT_GRAPHQL : null;
+}
 
 /**
  * From now on Ponder loads neither the definitions of 600 chains, of which it looks up one, nor a GraphQL server, which
@@ -16,13 +29,9 @@ const REGISTRY = new URL("ponder-registry.ts", import.meta.url).href;
 export function spareUnusedModules(): void {
   registerHooks({
     resolve(specifier, context, next) {
-      if (specifier === "ponder:registry") return { url: REGISTRY, shortCircuit: true };
-      if (specifier === "ponder:schema") return { url: tablesUrl(), shortCircuit: true };
-      if (!PONDER.test(context.parentURL ?? "")) return next(specifier, context);
-      if (VITE.test(specifier)) return { url: WITHOUT_VITE, shortCircuit: true };
-      const resolved = next(specifier, context);
-      if (specifier === "viem/chains") return { ...resolved, url: new URL("definitions/base.js", resolved.url).href };
-      return specifier.endsWith("/graphql/middleware.js") ? { ...resolved, url: NO_GRAPHQL } : resolved;
+      const find = () => next(specifier, context).url;
+      const url = replacementOf(specifier, context.parentURL ?? "", find);
+      return url === null ? next(specifier, context) : { url, shortCircuit: true };
     },
   });
 }

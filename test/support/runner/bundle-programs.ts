@@ -2,11 +2,12 @@ import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 import { replaceFile } from "../../../scripts/embedded/replace-file.ts";
+import { asPonderLoads, PONDER, runsPonderOf } from "./bundle-ponder.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const OWN = ["api/", "indexer/", "scripts/"].map((folder) => join(ROOT, folder));
+const OWN = ["api/", "indexer/", "scripts/", "node_modules/ponder/"].map((folder) => join(ROOT, folder));
 /** Each of the same name in every run, so that what Node has compiled of it is found again. */
 const BUNDLES = join(ROOT, "node_modules/.cache/test");
 
@@ -14,7 +15,7 @@ const BUNDLES = join(ROOT, "node_modules/.cache/test");
 export interface Programs {
   /** `api/main.ts`. */
   readonly api: string;
-  /** `scripts/indexer.ts`. */
+  /** `scripts/indexer.ts`, which runs a Ponder of one file, too. */
   readonly indexer: string;
 }
 
@@ -22,13 +23,13 @@ export interface Programs {
 const ownUrls: Plugin = {
   name: "own-urls",
   setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /\.ts$|\/ponder\/dist\/.*\.js$/ }, async ({ path }) => {
       const text = OWN.some((folder) => path.startsWith(folder)) ? await readFile(path, "utf8") : "";
       if (!/import\.meta\.(url|dirname)/.test(text)) return null;
       const contents = text
         .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href))
         .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)));
-      return { contents, loader: "ts" };
+      return { contents, loader: path.endsWith(".ts") ? "ts" : "js" };
     });
   },
 };
@@ -38,23 +39,27 @@ const ownUrls: Plugin = {
  * which goes into finding modules, 1,900 of them in the API.
  */
 export async function bundlePrograms(): Promise<Programs> {
-  const [api, indexer] = await Promise.all([bundle("api/main.ts", "api"), bundle("scripts/indexer.ts", "indexer")]);
+  const ponder = join(BUNDLES, "ponder.mjs");
+  const [api, indexer] = await Promise.all([
+    bundle("api", { entryPoints: [join(ROOT, "api/main.ts")], plugins: [ownUrls] }),
+    bundle("indexer", { entryPoints: [join(ROOT, "scripts/indexer.ts")], plugins: [runsPonderOf(ponder), ownUrls] }),
+    bundle("ponder", { ...PONDER, plugins: [asPonderLoads, ownUrls] }),
+  ]);
   return { api, indexer };
 }
 
 /** @returns the bundle's path */
-async function bundle(program: string, name: string): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: [join(ROOT, program)],
+async function bundle(name: string, program: BuildOptions): Promise<string> {
+  const { outputFiles = [] } = await build({
+    ...program,
     write: false,
     bundle: true,
     platform: "node",
     format: "esm",
     target: "node24",
-    external: ["@resvg/resvg-js", "pg-native", "@duckdb/*"],
+    external: ["@resvg/resvg-js", "pg-native", "pg-query-emscripten", "@duckdb/*", "bufferutil", "utf-8-validate"],
     // CommonJS packages load what Node brings along by `require`.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    plugins: [ownUrls],
     logLevel: "warning",
   });
   const path = join(BUNDLES, `${name}.mjs`);

@@ -1,0 +1,2 @@
+/** In place of Ponder's middleware, which nothing here uses. */
+export const graphql = undefined;
