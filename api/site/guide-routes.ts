@@ -25,14 +25,21 @@ const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 
+/** Made for its first reader: coloring the examples is a tenth of what a start takes. */
+function madeOnce(make: () => string): () => string {
+  let made: string | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 /** The pages that explain the service; the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const { baseUrl, payTo, tarballs } = parts;
-  const [docs, integrations, pay] = [
-    renderDocs({ baseUrl, wallet: EXAMPLE_WALLET, tarballs }),
-    renderIntegrations(baseUrl),
-    renderPay({ baseUrl, payTo }),
-  ];
+  const docs = madeOnce(() => renderDocs({ baseUrl, wallet: EXAMPLE_WALLET, tarballs }));
+  const integrations = madeOnce(() => renderIntegrations(baseUrl));
+  const pay = madeOnce(() => renderPay({ baseUrl, payTo }));
   return [
     termsRoute(parts),
     {
@@ -40,21 +47,21 @@ export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
       path: "/docs",
       summary: "Documentation for agents, merchants, marketplaces and escrow systems",
       output: PAGE,
-      handle: (c) => page(c, docs),
+      handle: (c) => page(c, docs()),
     },
     {
       method: "GET",
       path: "/integrations",
       summary: "Integrations: Hono, Express, Next, GitHub Actions, MCP clients",
       output: PAGE,
-      handle: (c) => page(c, integrations),
+      handle: (c) => page(c, integrations()),
     },
     {
       method: "GET",
       path: "/pay",
       summary: "Take the basic test with a browser wallet",
       output: PAGE,
-      handle: (c) => pageWith(c, pay, { policy: PAY_POLICY }),
+      handle: (c) => pageWith(c, pay(), { policy: PAY_POLICY }),
     },
   ];
 }
