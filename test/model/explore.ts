@@ -112,20 +112,23 @@ function outOfReach({ world }: Explored, automaton: Automaton, graph: Graph): Br
 }
 
 /** 1 for each state that is a good end. What counts is its surroundings and the results that it gives, which many share. */
-function goodEnds({ reached }: Goal, { start, surroundings }: Automaton, { visited, delivered }: Graph): Uint8Array {
-  const known: (0 | 1)[][] = surroundings.map(() => []);
-  const isGood = (now: number, bits: number): 0 | 1 => {
+function goodEnds({ reached }: Goal, { surroundings }: Automaton, { visited, delivered }: Graph): Uint8Array {
+  const given = delivered.all();
+  const kinds = 1 + given.reduce((most, bits) => Math.max(most, bits), 0);
+  /** Of each surroundings with each set of results: 0 until it is worked out, then 1 for a good end, 2 for none. */
+  const known = new Uint8Array(surroundings.length * kinds);
+  const workOut = (now: number, bits: number): 1 | 2 => {
     const at = surroundings[now];
-    return at !== undefined && reached(at, (authorization) => (bits & (1 << authorization)) !== 0) ? 1 : 0;
+    return at !== undefined && reached(at, (authorization) => (bits & (1 << authorization)) !== 0) ? 1 : 2;
   };
-  const state = [...start];
-  return Uint8Array.from(delivered.all(), (bits, number) => {
-    visited.read(number, state);
-    const [now = 0] = state;
-    const some = known[now] ?? [];
-    some[bits] ??= isGood(now, bits);
-    return some[bits];
-  });
+  const good = new Uint8Array(given.length);
+  for (let number = 0; number < given.length; number++) {
+    const [now, bits] = [visited.surroundingsOf(number), given[number] ?? 0];
+    const place = now * kinds + bits;
+    if (known[place] === 0) known[place] = workOut(now, bits);
+    good[number] = known[place] === 1 ? 1 : 0;
+  }
+  return good;
 }
 
 /** The first state from which no way leads to a good one. Sweeps backwards until nothing changes. */

@@ -27,6 +27,8 @@ export interface Visited {
   numberOf(state: State): number;
   /** Writes the state of a number into `state`. */
   read(number: number, state: number[]): void;
+  /** The first number of a state. */
+  surroundingsOf(number: number): number;
   readonly count: () => number;
 }
 
@@ -72,6 +74,7 @@ export function createVisited(width: number): Visited {
     read(number, state) {
       for (let i = 0; i < width; i++) state[i] = cells[number * width + i] ?? 0;
     },
+    surroundingsOf: (number) => cells[number * width] ?? 0,
     count: () => count,
   };
 }
