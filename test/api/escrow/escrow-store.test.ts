@@ -65,7 +65,7 @@ test("of processes that decide one payment at the same time one stores it, and i
   await owner.query(`BEGIN; SELECT ${GAS} FOR UPDATE`);
   const deciding = Promise.all([decide(store, payment(11)), decide(other, payment(11))]);
   await expect
-    .poll(() => countOf("(SELECT count(*)::int FROM pg_locks WHERE NOT granted)"), { timeout: 4_000 })
+    .poll(() => countOf("(SELECT count(*)::int FROM pg_locks WHERE NOT granted)"), { timeout: 30_000 })
     .toBe(2);
   await owner.query("COMMIT");
   expect((await deciding).toSorted()).toEqual(["stored", "taken"]);
