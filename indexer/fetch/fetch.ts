@@ -1,16 +1,16 @@
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import type { Coverage } from "../history/coverage.ts";
+import { type Coverage, whyNotJoined } from "../history/coverage.ts";
 import { trackProgress } from "../history/progress.ts";
 import { type FetchedFile, openStore, type Store } from "./files.ts";
-import { type Header, lastOfDay, readFinal, readHeader } from "./headers.ts";
-import { type Blocks, startWidth, type Width } from "./logs.ts";
-import { type FetchedTransfer, readAll, readPayments } from "./payments.ts";
+import { BLOCK_SECONDS, clockOf, type Header, hashesOf, lastOfDay, readFinal, readHeader } from "./headers.ts";
+import type { Blocks } from "./log-answers.ts";
+import { startWidth, type Width } from "./logs.ts";
+import { readAll, readPayments } from "./payments.ts";
 import { FetchError, openProvider, type Provider, type Traffic } from "./provider.ts";
 import type { FetchSettings } from "./settings.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 const DAYS = 90;
-const BLOCK_SECONDS = 2;
 const WINDOW_BLOCKS = (DAYS * 86_400) / BLOCK_SECONDS;
 
 export interface FetchPlan {
@@ -36,6 +36,7 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
   try {
     const end = await readFinal(provider);
     const had = await store.files();
+    expectOneChain(had);
     const scope = settings.scope ?? had[0]?.scope ?? "authorised";
     expectScope(had, scope);
     const first = settings.startBlock ?? had[0]?.firstBlock ?? Math.max(0, end.block - WINDOW_BLOCKS);
@@ -47,7 +48,9 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
       for (let next = gap.first; next <= gap.last; ) {
         next = await fetchDay(run, { ...gap, first: next }, { progress, blocks });
       }
-    return { files: await store.files(), traffic: provider.traffic() };
+    const files = await store.files();
+    expectOneChain(files);
+    return { files, traffic: provider.traffic() };
   } finally {
     store.close();
   }
@@ -62,9 +65,17 @@ interface Run {
 }
 
 async function expectChain(provider: Provider): Promise<void> {
-  for (const id of await provider.askAll<string>("eth_chainId", []))
-    if (Number(id) !== CHAIN_ID)
-      throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${Number(id)}`);
+  for (const id of await provider.askAll("eth_chainId", [], Number))
+    if (id !== CHAIN_ID)
+      throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${id}`);
+}
+
+/** @throws FetchError if files that follow each other do not fit. */
+function expectOneChain(files: readonly FetchedFile[]): void {
+  for (const [index, file] of files.entries()) {
+    const wrong = index === 0 ? null : whyNotJoined(files.slice(index - 1, index + 1));
+    if (wrong !== null && file.firstBlock <= (files[index - 1]?.lastBlock ?? 0) + 1) throw new FetchError(wrong);
+  }
 }
 
 function expectScope(files: readonly FetchedFile[], scope: Coverage["scope"]): void {
@@ -106,11 +117,14 @@ async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks
     const batches = scope === "full" ? readAll(reading, blocks) : readPayments(reading, blocks);
     const lines = async function* () {
       const timeOf = clockOf(provider, first, last);
+      const expectHashes = hashesOf(provider, [first, last]);
       for await (const { blocks: read, transfers } of batches) {
-        expectHashes(transfers, [first, last]);
+        await expectHashes(transfers);
         let text = "";
-        for (const one of transfers)
-          text += `${one.block},${one.time ?? (await timeOf(one.block))},${one.transaction},${one.logIndex},${one.from},${one.to},${one.value},${one.authorised}\n`;
+        for (const one of transfers) {
+          const time = timeOf(one);
+          text += `${one.block},${typeof time === "number" ? time : await time},${one.transaction},${one.logIndex},${one.from},${one.to},${one.value},${one.authorised}\n`;
+        }
         if (text !== "") yield text;
         done((read.last - blocks.first + 1) / (blocks.last - blocks.first + 1));
       }
@@ -120,24 +134,4 @@ async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks
     await store.write(day, lines(), () => coverage);
   });
   return last.block + 1;
-}
-
-/** @throws FetchError if a log is from another chain than the blocks of this hash. */
-function expectHashes(transfers: readonly FetchedTransfer[], headers: readonly Header[]): void {
-  for (const { block, hash } of headers) {
-    const other = transfers.find((one) => one.block === block && one.blockHash !== hash);
-    if (other !== undefined) throw new FetchError(`Block ${block} is final, but has two hashes`);
-  }
-}
-
-/** A block's time, where logs do not have it: on Base every two seconds, else as its header says. */
-function clockOf(provider: Provider, first: Header, last: Header): (block: number) => Promise<number> {
-  const isSteady = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
-  const known = new Map<number, number>();
-  return async (block) => {
-    if (isSteady) return first.time + BLOCK_SECONDS * (block - first.block);
-    const time = known.get(block) ?? (await readHeader(provider, block)).time;
-    known.set(block, time);
-    return time;
-  };
 }

@@ -1,3 +1,5 @@
+import { TRANSFER_TOPIC } from "../ledger.ts";
+
 // What nodes answer to `eth_getLogs`. Whether it is true nobody can see here, but that it is an answer to the question.
 
 /** A log as it was asked for. Addresses and hashes are in lower case. */
@@ -32,8 +34,10 @@ export class WrongAnswerError extends Error {
 type Told = Readonly<Record<string, unknown>>;
 
 const WORD = /^0x[0-9a-f]{64}$/;
-/** Nothing, or an amount that 63 bits can hold: more than there is of USDC. */
-const DATA = /^0x(?:0{48}[0-7][0-9a-f]{15})?$/;
+/** What 63 bits can hold: more than there is of USDC. */
+const AMOUNT = /^0x0{48}[0-7][0-9a-f]{15}$/;
+/** Of `Transfer` and of `AuthorizationUsed`. */
+const TOPICS = 3;
 /** As in ../history/source.ts. */
 const MOST_INDEX = 2 ** 20 - 1;
 const MOST_TIME = 2 ** 34;
@@ -57,7 +61,7 @@ const isWord = (told: unknown): told is string => typeof told === "string" && WO
 
 /** Whether an answer's topics are among those asked for, and what they are not asked for is a word. */
 function areAsked(topics: unknown, wanted: Wanted): topics is readonly string[] {
-  if (!Array.isArray(topics) || topics.length < wanted.length) return false;
+  if (!Array.isArray(topics) || topics.length !== TOPICS) return false;
   for (let place = 0; place < topics.length; place += 1)
     if (!(wanted[place]?.has(topics[place]) ?? isWord(topics[place]))) return false;
   return true;
@@ -79,7 +83,8 @@ function logOf(told: Told | null, before: Log | undefined, { first, last, addres
   const { blockHash, transactionHash: transaction, topics, data } = told;
   if (!areAsked(topics, wanted) || (told.address !== address && String(told.address).toLowerCase() !== address))
     throw new WrongAnswerError(`a log of block ${block} was not asked for`);
-  const [index, isSame] = [quantityOf(told.logIndex), blockHash === before?.blockHash];
+  const index = quantityOf(told.logIndex);
+  const isSame = before !== undefined && blockHash === before.blockHash;
   if (
     !isWithin(index, 0, MOST_INDEX) ||
     !(isSame || isWord(blockHash)) ||
@@ -87,7 +92,8 @@ function logOf(told: Told | null, before: Log | undefined, { first, last, addres
     told.removed === true
   )
     throw new WrongAnswerError(`a log of block ${block} has no place in it`);
-  if (typeof data !== "string" || !DATA.test(data)) throw new WrongAnswerError(`a log of block ${block} has no amount`);
+  if (typeof data !== "string" || (topics[0] === TRANSFER_TOPIC && !AMOUNT.test(data)))
+    throw new WrongAnswerError(`a log of block ${block} has no amount`);
   const time = told.blockTimestamp == null ? null : quantityOf(told.blockTimestamp);
   if (time !== null && !isWithin(time, 0, MOST_TIME)) throw new WrongAnswerError(`block ${block} has no time`);
   return { block, index, time, blockHash: blockHash as string, transaction, topics, data };

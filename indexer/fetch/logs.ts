@@ -1,25 +1,5 @@
+import { type Blocks, inOrder, type Log, type LogFilter, readLogAnswer } from "./log-answers.ts";
 import { type Provider, TooMuchError } from "./provider.ts";
-
-/** A log as nodes return it; hexadecimal numbers. */
-export interface RawLog {
-  readonly blockNumber: string;
-  readonly blockHash: string;
-  readonly blockTimestamp?: string;
-  readonly transactionHash: string;
-  readonly logIndex: string;
-  readonly topics: readonly string[];
-  readonly data: string;
-}
-
-export interface LogFilter {
-  readonly address: string;
-  readonly topics: readonly (string | readonly string[] | null)[];
-}
-
-export interface Blocks {
-  readonly first: number;
-  readonly last: number;
-}
 
 /** How many logs an answer should have; a provider's size limit halves it. */
 const WANTED_LOGS = 8_000;
@@ -44,39 +24,23 @@ export interface Width {
 export const startWidth = (): Width => ({ most: MOST_BLOCKS, wantedLogs: WANTED_LOGS, density: null });
 
 export const quantity = (n: number): string => `0x${n.toString(16)}`;
-export const blockOf = ({ blockNumber }: RawLog): number => Number(blockNumber);
-const compare = (a: RawLog, b: RawLog): number =>
-  (a.blockNumber === b.blockNumber ? 0 : blockOf(a) - blockOf(b)) || Number(a.logIndex) - Number(b.logIndex);
-/** Nodes answer in order as a rule. */
-const inOrder = (logs: readonly RawLog[]): readonly RawLog[] =>
-  logs.every((log, index) => index === 0 || compare(logs[index - 1] as RawLog, log) <= 0)
-    ? logs
-    : logs.toSorted(compare);
-
-/** What is wrong with an answer to this question; null if nothing is. */
-export function whatIsWrong(logs: readonly RawLog[], { first, last }: Blocks): string | null {
-  if (!Array.isArray(logs)) return "the answer is no list of logs";
-  const hashes = new Map<string, string>();
-  for (const log of logs) {
-    const known = hashes.get(log.blockNumber);
-    if (known !== undefined && known !== log.blockHash) return `block ${blockOf(log)} has two hashes`;
-    if (known !== undefined) continue;
-    if (!(blockOf(log) >= first && blockOf(log) <= last)) return `a log is outside of blocks ${first} to ${last}`;
-    hashes.set(log.blockNumber, log.blockHash);
-  }
-  return null;
+interface Question {
+  readonly filter: LogFilter;
+  readonly blocks: Blocks;
 }
+
+/** Asks for logs in one request. @throws TooMuchError */
+export const ask = <T>(provider: Provider, { filter, blocks }: Question, read: (answer: unknown) => T): Promise<T> =>
+  provider.ask("eth_getLogs", [{ ...filter, fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }], read);
 
 /** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
-export async function askLogs(provider: Provider, filter: LogFilter, blocks: Blocks): Promise<readonly RawLog[]> {
-  const params = [{ ...filter, fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }];
-  return inOrder(await provider.ask<readonly RawLog[]>("eth_getLogs", params, (logs) => whatIsWrong(logs, blocks)));
-}
+export const askLogs = (provider: Provider, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
+  ask(provider, { filter, blocks }, (answer) => readLogAnswer(answer, filter, blocks));
 
 /** Logs of whole blocks that follow each other. */
 export interface LogBatch {
   readonly blocks: Blocks;
-  readonly logs: readonly RawLog[];
+  readonly logs: readonly Log[];
 }
 
 interface Reading {
@@ -113,10 +77,10 @@ async function readSome(reading: Reading, { first, last }: Blocks): Promise<LogB
       continue;
     }
     learn(width, logs.length, asked);
-    const proven = blockOf(logs.at(-1) ?? ({ blockNumber: quantity(first - 1) } as RawLog));
+    const proven = logs.at(-1)?.block ?? first - 1;
     if (proven >= first) {
       const blocks = { first, last: Math.min(proven, last) };
-      const inside = logs.filter((log) => blockOf(log) <= blocks.last);
+      const inside = logs.filter(({ block }) => block <= blocks.last);
       return { blocks, logs: await withoutGaps(reading, blocks, inside) };
     }
     // Nothing: wider, until there is a log or no more can be asked for.
@@ -161,15 +125,11 @@ async function narrowing<T>(width: Width, { first, last }: Blocks, ask: () => Pr
 }
 
 /** Asks again for blocks that are strangely empty, and takes what any answer has. */
-async function withoutGaps(
-  reading: Reading,
-  { first, last }: Blocks,
-  logs: readonly RawLog[],
-): Promise<readonly RawLog[]> {
+async function withoutGaps(reading: Reading, { first, last }: Blocks, logs: readonly Log[]): Promise<readonly Log[]> {
   const longest = Math.ceil((SURPRISE * (last - first + 1)) / logs.length);
-  const missed: RawLog[] = [];
+  const missed: Log[] = [];
   let before = first - 1;
-  for (const block of [...new Set(logs.map(blockOf))]) {
+  for (const block of [...new Set(logs.map(({ block }) => block))]) {
     const gap = { first: before + 1, last: block - 1 };
     before = block;
     if (gap.last - gap.first + 1 < longest) continue;

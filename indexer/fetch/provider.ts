@@ -30,12 +30,16 @@ export interface Traffic {
 export interface Provider {
   /**
    * Asks one node, the next one after a failure, until there is an answer. `null` is none.
-   * @param accept says what is wrong with an answer, so that another node is asked; null if nothing is.
+   * @param read makes of the answer what is returned, or throws what is wrong with it, so that another node is asked.
    * @throws TooMuchError if fewer blocks or logs are to be asked for, FetchError after too many failures.
    */
-  readonly ask: <T>(method: string, params: readonly unknown[], accept?: (answer: T) => string | null) => Promise<T>;
+  readonly ask: <T>(method: string, params: readonly unknown[], read: (answer: unknown) => T) => Promise<T>;
   /** Asks every node. One that does not answer is not asked again, unless it is the only one. */
-  readonly askAll: <T>(method: string, params: readonly unknown[]) => Promise<readonly T[]>;
+  readonly askAll: <T>(
+    method: string,
+    params: readonly unknown[],
+    read: (answer: unknown) => T,
+  ) => Promise<readonly T[]>;
   /** Sent so far, and how much was received, in bytes of JSON. */
   readonly traffic: () => Traffic;
 }
@@ -73,7 +77,11 @@ const agent = new Agent({ maxResponseSize: MOST_BYTES });
 const HEADERS = { "content-type": "application/json", accept: "*/*", "accept-encoding": "gzip", "user-agent": "node" };
 
 /** In half of the processor time that `fetch` takes. Redirects are not followed. */
-async function askOnce(url: string, { method, params }: Asked<unknown>, traffic: { bytes: number }): Promise<unknown> {
+async function askOnce(
+  url: string,
+  { method, params }: Omit<Asked<unknown>, "read">,
+  traffic: { bytes: number },
+): Promise<unknown> {
   const answer = await request(url, {
     method: "POST",
     headers: HEADERS,
@@ -146,7 +154,8 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
   const send = async (node: RpcNode, method: string, params: readonly unknown[]): Promise<unknown> => {
     const at = Math.max(Date.now(), node.next);
     node.next = at + 1_000 / perSecond;
-    if (at > Date.now()) await sleep(at - Date.now());
+    const ms = at - Date.now();
+    if (ms > 0) await sleep(ms);
     traffic.requests += 1;
     return askOnce(node.url, { method, params }, traffic);
   };
@@ -158,10 +167,7 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
     for (let tries = 0; tries < most; tries += 1) {
       const node = from(failed);
       try {
-        const answer = (await send(node, asked.method, asked.params)) as T;
-        const wrong = asked.accept?.(answer) ?? null;
-        if (wrong === null) return answer;
-        last = `${node.name}: ${wrong}`;
+        return asked.read(await send(node, asked.method, asked.params));
       } catch (error) {
         last = `${node.name}: ${describe(error)}`;
         await afterRefusal(node, error, tries);
@@ -173,10 +179,10 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
   };
 
   return {
-    ask: (method, params, accept) => attempt(choose, { method, params, ...(accept && { accept }) }),
-    askAll: async <T>(method: string, params: readonly unknown[]) => {
+    ask: (method, params, read) => attempt(choose, { method, params, read }),
+    askAll: async <T>(method: string, params: readonly unknown[], read: (answer: unknown) => T) => {
       const tries = nodes.length === 1 ? MOST_TRIES : FIRST_TRIES;
-      const asked = nodes.map((node) => attempt<T>(() => node, { method, params, tries }));
+      const asked = nodes.map((node) => attempt(() => node, { method, params, read, tries }));
       const settled = await Promise.allSettled(asked);
       const answers = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value);
       if (answers.length === 0) await Promise.all(asked);
@@ -190,7 +196,7 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
 interface Asked<T> {
   readonly method: string;
   readonly params: readonly unknown[];
-  readonly accept?: (answer: T) => string | null;
+  readonly read: (answer: unknown) => T;
   readonly tries?: number;
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Address } from "../../../api/kernel/wallet.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
 import { funderAt, type Inflows, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
@@ -34,7 +35,10 @@ const COUNTS: Readonly<Record<Address, (block: number) => number>> = {
 };
 
 const asked = { logs: 0, refused: 0, returned: 0 };
-const place = (block: number) => ({ blockNumber: `0x${block.toString(16)}`, blockHash: word(block + 2 ** 40) });
+const place = (block: number) => ({
+  ...{ address: NETWORKS[MAIN_NETWORK].usdc.address.toLowerCase(), transactionHash: word(block + 2 ** 41) },
+  ...{ blockNumber: `0x${block.toString(16)}`, blockHash: word(block + 2 ** 40) },
+});
 
 function logsOf(block: number, { kinds, third }: { kinds: readonly string[]; third: readonly string[] | null }) {
   const used = { ...place(block), logIndex: "0x0", topics: [USED, word(0xbeef), word(block)], data: "0x" };

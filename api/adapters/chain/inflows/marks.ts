@@ -1,5 +1,6 @@
 import { toEventSelector } from "viem";
-import { askLogs, type Blocks, blockOf, quantity, type RawLog } from "../../../../indexer/fetch/logs.ts";
+import { type Blocks, type Log, WrongAnswerError } from "../../../../indexer/fetch/log-answers.ts";
+import { askLogs, quantity } from "../../../../indexer/fetch/logs.ts";
 import { type Provider, TooMuchError } from "../../../../indexer/fetch/provider.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../kernel/networks.ts";
 import type { Mark } from "../../../score/lookup/lookup-ports.ts";
@@ -34,9 +35,12 @@ export interface Marks {
   nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
 }
 
-interface RawHeader {
-  readonly number: string;
-  readonly hash: string;
+/** @throws WrongAnswerError if that is no block */
+function headerOf(answer: unknown): { readonly block: number; readonly hash: string } {
+  const { number, hash } = answer as Readonly<Record<string, unknown>>;
+  const block = typeof number === "string" ? Number(number) : Number.NaN;
+  if (!Number.isSafeInteger(block) || typeof hash !== "string") throw new WrongAnswerError("the answer is no block");
+  return { block, hash };
 }
 
 /** A final block that has two hashes: a node is on another chain, or lies. */
@@ -45,15 +49,15 @@ class ContradictionError extends Error {
 }
 
 export function createMarks(provider: Provider, store: MarkStore): Marks {
-  const markOf = (log: RawLog): Mark => ({
-    block: blockOf(log),
+  const markOf = (log: Log): Mark => ({
+    block: log.block,
     hash: log.blockHash as Mark["hash"],
     nonce: log.topics[2] as Mark["nonce"],
   });
 
   /** Every node has the same block there. */
   const confirm = async (mark: Mark): Promise<Mark> => {
-    const headers = await provider.askAll<RawHeader>("eth_getBlockByNumber", [quantity(mark.block), false]);
+    const headers = await provider.askAll("eth_getBlockByNumber", [quantity(mark.block), false], headerOf);
     const known = await store.between(mark.block, mark.block);
     const hashes = new Set([mark.hash, ...(known === null ? [] : [known.hash]), ...headers.map(({ hash }) => hash)]);
     if (hashes.size > 1) throw new ContradictionError(`block ${mark.block} is final, but has ${hashes.size} hashes`);
@@ -89,8 +93,8 @@ export function createMarks(provider: Provider, store: MarkStore): Marks {
       const recent = await store.newest(NEWEST_SECONDS);
       if (recent !== null && recent.block >= firstBlock) return recent;
       await spend();
-      const finals = await provider.askAll<RawHeader>("eth_getBlockByNumber", ["finalized", false]);
-      const last = Math.min(...finals.map(({ number }) => Number(number)));
+      const finals = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
+      const last = Math.min(...finals.map(({ block }) => block));
       return find({ first: firstBlock, last }, "last", spend);
     },
     nearLast: async ({ first, last }, spend) =>

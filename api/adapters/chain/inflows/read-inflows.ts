@@ -1,4 +1,5 @@
-import { blockOf, quantity, type RawLog, whatIsWrong } from "../../../../indexer/fetch/logs.ts";
+import { type Log, readLogAnswer, WrongAnswerError } from "../../../../indexer/fetch/log-answers.ts";
+import { quantity } from "../../../../indexer/fetch/logs.ts";
 import { type Provider, TooMuchError } from "../../../../indexer/fetch/provider.ts";
 import { TRANSFER_TOPIC } from "../../../../indexer/ledger.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../kernel/networks.ts";
@@ -45,10 +46,15 @@ export function createInflowReader({ provider, marks: store, now = Date.now }: I
 
   const ask = async (wallets: readonly Address[], from: number, [bottom, top]: readonly [Mark, Mark]) => {
     const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
-    const filter = { address: USDC, topics, fromBlock: quantity(from), toBlock: quantity(top.block) };
-    const whatFails = (logs: readonly RawLog[]) =>
-      whatIsWrong(logs, { first: from, last: top.block }) ?? lackOf(logs, bottom) ?? lackOf(logs, top);
-    const logs = await provider.ask<readonly RawLog[]>("eth_getLogs", [filter], whatFails);
+    const filter = { address: USDC, topics };
+    const read = (answer: unknown) => {
+      const logs = readLogAnswer(answer, filter, { first: from, last: top.block });
+      const lack = lackOf(logs, bottom) ?? lackOf(logs, top);
+      if (lack !== null) throw new WrongAnswerError(lack);
+      return logs;
+    };
+    const asked = { ...filter, fromBlock: quantity(from), toBlock: quantity(top.block) };
+    const logs = await provider.ask("eth_getLogs", [asked], read);
     return logs.filter((log) => log.topics[0] === TRANSFER_TOPIC);
   };
 
@@ -111,8 +117,8 @@ export function createInflowReader({ provider, marks: store, now = Date.now }: I
 }
 
 /** Why an answer cannot be from a node that has the mark's block; null if it can. */
-function lackOf(logs: readonly RawLog[], { block, hash, nonce }: Mark): string | null {
-  const shown = logs.find((log) => log.topics[0] === USED_TOPIC && log.topics[2] === nonce && blockOf(log) === block);
+function lackOf(logs: readonly Log[], { block, hash, nonce }: Mark): string | null {
+  const shown = logs.find((log) => log.topics[0] === USED_TOPIC && log.topics[2] === nonce && log.block === block);
   if (shown === undefined) return `the answer lacks block ${block}`;
   return shown.blockHash === hash ? null : `block ${block} is final, but has another hash`;
 }
@@ -124,25 +130,19 @@ interface Step {
   readonly top: Mark;
 }
 
-function advance(
-  group: readonly Progress[],
-  logs: readonly RawLog[],
-  { basis, after, top }: Step,
-): readonly Progress[] {
+function advance(group: readonly Progress[], logs: readonly Log[], { basis, after, top }: Step): readonly Progress[] {
   const byWallet = Map.groupBy(
-    logs.filter((log) => blockOf(log) > after),
+    logs.filter((log) => log.block > after),
     (log) => addressOf(log.topics[2]),
   );
-  const inOrder = (some: readonly RawLog[]): readonly RawLog[] =>
-    some.toSorted((a, b) => blockOf(a) - blockOf(b) || Number(a.logIndex) - Number(b.logIndex));
-  const inflowOf = (log: RawLog): Inflow => ({
-    block: blockOf(log),
+  const inflowOf = (log: Log): Inflow => ({
+    block: log.block,
     from: addressOf(log.topics[1]),
     value: BigInt(log.data),
   });
   return group.map(({ wallet, inflows }) => {
     const ignored = new Set([...basis.ignored, NOBODY, wallet]);
-    const added = inOrder(byWallet.get(wallet) ?? []).map(inflowOf);
+    const added = (byWallet.get(wallet) ?? []).map(inflowOf);
     return { wallet, through: top, inflows: addInflows(inflows, added, ignored) };
   });
 }
