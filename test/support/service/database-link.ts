@@ -12,16 +12,16 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let lose = false;
-  /** What a connection calls the statement once it has prepared it. */
-  let name: string | undefined;
   const server = createTcpServer((client) => {
     const upstream = openSocket(Number(port || 5432), hostname);
     const cut = () => [client, upstream].map((socket) => socket.destroy());
     for (const socket of [client, upstream]) sockets.add(socket.on("error", cut).on("close", cut));
     let cutting = false;
+    /** What this connection calls the statement once it has prepared it. */
+    let name: string | undefined;
     client.on("data", (sent) => {
       const message = sent.toString("latin1");
-      name = /(\w+)\0INSERT INTO certificate/.exec(message)?.[1] ?? name;
+      name = /P.{4}(\w+)\0INSERT INTO certificate/s.exec(message)?.[1] ?? name;
       const isStored = message.includes("INSERT INTO certificate") || message.includes(`\0${name}\0`);
       if (lose && isStored) cutting = true;
       upstream.write(sent);
