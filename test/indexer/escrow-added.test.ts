@@ -3,6 +3,7 @@ import type { Address } from "viem";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex } from "../../api/adapters/index/escrow.ts";
+import { SCOPES, type Scope } from "../../indexer/ledger.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
@@ -19,10 +20,8 @@ const CATCH_UP_MS = 60_000;
 /** How far behind the head Ponder holds a block to be final. */
 const FINAL_BEHIND = 30;
 
-const SCOPES = ["selective", "full"] as const;
-
 /** An index of this chain in a scope, in a database of its own. */
-async function follow(chain: TestChain, scope: (typeof SCOPES)[number]) {
+async function follow(chain: TestChain, scope: Scope) {
   const { ownerUrl, apiUrl } = await freshDatabase();
   const reader = new pg.Pool({ connectionString: apiUrl, max: 2 });
   const node = await startFaultyNode(chain);
@@ -67,7 +66,7 @@ async function follow(chain: TestChain, scope: (typeof SCOPES)[number]) {
   return { asked, caughtUp, launch, expectRecounts };
 }
 
-test("an added escrow is in both indexes, and no old log of USDC is asked for again, in either scope", async () => {
+test("an added escrow is in both indexes, and no old log of USDC is asked for again, in any scope", async () => {
   const chain = await startTestChain();
   onTestFinished(chain.stop);
   const indexes = await Promise.all(SCOPES.map((scope) => follow(chain, scope)));

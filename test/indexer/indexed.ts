@@ -5,6 +5,7 @@ import type { Address } from "viem";
 import { expect } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import type { Scope } from "../../indexer/ledger.ts";
 import { prune } from "../../indexer/prune.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../support/chain/chain.ts";
@@ -20,7 +21,7 @@ export const CATCH_UP = { timeout: 45_000, interval: 50 };
 
 /** An index under test, and the program that keeps it. */
 export interface Indexed {
-  readonly scope: "full" | "selective";
+  readonly scope: Scope;
   readonly database: TestDatabase;
   readonly pool: pg.Pool;
   readonly index: ActivityIndex;

@@ -25,13 +25,15 @@ import {
 import { readFacts } from "./recount.ts";
 import { recountTables } from "./score-recount.ts";
 
-// One chain and two indexes of it, one a scope; the tests go on from each other.
+// One chain and an index of it in each scope; the tests go on from each other.
 
 let chain: TestChain;
 let actor: Actor;
 let days: { firstDay: number; lastDay: number };
 let full: Indexed;
 let selective: Indexed;
+let authorised: Indexed;
+let all: readonly Indexed[];
 /** Of the full index too, without INDEX_SCOPE: Ponder waits twenty seconds for the lock of the first, and gives up. */
 let other: Launched;
 /** Of another history. */
@@ -46,19 +48,22 @@ async function playBlocks(count: number): Promise<void> {
   }
 }
 
+const allCaughtUp = () => Promise.all(all.map((indexed) => caughtUp(indexed, chain)));
+
 beforeAll(async () => {
   chain = await startTestChain({ mining: "manual" });
   actor = createActor(chain, 8453);
   days = await playHistory(chain, actor);
-  [full, selective] = await Promise.all([begin("full", chain), begin("selective", chain)]);
-  await Promise.all([full.launched.saying("index ready"), selective.launched.saying("index ready")]);
-  await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
+  all = await Promise.all([begin("full", chain), begin("selective", chain), begin("authorised", chain)]);
+  [full, selective, authorised] = all as [Indexed, Indexed, Indexed];
+  await Promise.all(all.map(({ launched }) => launched.saying("index ready")));
+  await allCaughtUp();
   other = launch(full, chain, { EXCLUSIVE: "0", INDEX_SCOPE: "" });
 }, 120_000);
 
 afterAll(async () => {
   other?.letGo();
-  for (const { launched, pool } of [full, selective].filter(Boolean)) {
+  for (const { launched, pool } of all ?? []) {
     launched.letGo();
     await Promise.all([launched.ended, pool.end()]);
   }
@@ -85,8 +90,7 @@ describe("history", () => {
     const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
       .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
       .map((ms) => new Date(ms));
-    await expectRecount(full, moments, chain);
-    await expectRecount(selective, moments, chain);
+    for (const indexed of all) await expectRecount(indexed, moments, chain);
   });
 
   test("the service has no activity of its own", async () => {
@@ -101,7 +105,7 @@ describe("live", { timeout: 60_000 }, () => {
     for (let n = 0; n < 6; n += 1) {
       await actor.pay({ from: n, to: stranger(n), value: 1_000n });
       await chain.mine();
-      waits.push(await untilPaid([full, selective], stranger(n), chain));
+      waits.push(await untilPaid(all, stranger(n), chain));
     }
     // Most of them: other tests may take the processor for a while.
     expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
@@ -113,30 +117,30 @@ describe("live", { timeout: 60_000 }, () => {
     const before = await full.index.activity(payer, moment);
     await actor.transfer(payer, payee, 5_000n);
     await chain.mine();
-    await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
+    await allCaughtUp();
     expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
-    expect(await selective.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
+    for (const { index } of [selective, authorised])
+      expect(await index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
     const after = await full.index.activity(payer, moment);
     expect(after?.settledPayments).toBe(before?.settledPayments);
   });
 
   test("a reorganisation that removes a payment removes it from the answers", async () => {
     const payee = stranger(30);
-    for (const indexed of [full, selective]) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
+    for (const indexed of all) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
     await playBlocks(2);
     await actor.pay({ from: 2, to: payee, value: 50_000n });
     await chain.mine();
     const now = new Date((await nowOf(chain)).getTime() + 60_000);
-    for (const { index } of [full, selective])
+    for (const { index } of all)
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(1);
     await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
     // The position names the block before them only until the next poll, so nothing can wait for it.
-    for (const { index } of [full, selective])
+    for (const { index } of all)
       await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
     await playBlocks(4);
-    await Promise.all([caughtUp(full, chain), caughtUp(selective, chain)]);
-    await expectRecount(full, [now], chain);
-    await expectRecount(selective, [now], chain);
+    await allCaughtUp();
+    for (const indexed of all) await expectRecount(indexed, [now], chain);
   });
 
   test("a second instance on the same index waits, gives up, and does no harm", async () => {
@@ -181,19 +185,20 @@ async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<
 
 describe("faults", { timeout: 90_000 }, () => {
   test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
-    const both = [full, selective];
     const before = await payStrangers(50);
     await caughtUp(full, chain);
-    await Promise.all(both.map(pruneClosely));
-    for (const { launched } of both) process.kill(launched.ponderPid(), "SIGKILL");
+    await Promise.all(all.map(pruneClosely));
+    for (const { launched } of all) process.kill(launched.ponderPid(), "SIGKILL");
     const paid = new Map([...before, ...(await payStrangers(62))]);
-    await Promise.all([expectTruePositions(paid), ...both.map(({ launched }) => launched.saying("ponder started", 2))]);
-    await caughtUp(selective, chain);
-    for (const indexed of both) {
+    await Promise.all([expectTruePositions(paid), ...all.map(({ launched }) => launched.saying("ponder started", 2))]);
+    await allCaughtUp();
+    for (const indexed of all) {
       const [before, after] = indexed.launched.said("ponder started");
       expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
       await expectRecount(indexed, [await nowOf(chain)], chain);
     }
+    authorised.launched.letGo();
+    await authorised.launched.ended;
   });
 
   test("a killed launcher leaves no Ponder behind", async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { generateChain } from "../../bench/index/generated-chain.ts";
+import { type GeneratedChain, generateChain, SERVICE } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { writeCsv } from "../../bench/index/transfers-csv.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
@@ -11,7 +11,8 @@ import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { fetchInto, filesIn } from "./fetched.ts";
 import { environment, startPreload } from "./preloaded.ts";
-import { readTables } from "./score-recount.ts";
+import { type Fact, placeOf } from "./recount.ts";
+import { readTables, recountTables } from "./score-recount.ts";
 
 // A generated chain, indexed whole by Ponder, and from the middle on a preloaded history: of a CSV, and of what was fetched.
 
@@ -98,9 +99,30 @@ async function killInTakeOver(launched: Launched): Promise<void> {
   await launched.saying("ponder started", 2);
 }
 
+/** The same files, taken over in the scope that keeps the least, and a recount of the chain. */
+async function expectAuthorised({ chain }: (typeof PLANS)[number]): Promise<void> {
+  const scope = { INDEX_SCOPE: "authorised" };
+  expect((await startPreload(given, { ...env, ...scope }).ended).code).toBe(0);
+  const { coverage, columns, ...rows } = await rowsOfIndex(scope);
+  expect(await columnsOf("history")).toEqual([]);
+  expect(rows).toEqual(recountTables(factsOf(chain), "authorised"));
+}
+
+/** The transfers that count. */
+const factsOf = (chain: GeneratedChain): readonly Fact[] =>
+  Array.from({ length: chain.last }, (_, n) => n + 1).flatMap((block) =>
+    chain.transfersOf(block).flatMap(({ from, to, value, logIndex, ...rest }): readonly Fact[] => {
+      const isOurs = [from, to].some((party) => party === SERVICE || BigInt(party) === 0n);
+      if (value === 0 || from === to || isOurs) return [];
+      const place = placeOf({ blockNumber: BigInt(block), logIndex });
+      const parties = { from: from.slice(2), to: to.slice(2), value: BigInt(value) };
+      return [{ ...rest, ...parties, place, timestampMs: chain.timeOf(block) * 1000 }];
+    }),
+  );
+
 describe("an index that takes over a history", { timeout: 240_000 }, () => {
   test.each(PLANS)("equals one that has read every block, in $scope scope", async (plan) => {
-    const { scope, middle, disturb } = plan;
+    const { scope, middle, isFetched, disturb } = plan;
     await prepare(plan);
     const whole = await rowsOfIndex({ INDEX_SCOPE: scope, INDEX_HISTORY: "" });
     expect(whole.paid?.length).toBeGreaterThan(300);
@@ -113,5 +135,6 @@ describe("an index that takes over a history", { timeout: 240_000 }, () => {
     // Its tables are the index's now, and no other index can be made from it.
     expect(await columnsOf("history")).toEqual([]);
     for (const [table, rows] of Object.entries(whole)) expect(continued[table], table).toEqual(rows);
+    if (isFetched) await expectAuthorised(plan);
   });
 });
