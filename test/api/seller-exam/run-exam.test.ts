@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
@@ -9,6 +9,7 @@ import { createCorrections } from "../../../api/adapters/postgres/published-exam
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { createExamRunner, type RunnerParts } from "../../../api/seller-exam/run-exam.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
+import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { storePurchase } from "../../support/seller-exam/purchase.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
@@ -16,15 +17,11 @@ import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 // What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.
 
-let pool: ReturnType<typeof connect>;
-let owner: Awaited<ReturnType<typeof connectOwner>>;
-beforeAll(async () => {
-  const database = await freshDatabase();
-  pool = connect(database.apiUrl);
-  owner = await connectOwner(database);
-});
+const database = await freshDatabase();
+const pool = await forFile(connect(database.apiUrl));
+const owner = await forFile(connectOwner(database));
+
 beforeEach(async () => void (await owner.query("DELETE FROM seller_exam_work")));
-afterAll(() => Promise.all([pool.end(), owner.end()]));
 
 const away = () => Promise.reject(new Error("the node is away"));
 const broken = () => {
