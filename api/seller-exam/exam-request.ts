@@ -147,7 +147,7 @@ export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issue
   };
 });
 
-/** At the same origin, so that whoever may be visited at `url` may be visited there, and nobody else. */
+/** At the same origin: what may be visited at `url` may be visited there, and nothing else. */
 function otherOf(text: string, resource: ExaminedRequest): string | { readonly refused: string } {
   if (resource.method !== "GET" && resource.method !== "POST")
     return { refused: "goes with GET and POST only, by which a payment can do no more than buy something" };

@@ -127,7 +127,7 @@ const mendOf = ({ againOf }: ExamOrder) => (againOf === null ? "refund" : "anoth
 
 const runsOf = (signatures: readonly StoredSignature[]): number => new Set(signatures.map(({ run }) => run)).size;
 
-/** A seller may quote anew while its exam waits for us: one that began late fails nobody for another quote, or for none. */
+/** A seller may change its quote while its exam waits for us: one that began late fails nobody for that, or for no quote. */
 async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal): Promise<NewResult> {
   const { order, run } = taken;
   const runs = runsOf(await parts.work.signatures(order.id));

@@ -24,7 +24,7 @@ export interface Reading {
   readonly balance: bigint;
   /** Which of the authorizations are used. */
   readonly used: ReadonlySet<Hex>;
-  /** What keeps payments from the payer to the payee from settling, whoever submits them. */
+  /** What keeps payments from the payer to the payee from settling, no matter who submits them. */
   readonly bars: ReadonlySet<Bar>;
 }
 
