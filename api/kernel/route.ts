@@ -80,7 +80,7 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly replayed?: (payment: PaymentKey) => Promise<void>;
   /**
    * What is told beside a result whenever it is sent, in its `Link` header: what came to be since then, too. Null if
-   * there is nothing.
+   * there is nothing. Where it throws, the result is sent alone.
    */
   readonly beside?: (answer: StoredAnswer) => Promise<string | null>;
   /**

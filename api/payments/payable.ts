@@ -30,6 +30,7 @@ export interface PayableParts {
   readonly offerReceipt: OfferReceipt;
   readonly now: () => Date;
   readonly peers: Clients;
+  readonly log: { warn(facts: object, message: string): void };
 }
 
 /** Soon if another request is working on it, later if the chain has to move. */
@@ -64,12 +65,22 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, receivedAt } = await gate.pay(request);
     if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
-    const beside = answer.say === "result" ? await route.beside?.(answer.response) : null;
-    if (beside) c.header("link", beside);
+    const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
+    if (beside !== null) c.header("link", beside);
     return answer.say === "pay"
       ? demand(c, required(answer.error))
       : respond(c, answer, { offer, payment, accepted, receivedAt });
   };
+}
+
+/** What is told beside an answer. If it cannot be read, the answer is sent without it: that has been paid for. */
+async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayableParts["log"]): Promise<string | null> {
+  try {
+    return (await route.beside?.(answer)) ?? null;
+  } catch (error) {
+    log.warn({ err: error, route: route.id }, "what stands beside an answer could not be read");
+    return null;
+  }
 }
 
 /** What a route has to look up before it can be paid for. Indexers probe with empty bodies: these ask for nothing. */

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { paidRoute } from "../../../api/kernel/route.ts";
+import { type PaidRoute, paidRoute } from "../../../api/kernel/route.ts";
 import { EXACT } from "../../../api/payments/exact/scheme.ts";
 import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
 import { payable } from "../../../api/payments/payable.ts";
@@ -151,9 +151,16 @@ describe("the same payment", () => {
     expectReplay(await post(basic(), v2(shouted)), first);
   });
 
+  test("is replayed while what stands beside it cannot be read", async () => {
+    const { signed, first } = await paid();
+    const alone = offering({ beside: () => Promise.reject(new Error("the database is slow")) });
+    const replay = await alone.request("/test/basic", { method: "POST", headers: v2(signed) });
+    expect([replay.status, await replay.text(), replay.headers.get("link")]).toEqual([200, first.text, null]);
+  });
+
   test("is replayed after the price has changed", async () => {
     const { signed, first } = await paid();
-    const dearer = atPrice(500_000n);
+    const dearer = offering({ price: 500_000n });
     const replay = await dearer.request("/test/basic", { method: "POST", headers: v2(signed) });
     expect(replay.status).toBe(200);
     expect(await replay.text()).toBe(first.text);
@@ -164,20 +171,21 @@ describe("the same payment", () => {
   });
 });
 
-/** The same gate and journal behind a more expensive route: the service after its operator raised the price. */
-function atPrice(price: bigint): Hono {
+/** The same gate and journal behind a route that was changed: the service after its operator raised the price, say. */
+function offering(changed: Partial<Pick<PaidRoute, "price" | "beside">>): Hono {
   const route = paidRoute({
     id: "test.basic",
     method: "POST",
     path: "/test/basic",
     network: "eip155:8453",
-    price,
+    price: 250_000n,
     summary: "",
     description: "",
     input: z.unknown(),
     output: {},
     example: { input: {}, output: {} },
     sell: () => Promise.reject(new Error("a replay sells nothing")),
+    ...changed,
   });
   const { gate, config } = service;
   return new Hono().post(
@@ -190,6 +198,7 @@ function atPrice(price: bigint): Hono {
       offerReceipt: createOfferReceipt((payload) => payload),
       now: () => new Date(),
       peers: { clientOf: () => "somebody" },
+      log: { warn: () => undefined },
     }),
   );
 }
