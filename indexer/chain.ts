@@ -1,5 +1,6 @@
-import { createPublicClient, http, type PublicClient } from "viem";
+import { BlockNotFoundError, createPublicClient, http, type PublicClient } from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
+import type { Hex } from "../api/kernel/wallet.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 
@@ -10,18 +11,56 @@ export class WrongChainError extends Error {
 
 export interface Head {
   readonly number: number;
+  /** Unix seconds. */
   readonly timestamp: number;
+}
+
+/** A block as a node returns it. */
+export interface Block extends Head {
+  readonly hash: Hex;
+  readonly transactions: readonly Hex[];
 }
 
 export const connectChain = (rpcUrl: string): PublicClient =>
   createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 0 }) });
 
-/** The node's newest block; the node must serve Base. */
+/** The node's newest block; the node must serve Base. Rejects if it does not answer with a block. */
 export async function readHead(chain: PublicClient): Promise<Head> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID) {
     throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
   }
-  const { number, timestamp } = await chain.getBlock({ blockTag: "latest" });
-  return { number: Number(number), timestamp: Number(timestamp) };
+  const block = asBlock(await chain.getBlock({ blockTag: "latest" }));
+  if (block === null) throw new Error("the node's newest block lacks its number, hash, or time");
+  return block;
 }
+
+/**
+ * The node's block of this number. Rejects if the node does not answer.
+ * @returns null if it returns none. A block that lacks a field is none, nor is one of another number: proxies answer with
+ *   `{}`, or with the newest block.
+ */
+export async function readBlock(chain: PublicClient, number: number): Promise<Block | null> {
+  try {
+    const block = asBlock(await chain.getBlock({ blockNumber: BigInt(number) }));
+    return block?.number === number ? block : null;
+  } catch (error) {
+    if (error instanceof BlockNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** What viem makes of a node's answer, which may lack anything. */
+interface Answer {
+  readonly number?: bigint | null;
+  readonly hash?: string | null;
+  readonly timestamp?: bigint;
+  readonly transactions: readonly Hex[];
+}
+
+function asBlock({ number, hash, timestamp, transactions }: Answer): Block | null {
+  if (typeof number !== "bigint" || typeof timestamp !== "bigint" || !isHash(hash)) return null;
+  return { number: Number(number), hash, timestamp: Number(timestamp), transactions };
+}
+
+const isHash = (hash: unknown): hash is Hex => typeof hash === "string" && /^0x[0-9a-f]{64}$/i.test(hash);

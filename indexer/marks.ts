@@ -1,6 +1,7 @@
 import pg from "pg";
-import { BlockNotFoundError, type Hex, type PublicClient } from "viem";
+import type { Hex, PublicClient } from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
+import { readBlock } from "./chain.ts";
 import { ponderSchemas, type Queryable } from "./schemas.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
@@ -31,7 +32,7 @@ export async function rememberMarks(
   await db.query(MARKS);
   const isFinal = startBlock + FINAL_AFTER_BLOCKS <= head;
   for (const number of new Set([0, ...(isFinal ? [startBlock] : [])])) {
-    const [once, again] = [await blockAt(chain, number), await blockAt(chain, number)];
+    const [once, again] = [await readBlock(chain, number), await readBlock(chain, number)];
     if (once === null || again === null || once.hash !== again.hash) continue;
     await db.query("insert into indexer.chain_mark values ($1, $2, $3, $4) on conflict do nothing", [
       CHAIN_ID,
@@ -82,7 +83,7 @@ export async function reachedBlock(db: Queryable, schema: string): Promise<numbe
 
 /** Compares a mark with the node's block of that number. Rejects if the node does not answer. */
 export async function findOnChain(chain: PublicClient, mark: Mark): Promise<Finding> {
-  const block = await blockAt(chain, mark.number);
+  const block = await readBlock(chain, mark.number);
   if (block === null) return "missing";
   const isSame = block.timestamp === mark.timestamp && (mark.hash === null || mark.hash === block.hash);
   return isSame ? "same" : { mark, instead: block };
@@ -118,13 +119,3 @@ const decodeCheckpoint = (checkpoint: string) => ({
   timestamp: Number(checkpoint.slice(0, 10)),
   number: Number(checkpoint.slice(26, 42)),
 });
-
-async function blockAt(chain: PublicClient, number: number): Promise<(Mark & { readonly hash: Hex }) | null> {
-  try {
-    const { hash, timestamp } = await chain.getBlock({ blockNumber: BigInt(number) });
-    return { number, hash, timestamp: Number(timestamp) };
-  } catch (error) {
-    if (error instanceof BlockNotFoundError) return null;
-    throw error;
-  }
-}

@@ -1,7 +1,7 @@
 import pg from "pg";
-import { BlockNotFoundError, type PublicClient } from "viem";
+import type { PublicClient } from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import type { Head } from "../chain.ts";
+import { type Head, readBlock } from "../chain.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { HISTORY_RULES } from "./tables.ts";
 
@@ -98,12 +98,8 @@ export function expectFit(history: History, wanted: Wanted): void {
 
 /** Null while the node does not return the block, which says nothing of its chain. */
 async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark): Promise<boolean | null> {
-  const found = await chain.getBlock({ blockNumber: BigInt(block) }).catch((error: unknown) => {
-    if (error instanceof BlockNotFoundError) return null;
-    throw error;
-  });
-  if (found === null) return null;
-  return Number(found.timestamp) === time && found.transactions.some((hash) => hash === transaction);
+  const found = await readBlock(chain, block);
+  return found && found.timestamp === time && found.transactions.some((hash) => hash === transaction);
 }
 
 /**

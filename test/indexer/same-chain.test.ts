@@ -1,7 +1,10 @@
 import pg from "pg";
+import { encodeEventTopics } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
+import { escrowEventsAbi } from "../../contracts/abi.ts";
 import { connectChain, readHead } from "../../indexer/chain.ts";
+import { countHoldsOf } from "../../indexer/count-holds.ts";
 import { rememberMarks } from "../../indexer/marks.ts";
 import { OtherChainError, type Patience, whyNotSameChain } from "../../indexer/same-chain.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
@@ -139,6 +142,34 @@ describe("nothing is known, and nothing is dropped", () => {
     expect(await compare()).toEqual(SAME);
   });
 
+  test("while what the node returns is no block, or not the one that was asked for", async () => {
+    await indexOurs();
+    const newest = await askNode(another.rpcUrl)({ id: 1, method: "eth_getBlockByNumber", params: ["latest", false] });
+    const first = (await askNode(another.rpcUrl)({ id: 1, method: "eth_getBlockByNumber", params: ["0x0", false] }))
+      .result as object;
+    const broken = ["hash", "number", "timestamp"].flatMap((field) => [{ [field]: undefined }, { [field]: null }]);
+    for (const result of [
+      {},
+      [],
+      "0x",
+      newest.result,
+      { ...first, hash: "0x" },
+      ...broken.map((b) => ({ ...first, ...b })),
+    ]) {
+      node.become(async (call, pass) => (isForNumber(call.params) ? replyTo(call, result) : pass(call)));
+      expect(await compare()).toEqual({ reason: "the node returns no block that the index remembers", waited: 0 });
+      await db.query("truncate indexer.chain_mark");
+      await rememberMarks(db, connectChain(node.url), { head: 1_010, startBlock: 5 });
+      expect((await db.query("select from indexer.chain_mark")).rowCount).toBe(0);
+      node.become(null);
+      await rememberMarks(db, connectChain(node.url), { head: 1_010, startBlock: 5 });
+    }
+    for (const result of [null, {}, { ...first, number: null }]) {
+      node.become(async (call, pass) => (call.params?.[0] === "latest" ? replyTo(call, result) : pass(call)));
+      await expect(compare()).rejects.toThrow();
+    }
+  });
+
   test("while the node is behind a block that is final in the index", async () => {
     await indexOurs();
     await finalize(1_011n, 1_800_000_000n);
@@ -224,6 +255,22 @@ describe("it is another chain after three readings over a minute", () => {
     for (const part of ["block 8", ABSENT, hash, "2023-11-14T22:13:", "npm run index:drop"])
       expect(reason.message).toContain(part);
   });
+});
+
+test("an escrow has had no holds only if three answers of a node that has the last block say so", async () => {
+  const [topic] = encodeEventTopics({ abi: escrowEventsAbi, eventName: "Held" });
+  const hold = { address: ABSENT.slice(0, 42), topics: [topic], data: "0x", blockNumber: "0x1", logIndex: "0x0" };
+  const count = countHoldsOf(connectChain(node.url), 0);
+  const answers: unknown[][] = [];
+  node.become(async (call, pass) =>
+    call.method === "eth_getLogs" ? replyTo(call, answers.shift() ?? []) : pass(call),
+  );
+  const escrow = "0x00000000000000000000000000000000c0ffee07";
+  expect(await count(escrow, 1_000)).toBe(0);
+  answers.push([], [], [hold, hold]);
+  expect(await count(escrow, 1_000)).toBe(2);
+  answers.push([hold]);
+  await expect(count(escrow, 1_011)).rejects.toThrow("does not return block 1011");
 });
 
 test("of all blocks that were remembered when pruning, the node is asked for the newest only", async () => {
