@@ -53,7 +53,7 @@ export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, s
     return create(db, settings, { ...start, turn: served.turn === 0 ? 1 : 0 });
   }
   if (settings.ownAddressesChange === "from_now_on" && served.change.removed.length === 0)
-    return adopt(db, settings, { index: served, fromBlock: ((await reachedBlock(db, served.schema)) ?? 0) + 1 });
+    return adopt(db, settings, { index: served, fromBlock: (await lastBlockIn(db, served.schema, start.history)) + 1 });
   return refuseOwnChange(served.schema, served.change);
 }
 
@@ -83,12 +83,16 @@ async function findIndexes(
     const found = await findSchema(db, prefixOf(settings, history, turn));
     if (found === null) continue;
     await expectColumns(db, found.schema, columnsOf(settings.scope));
-    const change = await ownChangeOf(db, found.schema, { wanted: settings, countHolds });
+    const change = await ownChangeOf(db, found.schema, { wanted: settings, history, countHolds });
     indexes.push({ ...found, turn, change });
   }
   const served = await shownSchema(db, settings.viewsSchema);
   return indexes.toSorted((a, b) => Number(b.schema === served) - Number(a.schema === served));
 }
+
+/** Once an index has taken a history over, its checkpoint may still be where the escrows begin. */
+const lastBlockIn = async (db: pg.Pool, schema: string, history: History | null = null): Promise<number> =>
+  Math.max((await reachedBlock(db, schema)) ?? 0, history?.lastBlock ?? 0);
 
 /** Goes on with an index. Addresses that it has not left out so far are left out from this block on. */
 async function adopt(
@@ -133,10 +137,15 @@ async function create(
   // Ponder never becomes ready from a start block above the head.
   const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
   const startBlock = Math.min(wanted, head);
-  const schema = `${prefixOf(settings, history, turn)}_${startBlock}`;
+  const prefix = prefixOf(settings, history, turn);
+  const schema = `${prefix}_${startBlock}`;
   if (history !== null) await expectRows(db, history);
   const founding = await foundingAddresses(db, settings, history);
   await inTransaction(db, async (client) => {
+    // Two processes that begin at other heads would each make one, of other start blocks.
+    await client.query("select pg_advisory_xact_lock(hashtext('indexer.create ' || $1))", [prefix]);
+    const made = await findSchema(client, prefix);
+    if (made !== null) throw new Error(`Another process has just begun ${made.schema}, which these settings share`);
     await client.query(`create schema ${pg.escapeIdentifier(schema)};
       set local search_path to ${pg.escapeIdentifier(schema)}; ${OWN_ADDRESS_TABLE}`);
     await addOwnAddresses(client, schema, founding);

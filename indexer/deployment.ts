@@ -1,6 +1,6 @@
 import { findPackageJSON } from "node:module";
 import pg from "pg";
-import { dropSchemas, ponderSchemas, type Queryable } from "./schemas.ts";
+import { dropSchemas, isBusy, ponderSchemas, type Queryable } from "./schemas.ts";
 
 /** Ponder considers a lock dead once its owner has not renewed it for this long. */
 const LOCK_EXPIRES_MS = 25_000;
@@ -41,10 +41,13 @@ interface Replaced {
   readonly exclusive: boolean;
 }
 
+/** An index that is not ready was written by a process that is coming back, or that lives no more. */
+const ABANDONED_MS = 3_600_000;
+
 /**
  * Drops the indexes these views showed before. Nothing reads them, each holds up to 90 days of the chain, and going
- * back to one is a backfill. One that a process may still hold is left for the next
- * start.
+ * back to one is a backfill. One that a process may still hold is left for the next start, and so is one in the making,
+ * whose Ponder may just be starting again.
  */
 export async function dropReplaced(
   db: pg.Pool,
@@ -55,15 +58,44 @@ export async function dropReplaced(
   const dropped: string[] = [];
   for (const schema of await ponderSchemas(db)) {
     if (schema === current.schema || !ours.test(schema)) continue;
-    if (!exclusive && (await isHeld(db, schema))) continue;
-    await dropSchemas(db, [schema]);
-    dropped.push(schema);
+    if (!exclusive && ((await isHeld(db, schema)) || (await isInTheMaking(db, schema)))) continue;
+    if (await dropUnlessBusy(db, schema)) dropped.push(schema);
   }
   return dropped;
 }
 
+/** False if somebody still reads it. */
+export async function dropUnlessBusy(db: pg.Pool, schema: string): Promise<boolean> {
+  try {
+    await dropSchemas(db, [schema]);
+    return true;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  }
+}
+
+async function isInTheMaking(db: Queryable, schema: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
+      where key = 'app' and value ->> 'is_ready' = '0' and (value ->> 'heartbeat_at')::bigint > $1`,
+    [Date.now() - ABANDONED_MS],
+  );
+  return rowCount !== 0;
+}
+
+/** Whether a process wrote this index just now, although it may have let go of its lock to start again. */
+export async function isKept(db: Queryable, schema: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
+      where key = 'app' and (value ->> 'heartbeat_at')::bigint > $1`,
+    [Date.now() - LOCK_EXPIRES_MS],
+  );
+  return rowCount !== 0;
+}
+
 /** Whether a live process may be writing this index. */
-export async function isHeld(db: pg.Pool, schema: string): Promise<boolean> {
+export async function isHeld(db: Queryable, schema: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from ${pg.escapeIdentifier(schema)}._ponder_meta
       where key = 'app' and value ->> 'is_locked' = '1' and (value ->> 'heartbeat_at')::bigint > $1`,

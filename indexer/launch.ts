@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { connectChain, readHead, WrongChainError } from "./chain.ts";
 import { OtherColumnsError } from "./columns.ts";
-import { clearLock, dropReplaced, isHeld, isReady, openToReaders } from "./deployment.ts";
+import { clearLock, dropReplaced, dropUnlessBusy, isHeld, isReady, openToReaders } from "./deployment.ts";
 import { UnfitHistoryError } from "./history/history.ts";
 import { withOperators } from "./operators.ts";
 import { OwnAddressError } from "./own-addresses.ts";
@@ -13,7 +13,7 @@ import { closePonder, type PonderPlan, startPonder } from "./ponder-process.ts";
 import { keepPruning } from "./pruning.ts";
 import { type Root, rootsOf } from "./roots.ts";
 import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
-import { dropIndexes, dropSchemas } from "./schemas.ts";
+import { dropIndexes } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 import { hasCaughtUp, showIndex, whyOvertaken } from "./succession.ts";
 import { createTurns, type Turns } from "./turns.ts";
@@ -191,32 +191,50 @@ interface Run {
   readonly stop: () => void;
 }
 
+/** Shows what this run of Ponder makes to readers, once it is ready. Stops the run when a newer release's index is shown. */
+async function serve(launch: Launch, served: Served, run: Run): Promise<void> {
+  await Promise.all([present(launch, served, run.over), watchSuccession(launch, run)]).catch((error: unknown) => {
+    if (!run.over.aborted) throw error;
+  });
+}
+
+const isOvertaken = async ({ db, settings }: Launch) => (await whyOvertaken(db, settings.viewsSchema)) !== null;
+
+async function watchSuccession(launch: Launch, { over, stop }: Run): Promise<void> {
+  do await wait(SUCCESSION_MS, undefined, { signal: over });
+  while (!(await isOvertaken(launch).catch(() => false)));
+  stop();
+}
+
 /**
  * Waits until this run of Ponder answers, then shows its index to readers and drops what they saw before, as soon as nobody
- * writes that any more. Stops the run when a newer release's index is shown.
+ * writes or reads that any more. The database may restart meanwhile.
  */
-async function serve(launch: Launch, { root, plan, startedAt }: Served, { over, stop }: Run): Promise<void> {
+async function present(launch: Launch, { root, plan, startedAt }: Served, over: AbortSignal): Promise<void> {
   const { settings, db, log } = launch;
   const { deployment, viewsSchema, prefix } = plan;
-  // A backfill may take hours and outlast a database restart.
   const shown = { schema: deployment.schema, viewsSchema };
-  const ready = async () => (await isReady(db, deployment, startedAt)) && (await hasCaughtUp(db, shown));
-  try {
-    while (!(await ready().catch(() => false))) await wait(READY_POLL_MS, undefined, { signal: over });
-    const before = await showIndex(db, shown, over);
-    await openToReaders(db, viewsSchema);
-    const dropped = await dropReplaced(db, { prefix, exclusive: settings.exclusive }, deployment);
-    log.info({ ...deployment, afterMs: Date.now() - startedAt, before, dropped }, root.says.ready);
-    let replaced = before === deployment.schema || dropped.some((schema) => schema === before) ? null : before;
+  const ready = async () =>
+    (await isReady(db, deployment, startedAt)) && (await hasCaughtUp(db, shown)) && !(await isOvertaken(launch));
+  while (!(await ready().catch(() => false))) await wait(READY_POLL_MS, undefined, { signal: over });
+  const insist = async <T>(work: () => Promise<T>): Promise<T> => {
     for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (over.aborted) throw error;
+        log.warn({ err: error, root: root.name }, "the index could not be made available to readers");
+      }
       await wait(SUCCESSION_MS, undefined, { signal: over });
-      if ((await whyOvertaken(db, settings.viewsSchema).catch(() => null)) !== null) return stop();
-      if (replaced === null || (await isHeld(db, replaced).catch(() => true))) continue;
-      await dropSchemas(db, [replaced]);
-      log.info({ ...deployment, dropped: [replaced] }, "the index that was shown before is dropped");
-      replaced = null;
     }
-  } catch (error) {
-    if (!over.aborted) log.warn({ err: error, root: root.name }, "the index could not be made available to readers");
-  }
+  };
+  const before = await insist(() => showIndex(db, shown, over));
+  await insist(() => openToReaders(db, viewsSchema));
+  const dropped = await insist(() => dropReplaced(db, { prefix, exclusive: settings.exclusive }, deployment));
+  log.info({ ...deployment, afterMs: Date.now() - startedAt, before, dropped }, root.says.ready);
+  if (before === null || before === deployment.schema || dropped.includes(before)) return;
+  const drop = async () => !(await isHeld(db, before)) && (await dropUnlessBusy(db, before));
+  do await wait(SUCCESSION_MS, undefined, { signal: over });
+  while (!(await drop().catch(() => false)));
+  log.info({ ...deployment, dropped: [before] }, "the index that was shown before is dropped");
 }

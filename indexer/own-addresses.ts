@@ -70,19 +70,29 @@ export async function addOwnAddresses(db: Queryable, schema: string, own: readon
 
 type Wanted = Pick<IndexerSettings, "ownAddresses" | "escrows" | "viewsSchema">;
 
+interface Comparison {
+  readonly wanted: Wanted;
+  /** What the index begins with. */
+  readonly history: History | null;
+  readonly countHolds: CountHolds;
+}
+
 /** What the settings' own addresses and escrows would change in this index. */
 export async function ownChangeOf(
   db: Queryable,
   schema: string,
-  { wanted, countHolds }: { readonly wanted: Wanted; readonly countHolds: CountHolds },
+  { wanted, history, countHolds }: Comparison,
 ): Promise<OwnChange> {
   const known = await readOwnAddresses(db, schema);
   const has = known.map(({ address }) => address);
   const follows = known.filter(({ escrowFrom }) => escrowFrom !== null).map(({ address }) => address);
   const [added, opened] = [without(wanted.ownAddresses, has), without(wanted.escrows, follows)];
   const always = known.filter(({ fromBlock }) => fromBlock === 0).map(({ address }) => address);
-  const index = { schema, viewsSchema: wanted.viewsSchema };
-  const sales = await salesIn(opened, await reachedBlock(db, schema), countHolds);
+  const reached = await reachedBlock(db, schema);
+  // Until its first checkpoint an index has not taken its history over.
+  const rows = reached === null && history !== null ? history.schema : schema;
+  const index = { schema: rows, viewsSchema: wanted.viewsSchema };
+  const sales = await salesIn(opened, reached, countHolds);
   return {
     ...{ added, opened },
     removed: [...new Set([...without(has, wanted.ownAddresses), ...without(follows, wanted.escrows)])],

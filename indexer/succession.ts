@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
-import { isHeld } from "./deployment.ts";
+import { isKept } from "./deployment.ts";
 import { ROWS_VERSION } from "./rows-version.ts";
 import { inTransaction, type Queryable } from "./schemas.ts";
 
@@ -110,7 +110,7 @@ async function viewsOf(db: Queryable, viewsSchema: string): Promise<ReadonlyMap<
  */
 export async function whyOvertaken(db: pg.Pool, viewsSchema: string): Promise<string | null> {
   const shown = await shownSchema(db, viewsSchema);
-  if (shown === null || !(await isHeld(db, shown))) return null;
+  if (shown === null || !(await isKept(db, shown))) return null;
   const { rows: columns } = await db.query(
     "select from information_schema.columns where table_schema = $1 and table_name = 'coverage' and column_name = 'rows_version'",
     [viewsSchema],

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { isHeld } from "../indexer/deployment.ts";
-import { dropIndexes, ponderSchemas } from "../indexer/schemas.ts";
+import { dropIndexes, isBusy } from "../indexer/schemas.ts";
 import { parseSettings } from "../indexer/settings.ts";
 
 /** Drops what the indexer has made in this database. Configured like the indexer, which must not be running. */
@@ -8,12 +8,15 @@ async function drop(databaseUrl: string, isExclusive: boolean): Promise<string> 
   const db = new pg.Pool({ connectionString: databaseUrl, max: 1, application_name: "index_drop" });
   db.on("error", () => undefined);
   try {
-    for (const schema of await ponderSchemas(db))
-      if (!isExclusive && (await isHeld(db, schema)))
-        throw new Error(
-          `An indexer uses ${schema}, or used it 25 seconds ago. Stop it first. EXCLUSIVE=1 says that it has stopped.`,
-        );
-    const dropped = await dropIndexes(db);
+    const dropped = await dropIndexes(db, async (locked, indexes) => {
+      for (const schema of indexes)
+        if (!isExclusive && (await isHeld(locked, schema)))
+          throw new Error(
+            `An indexer uses ${schema}, or used it 25 seconds ago. Stop it first. EXCLUSIVE=1 says that it has stopped.`,
+          );
+    }).catch((error: unknown) => {
+      throw isBusy(error) ? new Error("Somebody reads it in a transaction that does not end. Try again.") : error;
+    });
     return `Dropped: ${dropped.join(", ")}. The indexer makes a new index at its next start.`;
   } finally {
     await db.end();

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import { clearLock, dropReplaced, isReady, openToReaders } from "../../indexer/deployment.ts";
 import { chooseEscrowDeployment } from "../../indexer/escrows/choose-deployment.ts";
-import { ponderSchemas } from "../../indexer/schemas.ts";
+import { dropIndexes, isBusy, ponderSchemas } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
@@ -45,6 +45,13 @@ describe("the start block", () => {
     const first = await chooseDeployment(db, settings(), AT);
     expect(first.startBlock).toBe(HEAD - 3_888_000);
     expect(await chooseDeployment(db, settings(), { ...AT, head: HEAD + 100_000 })).toEqual(first);
+  });
+
+  test("is one, though several processes choose it at once, each at another head", async () => {
+    const heads = [HEAD, HEAD + 1, HEAD + 2];
+    await Promise.allSettled(heads.map((head) => chooseDeployment(db, settings(), { ...AT, head })));
+    const { rows } = await db.query("select nspname as schema from pg_namespace where nspname ~ '^live_[0-9a-f]{8}_'");
+    expect(rows).toEqual([{ schema: (await chooseDeployment(db, settings(), { ...AT, head: HEAD + 9 })).schema }]);
   });
 
   test("is the first block of a chain younger than that", async () => {
@@ -114,6 +121,53 @@ describe("an index that the views no longer show", () => {
     expect(await dropReplaced(db, { prefix: "live", exclusive: true }, current)).toEqual(["live_00000004_5"]);
     expect(await dropReplaced(db, { prefix: "live_e", exclusive: false }, current)).toEqual(["live_e_00000002_5"]);
   });
+});
+
+test("an index in the making is not dropped while its Ponder starts again, but an hour later", async () => {
+  const current = { schema: "live_00000001_5", startBlock: 5 };
+  await fill(current.schema, { locked: 1, heartbeatAt: Date.now() });
+  await fill("live_00000002_5", { locked: 0, heartbeatAt: Date.now() - 60_000, ready: 0 });
+  await fill("live_00000003_5", { locked: 0, heartbeatAt: Date.now() - 3_600_001, ready: 0 });
+  const plan = { prefix: "live", exclusive: false };
+  expect(await dropReplaced(db, plan, current)).toEqual(["live_00000003_5"]);
+  expect(await dropReplaced(db, { ...plan, exclusive: true }, current)).toEqual(["live_00000002_5"]);
+});
+
+test("an index that a transaction still reads is left, and dropped later", async () => {
+  const current = { schema: "live_00000001_5", startBlock: 5 };
+  await fill(current.schema, { locked: 1, heartbeatAt: Date.now() });
+  await fill("live_00000002_5", { locked: 0, heartbeatAt: 0 });
+  const slow = await db.connect();
+  await slow.query("begin; select from live_00000002_5._ponder_meta");
+  const plan = { prefix: "live", exclusive: false };
+  expect(await dropReplaced(db, plan, current)).toEqual([]);
+  await slow.query("commit");
+  slow.release();
+  expect(await dropReplaced(db, plan, current)).toEqual(["live_00000002_5"]);
+});
+
+test("all that the indexer made is dropped at once or not at all, also what Ponder has not come to; histories stay", async () => {
+  const { schema } = await chooseDeployment(db, settings(), AT);
+  const { schema: escrows } = await chooseEscrowDeployment(db, settings(), HEAD);
+  await fill("live_00000001_5", { locked: 0, heartbeatAt: 0 });
+  await db.query("create schema ponder_sync; create table ponder_sync.blocks (number int8)");
+  await db.query("create schema books_00000001_5; create table books_00000001_5.history (id text)");
+  const made = ["live_00000001_5", schema, escrows, "ponder_sync"];
+  const left = async () => {
+    const { rows } = await db.query("select nspname as schema from pg_namespace where nspname = any($1)", [made]);
+    return rows.length;
+  };
+  const slow = await db.connect();
+  await slow.query("begin; select from ponder_sync.blocks");
+  expect(await dropIndexes(db).catch(isBusy)).toBe(true);
+  expect(await left()).toBe(made.length);
+  await slow.query("commit");
+  slow.release();
+  const refuse = async () => Promise.reject(new Error("in use"));
+  await expect(dropIndexes(db, refuse)).rejects.toThrow("in use");
+  expect(await left()).toBe(made.length);
+  expect((await dropIndexes(db)).toSorted()).toEqual([...made, "indexer"].toSorted());
+  expect([await left(), (await db.query("select from books_00000001_5.history")).rowCount]).toEqual([0, 0]);
 });
 
 describe("an index and its lock", () => {

@@ -75,13 +75,30 @@ test("a new rows version is made beside the index that serves, and the older rel
     for (; !isOver; await sleep(2)) answers.push(await answer());
   })();
 
+  // Two readers that hang: one holds back the views, one the drop of what they showed.
+  const [viewer, owner] = [await reader.connect(), await db.connect()];
+  await viewer.query("begin; select from live.wallet_day");
+  await owner.query(`begin; select from ${first}.paid`);
   const newer = await forFile(launchIndexer(env, release));
   await newer.saying("ponder started");
   process.kill(newer.ponderPid(), "SIGKILL");
+  const breaksSwap = async () => {
+    await db.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ~ 'lock_timeout.*drop view' and pid <> pg_backend_pid()",
+    );
+    return newer.said("the index could not be made available to readers").length > 0;
+  };
+  expect(await waitUntil(breaksSwap, 60_000)).toBe(true);
+  expect(newer.said("index ready")).toEqual([]);
+  await viewer.query("commit");
+  viewer.release();
   await newer.saying("index ready");
   const second = String(newer.said("index ready")[0]?.schema);
   expect(await shownSchema(db, "live")).toBe(second);
   await older.saying("the indexer stopped and is restarting");
+  expect(await schemas()).toContain(first);
+  await owner.query("commit");
+  owner.release();
   expect(await waitUntil(async () => !(await schemas()).includes(first), 60_000)).toBe(true);
   expect(await schemas()).toEqual([second]);
   isOver = true;

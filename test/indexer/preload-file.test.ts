@@ -11,7 +11,7 @@ import type { Deployment } from "../../indexer/deployment.ts";
 import { openDuck } from "../../indexer/history/duck.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
-import { foundingAddresses } from "../../indexer/own-addresses.ts";
+import { foundingAddresses, readOwnAddresses } from "../../indexer/own-addresses.ts";
 import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
@@ -263,6 +263,18 @@ describe("a history", () => {
     await expect(founding({ PAY_TO_ADDRESS: STRANGER })).rejects.toThrow(`it leaves out ${service}`);
     const late = await founding({ OWN_ADDRESSES: payer, OWN_ADDRESSES_CHANGE: "from_now_on" });
     expect(late).toContainEqual({ address: payer, fromBlock: history.lastBlock + 1, escrowFrom: null });
+  });
+
+  test("counts, too, when an address is added before an index has taken it over", async () => {
+    const history = await load(databaseUrl, FILE);
+    const payer = lines[0]?.split(",")[4]?.toLowerCase() ?? "";
+    const choose = (changed: Record<string, string> = {}) =>
+      chooseDeployment(pool, settingsOf(changed), { head: 9_000_000, history, countHolds: async () => 0 });
+    const { schema } = await choose();
+    await expect(choose({ OWN_ADDRESSES: payer })).rejects.toThrow(`${payer} has 1 rows in wallet_day`);
+    expect((await choose({ OWN_ADDRESSES: payer, OWN_ADDRESSES_CHANGE: "from_now_on" })).schema).toBe(schema);
+    const since = { address: payer, fromBlock: history.lastBlock + 1, escrowFrom: null };
+    expect(await readOwnAddresses(pool, schema)).toContainEqual(since);
   });
 
   test("that does not exist ends the indexer", async () => {

@@ -144,6 +144,9 @@ test("this release waits for a newer one while that one lives, and for no other"
   expect(await whyOvertaken(db, "live")).toBeNull();
   await show("live_00000003_1");
   expect(await whyOvertaken(db, "live")).toContain(`a newer release serves live_00000003_1`);
+  // It lets go of its lock when it starts again.
+  await db.query("update live_00000003_1._ponder_meta set value = value || '{\"is_locked\": 0}'");
+  expect(await whyOvertaken(db, "live")).toContain("a newer release serves");
   await hold("live_00000003_1", false);
   expect(await whyOvertaken(db, "live")).toBeNull();
   await show(OLD);
