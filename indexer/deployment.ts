@@ -1,4 +1,5 @@
 import { findPackageJSON } from "node:module";
+import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import { dropSchemas, isBusy, ponderSchemas, type Queryable } from "./schemas.ts";
 
@@ -18,10 +19,27 @@ export interface Deployment {
   readonly startBlock: number;
 }
 
-/** Lets the next process in at once. Only correct if the lock's owner is known to be gone. */
+/**
+ * Lets the next process in at once. Only correct if the lock's owner is known to be gone; what a Ponder still has under way
+ * whose launcher was killed ends first.
+ */
 export async function clearLock(db: pg.Pool, { schema }: Deployment): Promise<void> {
   if (!(await ponderSchemas(db)).includes(schema)) return;
+  await endWriters(db, schema);
   await db.query(`update ${pg.escapeIdentifier(schema)}._ponder_meta set value = jsonb_set(value, '{is_locked}', '0')`);
+}
+
+/** A Ponder that has lost its launcher closes in six seconds at most. */
+const CLOSES_MS = 10_000;
+const LOOK_MS = 100;
+
+/** Waits until nobody is connected to write this index, and ends the connections that are left of a machine that is gone. */
+async function endWriters(db: pg.Pool, schema: string): Promise<void> {
+  const writers = "from pg_stat_activity where datname = current_database() and application_name = any($1)";
+  const names = [["internal", "user"].map((part) => `${schema}_${part}`)];
+  for (const until = Date.now() + CLOSES_MS; Date.now() < until; await wait(LOOK_MS))
+    if ((await db.query(`select ${writers}`, names)).rowCount === 0) return;
+  await db.query(`select pg_terminate_backend(pid) ${writers}`, names);
 }
 
 /** Whether a process that has held the lock since `since` has filled the index and created the views. */

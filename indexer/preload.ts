@@ -3,6 +3,7 @@ import { endAtFailedFetch } from "./failed-fetch.ts";
 import { steadyHeads } from "./heads.ts";
 import { onParentGone } from "./leash.ts";
 import { trustNearModules } from "./near-modules.ts";
+import { endAfterStandstill } from "./standstill.ts";
 import { spareUnusedModules } from "./unused-modules.ts";
 
 const GRACE_MS = 6_000;
@@ -20,3 +21,4 @@ trustNearModules();
 spareUnusedModules();
 rememberHashes();
 endAtFailedFetch();
+endAfterStandstill();

@@ -189,6 +189,22 @@ describe("an index and its lock", () => {
     const { rows } = await db.query(`select value from ${deployment.schema}._ponder_meta`);
     expect(rows).toEqual([{ value: { is_locked: 0, heartbeat_at: 1_000, is_ready: 1 } }]);
   });
+
+  test("a lock is cleared once a Ponder that has lost its launcher has closed", async () => {
+    await fill(deployment.schema, { locked: 1, heartbeatAt: 1_000 });
+    const writer = new pg.Client({ ...db.options, application_name: `${deployment.schema}_user` });
+    await writer.connect();
+    const isLocked = async () => {
+      const { rows } = await writer.query(`select value ->> 'is_locked' as it from ${deployment.schema}._ponder_meta`);
+      return rows[0]?.it;
+    };
+    const cleared = clearLock(db, deployment);
+    for (let looks = 0; looks < 20; looks += 1) expect(await isLocked()).toBe("1");
+    await writer.end();
+    await cleared;
+    const { rows } = await db.query(`select value ->> 'is_locked' as it from ${deployment.schema}._ponder_meta`);
+    expect(rows).toEqual([{ it: "0" }]);
+  });
 });
 
 test("the API's role reads views that are made again later", async () => {
