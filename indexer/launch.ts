@@ -194,7 +194,7 @@ interface Run {
 /** Shows what this run of Ponder makes to readers, once it is ready. Stops the run when a newer release's index is shown. */
 async function serve(launch: Launch, served: Served, run: Run): Promise<void> {
   await Promise.all([present(launch, served, run.over), watchSuccession(launch, run)]).catch((error: unknown) => {
-    if (!run.over.aborted) throw error;
+    if (!run.over.aborted) launch.log.warn({ err: error, root: served.root.name }, "nobody looks after the views");
   });
 }
 

@@ -1,6 +1,7 @@
 import { rememberHashes } from "./blooms.ts";
 import { endAtFailedFetch } from "./failed-fetch.ts";
 import { steadyHeads } from "./heads.ts";
+import { keepLockAlone } from "./index-lock.ts";
 import { onParentGone } from "./leash.ts";
 import { trustNearModules } from "./near-modules.ts";
 import { endAfterStandstill } from "./standstill.ts";
@@ -22,3 +23,4 @@ spareUnusedModules();
 rememberHashes();
 endAtFailedFetch();
 endAfterStandstill();
+keepLockAlone();
