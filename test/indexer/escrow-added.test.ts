@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex } from "../../api/adapters/index/escrow.ts";
 import { SCOPES, type Scope } from "../../indexer/ledger.ts";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
@@ -11,19 +12,24 @@ import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { createEscrowActor, MERCHANTS, planBlocks } from "./escrow-actor.ts";
-import { ESCROW_VIEWS, fundPayers, readSales } from "./escrow-record.ts";
-import { readEvents, recountSums } from "./escrow-recount.ts";
-import { readTables, recountTables } from "./score-recount.ts";
+import { ESCROW_VIEWS, expectRecords, fundPayers, transfer } from "./escrow-record.ts";
+import { lower, readEvents, recountSums } from "./escrow-recount.ts";
+import { createActor } from "./history.ts";
+import { pruneClosely } from "./indexed.ts";
+import type { Own } from "./recount.ts";
 
 vi.setConfig({ testTimeout: 180_000 });
 const CATCH_UP_MS = 60_000;
 /** How far behind the head Ponder holds a block to be final. */
 const FINAL_BEHIND = 30;
+/** They become the service's own: a merchant with payments, and an address that nobody has paid. */
+const LATE = lower(MERCHANTS[2] as Address);
+const FRESH: Address = "0x00000000000000000000000000000000000bee98";
 
 /** An index of this chain in a scope, in a database of its own. */
 async function follow(chain: TestChain, scope: Scope) {
-  const { ownerUrl, apiUrl } = await freshDatabase();
-  const reader = new pg.Pool({ connectionString: apiUrl, max: 2 });
+  const database = await freshDatabase();
+  const reader = new pg.Pool({ connectionString: database.apiUrl, max: 2 });
   const node = await startFaultyNode(chain);
   onTestFinished(async () => {
     await reader.end();
@@ -44,68 +50,101 @@ async function follow(chain: TestChain, scope: Scope) {
     const head = Number(await chain.client.getBlockNumber());
     expect(await waitUntil(async () => (await position())?.block === head, CATCH_UP_MS)).toBe(true);
   };
-  const launch = async (...escrows: readonly TestEscrow[]) => {
+  const start = (escrows: readonly TestEscrow[], changed = {}) => {
     const launched = launchIndexer({
-      ...{ DATABASE_URL: ownerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
+      ...{ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
       ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: scope, EXCLUSIVE: "1" },
+      ...changed,
     });
     onTestFinished(launched.stop);
+    return launched;
+  };
+  const launch = async (escrows: readonly TestEscrow[], changed = {}) => {
+    const launched = start(escrows, changed);
     await launched.saying("index ready");
     await launched.saying("escrow index ready");
     return launched;
   };
-  /** Every row of a payment, and the sums of the added escrow, are what a recount from raw logs says. */
-  const expectRecounts = async (escrows: readonly Address[], added: Address) => {
-    await caughtUp();
-    const sales = await readSales(chain, { escrows, from: 0 });
-    expect(await readTables(reader), scope).toEqual(recountTables(sales, scope));
-    const events = await readEvents(chain, added);
-    expect(await index.balances(added)).toEqual(recountSums(events));
-    return events.length;
+  const expectRefused = async (...started: Parameters<typeof start>) => {
+    const refused = start(...started);
+    expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
   };
-  return { asked, caughtUp, launch, expectRecounts };
+  const ownFrom = async () => (await reader.query("select own_from from live.coverage")).rows[0]?.own_from;
+  /** Every row and window of the wallets, and the sums of each escrow, are what a recount from raw logs says. */
+  const expectRecounts = async (escrows: readonly Address[], own: Own) => {
+    await caughtUp();
+    await expectRecords(chain, { reader, scope }, { escrows, from: 0, own });
+    for (const escrow of escrows)
+      expect(await index.balances(escrow)).toEqual(recountSums(await readEvents(chain, escrow)));
+  };
+  return { asked, caughtUp, launch, expectRefused, ownFrom, expectRecounts, prune: () => pruneClosely({ database }) };
 }
 
-test("an added escrow is in both indexes, and no old log of USDC is asked for again, in any scope", async () => {
+test("an added escrow is in both indexes, and no old log of USDC is asked for again, in any scope; nor is one for an address of its own", async () => {
   const chain = await startTestChain();
   onTestFinished(chain.stop);
   const indexes = await Promise.all(SCOPES.map((scope) => follow(chain, scope)));
-  const caughtUp = () => Promise.all(indexes.map((one) => one.caughtUp()));
+  const ofEach = <T>(work: (one: (typeof indexes)[number], place: number) => Promise<T>) =>
+    Promise.all(indexes.map(work));
+  const caughtUp = () => ofEach((one) => one.caughtUp());
 
   const first = await deployEscrow(chain);
   const actor = await createEscrowActor(chain, first);
+  const { pay } = createActor(chain, 53);
+  const payOwn = async () => {
+    for (const to of [LATE, FRESH, MERCHANTS[3] as Address]) {
+      await pay({ from: 1, to, value: 60_000n });
+      await transfer(chain, { from: devAccount(2).address, to, value: 1_000n });
+      await actor.mineSale("release", 3, to, 50_000n);
+    }
+  };
   await fundPayers(chain);
   await actor.play(planBlocks(8, 50));
+  await pay({ from: 1, to: LATE, value: 60_000n });
   await chain.client.mine({ blocks: FINAL_BEHIND });
   const final = Number(await chain.client.getBlockNumber()) - FINAL_BEHIND;
-  const before = await Promise.all(indexes.map(({ launch }) => launch(first)));
+  const before = await ofEach(({ launch }) => launch([first]));
   await caughtUp();
   for (const { asked } of indexes) expect(asked.some((block) => block < final)).toBe(true);
+  await ofEach((one) => one.expectRecounts([first.address], {}));
 
   const second = await deployEscrow(chain);
   await actor.play(planBlocks(3, 51));
+  const heldBefore = await actor.mineHold(0, LATE, 80_000n);
   await caughtUp();
-  const addSecond = async ({ asked, launch }: (typeof indexes)[number], old: Launched) => {
+  for (const pruned of await ofEach(({ prune }) => prune())) expect(pruned).toBeGreaterThan(0);
+  const changed = { OWN_ADDRESSES: `${LATE},${FRESH}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
+  await ofEach(async ({ asked, expectRefused }, place) => {
+    const old = before[place] as Launched;
     for (const message of ["ponder started", "escrow ponder started"])
       process.kill(Number(old.said(message).at(-1)?.ponderPid), "SIGKILL");
     await old.stop();
     asked.splice(0);
-    const after = await launch(first, second);
+    await expectRefused([first, second], { ...changed, OWN_ADDRESSES_CHANGE: "" });
+  });
+  const since = Number(await chain.client.getBlockNumber()) + 1;
+  await payOwn();
+  await ofEach(async ({ asked, launch, ownFrom }, place) => {
+    const after = await launch([first, second], changed);
     expect(asked.filter((block) => block < final)).toEqual([]);
+    expect(await ownFrom()).toEqual({ [LATE]: since });
     const schemaOf = ({ said }: Launched, message: string) => said(message)[0]?.schema;
+    const old = before[place] as Launched;
     expect(schemaOf(after, "index ready")).toBe(schemaOf(old, "index ready"));
     expect(schemaOf(after, "escrow index ready")).not.toBe(schemaOf(old, "escrow index ready"));
-  };
-  await Promise.all(indexes.map((one, place) => addSecond(one, before[place] as Launched)));
+  });
 
-  const expectRecounts = () =>
-    Promise.all(indexes.map((one) => one.expectRecounts([first.address, second.address], second.address)));
+  const own = { [LATE]: since, [FRESH]: 0 };
+  const expectRecounts = () => ofEach((one) => one.expectRecounts([first.address, second.address], own));
   const seller = await createEscrowActor(chain, second);
+  await payOwn();
+  await actor.mine(() => actor.release(heldBefore));
   await actor.play(planBlocks(3, 52));
   await seller.mineSale("release", 1, MERCHANTS[1] as Address, 50_000n);
   await seller.mineSale("refund", 2, MERCHANTS[3] as Address, 60_000n);
   const open = await seller.mineHold(3, MERCHANTS[4] as Address, 70_000n);
-  for (const events of await expectRecounts()) expect(events).toBeGreaterThan(3);
+  await expectRecounts();
+  expect((await readEvents(chain, second.address)).length).toBeGreaterThan(3);
 
   await seller.mine(() => seller.release(open));
   await caughtUp();

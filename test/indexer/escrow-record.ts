@@ -1,6 +1,7 @@
 import type pg from "pg";
-import type { Address } from "viem";
+import type { Address, Hex } from "viem";
 import { expect } from "vitest";
+import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import type { EscrowFacts } from "../../packages/verifier/src/score/v3/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
@@ -9,8 +10,10 @@ import type { TestChain } from "../support/chain/chain.ts";
 import { FEE_RECIPIENT } from "../support/escrow/contract.ts";
 import { MERCHANTS, PAYERS } from "./escrow-actor.ts";
 import { byVerdict, type Events, lower, readEvents } from "./escrow-recount.ts";
-import { type Fact, placeOf, readFacts } from "./recount.ts";
-import { largestFunder, readTables, recountReading, recountTables } from "./score-recount.ts";
+import { largestFunder, type Scope } from "./floors.ts";
+import { expectActivity } from "./indexed.ts";
+import { type Fact, type Own, placeOf, readFacts, timeOf } from "./recount.ts";
+import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
 /** The index of a chain with escrows, however far behind. */
 export const ESCROW_VIEWS = { viewsSchema: "live", hasEscrows: true, maxLagMs: Number.POSITIVE_INFINITY };
@@ -21,29 +24,47 @@ export interface Sales {
   readonly escrows: readonly Address[];
   /** The first block of the index. */
   readonly from: number;
+  /** What else is the service's own. */
+  readonly own?: Own;
+}
+
+type Party = { readonly party: string; readonly block: bigint };
+
+/** Whether an address is the service's own in a block. */
+function ownIn({ escrows, own = {} }: Sales): (at: Party) => boolean {
+  const always = [FEE_RECIPIENT, ...escrows].map((address) => [bare(address), 0] as const);
+  const since = Object.entries(own).map(([address, block]) => [bare(address as Address), block] as const);
+  const blocks = new Map([...always, ...since]);
+  return ({ party, block }) => block >= (blocks.get(party) ?? Number.POSITIVE_INFINITY);
+}
+
+/** The block that decides whose a payment is: that of its hold, whatever becomes of it. */
+function heldIn(events: Events): (id: Hex) => bigint {
+  const blocks = new Map(
+    events.flatMap((event) => (event.eventName === "Held" ? [[event.args.id, event.blockNumber]] : [])),
+  );
+  return (id) => blocks.get(id) ?? 0n;
 }
 
 /** Every transfer, hold and release between two others from a block on, in the chain's order. */
-export async function readSales(chain: TestChain, { escrows, from }: Sales): Promise<readonly Fact[]> {
+export async function readSales(chain: TestChain, asked: Sales): Promise<readonly Fact[]> {
+  const { escrows, from: firstBlock, own } = asked;
   const events = await readEvents(chain, ...escrows);
-  const own = [FEE_RECIPIENT, ...escrows];
-  const times = new Map<bigint, number>();
-  for (const { blockNumber } of events) {
-    if (times.has(blockNumber)) continue;
-    times.set(blockNumber, Number((await chain.client.getBlock({ blockNumber })).timestamp) * 1000);
-  }
-  const ours = own.map(bare);
+  const [isOwn, heldAt] = [ownIn(asked), heldIn(events)];
+  const madeAt = new Map<Hex, number>();
+  for (const event of events) madeAt.set(event.blockHash, await timeOf(chain, event));
   const sales = events.flatMap((event): Fact[] => {
     if (event.eventName !== "Held" && event.eventName !== "Released") return [];
     const { id, payer, receiver, amount: value } = event.args;
     const [from, to, isHold] = [bare(payer), bare(receiver), event.eventName === "Held"];
-    if (from === to || ours.includes(from) || ours.includes(to)) return [];
-    const [timestampMs, transaction] = [times.get(event.blockNumber) ?? 0, event.transactionHash];
+    if (from === to || [from, to].some((party) => isOwn({ party, block: heldAt(id) }))) return [];
+    const [timestampMs, transaction] = [madeAt.get(event.blockHash) ?? 0, event.transactionHash];
     const kind = isHold ? "hold" : "release";
     return [{ kind, id, from, to, value, authorised: isHold, timestampMs, transaction, place: placeOf(event) }];
   });
-  const all = [...(await readFacts(chain, own)), ...sales].toSorted((a, b) => a.place - b.place);
-  return all.filter(({ place }) => place >= from * 10_000);
+  const transfers = await readFacts(chain, [FEE_RECIPIENT, ...escrows], own);
+  const all = [...transfers, ...sales].toSorted((a, b) => a.place - b.place);
+  return all.filter(({ place }) => place >= firstBlock * 10_000);
 }
 
 const DAY_MS = 86_400_000;
@@ -51,30 +72,33 @@ const DAY_MS = 86_400_000;
 interface Ledger {
   readonly events: Events;
   readonly facts: readonly Fact[];
+  /** The day of each block with an event, counted from 1970. */
   readonly days: ReadonlyMap<bigint, number>;
+  readonly sales: Sales;
 }
 
-/** The day of each block with an event, counted from 1970. */
-async function readDays({ client }: TestChain, events: Events): Promise<Ledger["days"]> {
-  const blocks = [...new Set(events.map(({ blockNumber }) => blockNumber))];
-  const days = blocks.map(async (blockNumber) => {
-    const { timestamp } = await client.getBlock({ blockNumber });
-    return [blockNumber, Math.floor(Number(timestamp) / 86_400)] as const;
-  });
+async function readDays(chain: TestChain, events: Events): Promise<Ledger["days"]> {
+  const days = events.map(
+    async (event) => [event.blockNumber, Math.floor((await timeOf(chain, event)) / DAY_MS)] as const,
+  );
   return new Map(await Promise.all(days));
 }
 
+type At = { readonly asOf: Date; readonly scope: Scope };
+
 /** The score's facts of a merchant by definition, from the events of all escrows in the chain's order. */
-function recountOutcomes({ events, facts, days }: Ledger, merchant: Address, asOf: Date): EscrowFacts {
+function recountOutcomes({ events, facts, days, sales }: Ledger, merchant: Address, { asOf, scope }: At): EscrowFacts {
+  const [isOwn, heldAt] = [ownIn(sales), heldIn(events)];
   const today = Math.floor(asOf.getTime() / DAY_MS);
   const [released, refunded] = (["Released", "Refunded"] as const).map((name) => {
     const counted = events.flatMap((event) => {
       if (event.eventName !== name || lower(event.args.receiver) !== merchant) return [];
-      const { payer, amount, record } = event.args;
+      const { id, payer, amount, record } = event.args;
+      if ([payer, merchant].some((one) => isOwn({ party: bare(one), block: heldAt(id) }))) return [];
       const before = facts.filter(({ place }) => place < placeOf(event));
-      const [funder, own] = [payer, merchant].map((one) => largestFunder(bare(one), before, "full"));
-      const isOwn = funder !== null && (funder === merchant || (name === "Released" && funder === own));
-      if (isOwn || lower(payer) === merchant || amount < 50_000n) return [];
+      const [funder, own] = [payer, merchant].map((one) => largestFunder(bare(one), before, scope));
+      const isToItself = funder !== null && (funder === merchant || (name === "Released" && funder === own));
+      if (isToItself || lower(payer) === merchant || amount < 50_000n) return [];
       if (name === "Refunded" && !byVerdict(record)) return [];
       return [{ buyer: funder ?? "nobody", day: days.get(event.blockNumber) ?? 0, tx: event.transactionHash }];
     });
@@ -93,13 +117,23 @@ function recountOutcomes({ events, facts, days }: Ledger, merchant: Address, asO
   };
 }
 
-/** What the index says of buyers and of merchants is what a recount from raw logs says, also when days leave the window. */
-export async function expectRecords(chain: TestChain, reader: pg.Pool, sales: Sales): Promise<void> {
+/**
+ * Every row, and what the index says of buyers and of merchants, is what a recount from raw logs says, also when days leave
+ * the window.
+ */
+export async function expectRecords(
+  chain: TestChain,
+  { reader, scope }: { readonly reader: pg.Pool; readonly scope: Scope },
+  sales: Sales,
+): Promise<void> {
   const [events, facts] = await Promise.all([readEvents(chain, ...sales.escrows), readSales(chain, sales)]);
-  expect(await readTables(reader)).toEqual(recountTables(facts, "full"));
+  expect(await readTables(reader), scope).toEqual(recountTables(facts, scope));
   const scored = createScoreIndex(reader, ESCROW_VIEWS);
+  const index = createActivityIndex(reader, ESCROW_VIEWS);
+  const met = facts.filter(({ kind }) => kind !== "release");
   const [days, head] = [await readDays(chain, events), await chain.client.getBlock()];
-  const wallets = [...new Set([...PAYERS.map(({ address }) => address), ...MERCHANTS].map(lower))];
+  const own = Object.keys(sales.own ?? {}) as Address[];
+  const wallets = [...new Set([...PAYERS.map(({ address }) => address), ...MERCHANTS, ...own].map(lower))];
   for (const later of [0, 88, 89, 91]) {
     const asOf = new Date((Number(head.timestamp) + later * 86_400) * 1000);
     const readings = await scored.read(wallets, asOf);
@@ -108,11 +142,12 @@ export async function expectRecords(chain: TestChain, reader: pg.Pool, sales: Sa
       payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)),
     }));
     const expected = wallets.map((wallet) => ({
-      ...recountReading(facts, wallet, { asOf, scope: "full" }),
-      ...{ network: "eip155:8453", scope: "full", first_block: sales.from, lookup: null },
-      escrow: recountOutcomes({ events, facts, days }, wallet, asOf),
+      ...recountReading(facts, wallet, { asOf, scope }),
+      ...{ network: "eip155:8453", scope, first_block: sales.from, lookup: null },
+      escrow: recountOutcomes({ events, facts, days, sales }, wallet, { asOf, scope }),
     }));
-    expect(found, `${later} days on`).toEqual(expected);
+    expect(found, `${scope}, ${later} days on`).toEqual(expected);
+    await expectActivity({ index, scope }, met, { wallets, now: asOf });
   }
 }
 

@@ -77,7 +77,7 @@ async function expectRebuilt(): Promise<void> {
   expect(balances).toEqual(recountSums(events));
   expect(balances.withdrawn).toBeGreaterThan(0n);
 
-  await expectRecords(chain, reader, sales());
+  await expectRecords(chain, { reader, scope: "full" }, sales());
 
   const last = await chain.client.getBlock();
   const overdue = await index.overdue(Number(last.timestamp), 1_000);
@@ -242,7 +242,7 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     await actor.mineSale("release", 1, merchant, amount);
     await actor.mineSale("refund", 1, merchant, amount);
     expect(await record()).toMatchObject({ buyers: 2, release_days: 3, refunded_buyers: 2, refund_days: 2 });
-    await expectRecords(chain, reader, sales());
+    await expectRecords(chain, { reader, scope: "full" }, sales());
   });
 
   test("each escrow has its own balances", async () => {

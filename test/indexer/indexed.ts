@@ -103,35 +103,46 @@ export async function expectRecount(
 ): Promise<void> {
   const facts = await readFacts(of, [], own);
   expect(await readTables(pool), scope).toEqual(recountTables(facts, scope));
-  await expectReadings({ pool, scope }, facts, of);
-  for (const now of moments) {
-    const answers = await Promise.all(WALLETS.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
-    const expected = WALLETS.map((wallet) => [
-      wallet,
-      expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
-    ]);
-    expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
-  }
+  await expectReadings({ pool, scope }, facts, { wallets: WALLETS, head: await headOf(of), now: await nowOf(of) });
+  for (const now of moments) await expectActivity({ index, scope }, facts, { wallets: WALLETS, now });
 }
 
-/** Every wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
-async function expectReadings(
+interface Asked {
+  readonly wallets: readonly Address[];
+  readonly now: Date;
+}
+
+/** Each wallet's activity equals a recount from raw logs. */
+export async function expectActivity(
+  { index, scope }: Pick<Indexed, "index" | "scope">,
+  facts: readonly Fact[],
+  { wallets, now }: Asked,
+): Promise<void> {
+  const answers = await Promise.all(wallets.map(async (wallet) => [wallet, await index.activity(wallet, now)]));
+  const expected = wallets.map((wallet) => [
+    wallet,
+    expect.objectContaining({ scope, ...recount(facts, wallet, { now, scope }) }),
+  ]);
+  expect(answers, `${scope} at ${now.toISOString()}`).toEqual(expected);
+}
+
+/** Each wallet's facts for the score equal a recount from raw logs, also when the last days leave the window. */
+export async function expectReadings(
   { pool, scope }: Pick<Indexed, "pool" | "scope">,
   facts: readonly Fact[],
-  of: TestChain,
+  { wallets, head, now }: Asked & { readonly head: number },
 ): Promise<void> {
   const index = createScoreIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-  const [block, head] = [await headOf(of), await nowOf(of)];
   for (const days of [0, 40, 89, 90]) {
-    const asOf = new Date(head.getTime() + days * DAY_MS);
-    const readings = await index.read(WALLETS, asOf);
+    const asOf = new Date(now.getTime() + days * DAY_MS);
+    const readings = await index.read(wallets, asOf);
     const found = readings?.map(({ chain: { payees, ...rest }, ...reading }) => ({
       ...reading,
       chain: { ...rest, payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)) },
     }));
-    const expected = WALLETS.map((wallet) => ({
+    const expected = wallets.map((wallet) => ({
       as_of: asOf.toISOString(),
-      as_of_block: block,
+      as_of_block: head,
       chain: expect.objectContaining({ scope, ...recountReading(facts, wallet, { asOf, scope }) }),
     }));
     expect(found, `${scope}, ${days} days on`).toEqual(expected);
@@ -168,4 +179,27 @@ export async function expectLeftOut(indexed: Indexed, { chain, actor, late, fres
   expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
   indexed.own = { ...indexed.own, [late]: since, [fresh]: 0 };
   await expectRecount(indexed, [await nowOf(chain)], chain);
+}
+
+interface Rebuilt {
+  readonly chain: TestChain;
+  /** Somebody has paid it. */
+  readonly paid: Address;
+  readonly others: readonly Address[];
+}
+
+/** Rebuilt without these addresses it builds a new index beside the old one, which answers until the views switch. */
+export async function expectRebuilt(indexed: Indexed, { chain, paid, others }: Rebuilt): Promise<void> {
+  const [now, own] = [await nowOf(chain), [paid, ...others]];
+  const [old] = indexed.launched.said("ponder started");
+  indexed.launched = launch(indexed, chain, { OWN_ADDRESSES: own.join(), OWN_ADDRESSES_CHANGE: "rebuild" });
+  const { launched, index } = indexed;
+  await launched.saying("ponder started");
+  expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 1 });
+  await launched.saying("index ready");
+  await caughtUp(indexed, chain);
+  indexed.own = Object.fromEntries([SERVICE, ...own].map((address) => [address, 0]));
+  await expectRecount(indexed, [now], chain);
+  expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 0 });
+  expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
 }

@@ -12,6 +12,7 @@ import {
   caughtUp,
   DAY_MS,
   expectLeftOut,
+  expectRebuilt,
   expectRecount,
   headOf,
   type Indexed,
@@ -217,19 +218,10 @@ describe("faults", { timeout: 90_000 }, () => {
   });
 
   test("rebuilt without them it builds a new index beside the old one, which answers until the views switch", async () => {
-    const [now, others] = [await nowOf(chain), [3, 4, 90].map(stranger)];
-    const changed = { OWN_ADDRESSES: others.join(), OWN_ADDRESSES_CHANGE: "rebuild" };
-    const [old] = selective.launched.said("ponder started");
-    selective.launched = launch(selective, chain, changed);
-    const { launched, index } = selective;
-    await launched.saying("ponder started");
-    expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 1 });
-    await launched.saying("index ready");
-    await caughtUp(selective, chain);
-    selective.own = Object.fromEntries([SERVICE, ...others].map((address) => [address, 0]));
-    await expectRecount(selective, [now], chain);
-    expect(await index.activity(stranger(4), now)).toMatchObject({ distinctCounterparties: 0 });
-    expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
+    const left = { chain, paid: stranger(4), others: [stranger(3), stranger(90)] };
+    await Promise.all([selective, authorised].map((indexed) => expectRebuilt(indexed, left)));
+    authorised.launched.letGo();
+    await authorised.launched.ended;
   });
 
   test("the end of its parent ends it, and Ponder with it", async () => {
@@ -290,9 +282,12 @@ describe("faults", { timeout: 90_000 }, () => {
     await expectRecount(full, [await nowOf(chain)], chain);
   });
 
-  test("in an index of everything, too, an address of its own is left out from now on, or always", async () => {
+  test("in an index of everything, too, an address of its own is left out from now on, or always, or by a rebuild", async () => {
     full.launched.letGo();
     await full.launched.ended;
     await expectLeftOut(full, { chain, actor, late: stranger(3), fresh: stranger(91) });
+    full.launched.letGo();
+    await full.launched.ended;
+    await expectRebuilt(full, { chain, paid: stranger(4), others: [stranger(3), stranger(91)] });
   });
 });

@@ -2,72 +2,82 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import type { Address } from "viem";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type GeneratedChain, generateChain, SERVICE } from "../../bench/index/generated-chain.ts";
+import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { SERVICE } from "../../bench/index/generated-chain.ts";
+import { generateLiveChain, type LiveChain } from "../../bench/index/live-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
-import { writeCsv } from "../../bench/index/transfers-csv.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
+import type { Scope } from "../../indexer/ledger.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { fetchInto, filesIn } from "./fetched.ts";
+import { expectActivity, expectReadings } from "./indexed.ts";
 import { environment, startPreload } from "./preloaded.ts";
 import { type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
 
-// A generated chain, indexed whole by Ponder, and from the middle on a preloaded history: of a CSV, and of what was fetched.
+// A generated chain that grows: its final blocks are fetched and preloaded, an index in each scope takes them over and goes on, and
+// one that reads every block is compared.
 
-const chainOf = (transfers: number) =>
-  generateChain({ transfers, perBlock: 100, endsAt: Math.floor(Date.now() / 1000) });
+const LAST = 90;
+const chainOf = (perBlock: number) =>
+  generateLiveChain({ transfers: LAST * perBlock, perBlock, endsAt: Math.floor(Date.now() / 1000) }, FETCHED_AT);
+/** The head when the files are fetched, which is as much later than their last block as Ponder holds a block to be final. */
+const [FETCHED_AT, LAST_OF_FILES] = [60, 30];
 const PLANS = [
-  { scope: "full", chain: chainOf(4_000), middle: 22, isFetched: false, disturb: undefined },
-  { scope: "selective", chain: chainOf(3_000), middle: 16, isFetched: true, disturb: killInTakeOver },
+  { scope: "full", perBlock: 40, disturb: undefined },
+  { scope: "selective", perBlock: 32, disturb: killInTakeOver },
 ] as const;
 /** Seconds on a machine of its own; other work may share it. */
 const READY = { timeout: 150_000 };
 
-/** The file, or the folder of files. */
-let given: string;
+/** The folder of fetched files. */
+let folder: string;
+let chain: LiveChain;
 let pool: pg.Pool;
 let env: Record<string, string>;
 
-/** The plan's chain behind a node, its first half in files, and an empty database. */
-async function prepare({ chain, middle, isFetched }: (typeof PLANS)[number]): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "trust-preload-"));
+/** The plan's chain behind a node, what `npm run index:fetch` makes of it, and an empty database. */
+async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<void> {
+  chain = chainOf(perBlock);
+  const parent = mkdtempSync(join(tmpdir(), "trust-preload-"));
+  folder = join(parent, "transfers");
   const rpc = await serveChain(chain);
-  given = join(folder, isFetched ? "transfers" : "transfers.csv");
-  if (isFetched) await fetchHalf(given, { url: rpc.url, middle });
-  else await writeCsv(chain, given, middle);
+  await fetchInto({ folder, urls: [rpc.url], scope: scope === "full" ? "full" : "authorised", startBlock: 1 });
+  expect(filesIn(folder).length).toBeGreaterThan(10);
   const { ownerUrl } = await freshDatabase();
   pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
   env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: ownerUrl });
   onTestFinished(async () => {
     rpc.close();
     await pool.end();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(parent, { recursive: true, force: true });
   });
-}
-
-/** What `npm run index:fetch` makes of authorized payments, up to the end of the day of a block. */
-async function fetchHalf(folder: string, { url, middle }: { url: string; middle: number }): Promise<void> {
-  await fetchInto({ folder, urls: [url], startBlock: 1 });
-  const isLater = (name: string) => Number(/-(\d+)\.parquet$/.exec(name)?.[1]) > middle;
-  for (const name of filesIn(folder).filter(isLater)) rmSync(join(folder, name));
 }
 
 type Rows = Readonly<Record<string, readonly object[]>>;
 
-/** Every row of an index of the chain, once it is ready. One after the other they share Ponder's copy of the chain. */
-async function rowsOfIndex(
+/** Once it has read the whole chain. */
+async function caughtUp(): Promise<void> {
+  const reached = async () => (await pool.query("select block::int from live.position")).rows[0]?.block;
+  await expect.poll(reached, READY).toBe(chain.head);
+}
+
+/** What work makes of an index of the chain that is ready. One after the other they share Ponder's copy of the chain. */
+async function withIndex<T>(
   changed: Record<string, string>,
-  disturb?: (launched: Launched) => Promise<void>,
-): Promise<Rows> {
+  { disturb, work }: { disturb?: ((launched: Launched) => Promise<void>) | undefined; work: () => Promise<T> },
+): Promise<T & { readonly coverage: readonly object[]; readonly columns: readonly object[] }> {
   const launched = launchIndexer({ ...env, ...changed });
   try {
     await disturb?.(launched);
     await expect.poll(() => launched.said("index ready").length, READY).toBe(1);
+    await caughtUp();
+    const made = await work();
     const { rows: coverage } = await pool.query("select * from live.coverage");
-    const columns = await columnsOf(String(launched.said("index ready")[0]?.schema));
-    return { ...(await readTables(pool)), coverage, columns };
+    return { ...made, coverage, columns: await columnsOf(String(launched.said("index ready")[0]?.schema)) };
   } finally {
     launched.letGo();
     await launched.ended;
@@ -99,18 +109,51 @@ async function killInTakeOver(launched: Launched): Promise<void> {
   await launched.saying("ponder started", 2);
 }
 
-/** The same files, taken over in the scope that keeps the least, and a recount of the chain. */
-async function expectAuthorised({ chain }: (typeof PLANS)[number]): Promise<void> {
-  const scope = { INDEX_SCOPE: "authorised" };
-  expect((await startPreload(given, { ...env, ...scope }).ended).code).toBe(0);
-  const { coverage, columns, ...rows } = await rowsOfIndex(scope);
+/** The index in a scope that has taken the files over, and then followed the chain: every row and window is that of a recount. */
+async function expectTakenOver(scope: Scope, disturb?: (launched: Launched) => Promise<void>): Promise<Rows> {
+  const changed = { INDEX_SCOPE: scope };
+  const made = await startPreload(folder, { ...env, ...changed }).ended;
+  expect(made.said).toContain(`blocks 1 to ${LAST_OF_FILES}.`);
+  const columns = await columnsOf("history");
+  const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
+  const follow = async () => {
+    for (const blocks of [3, 4]) {
+      chain.grow(blocks);
+      await caughtUp();
+    }
+    const facts = factsOf(chain);
+    const rows = await readTables(pool);
+    expect(rows, scope).toEqual(recountTables(facts, scope));
+    const [now, wallets] = [new Date(chain.timeOf(chain.head) * 1000), busiest(facts)];
+    await expectReadings({ pool, scope }, facts, { wallets, head: chain.head, now });
+    await expectActivity({ index, scope }, facts, { wallets, now });
+    return rows;
+  };
+  // Of what comes after the files, some is final when the index starts.
+  chain.grow(8);
+  const continued = await withIndex(changed, { disturb, work: follow });
+  expect(continued.columns).toEqual(columns);
+  // Its tables are the index's now, and no other index can be made from it.
   expect(await columnsOf("history")).toEqual([]);
-  expect(rows).toEqual(recountTables(factsOf(chain), "authorised"));
+  return continued;
+}
+
+/** Those with the most transfers, and some with few. */
+function busiest(facts: readonly Fact[]): readonly Address[] {
+  const counts = [
+    ...Map.groupBy(
+      facts.flatMap(({ from, to }) => [from, to]),
+      (wallet) => wallet,
+    ),
+  ].toSorted(([, a], [, b]) => b.length - a.length);
+  return counts.flatMap(([wallet], place): readonly Address[] =>
+    place < 12 || place % 40 === 0 ? [`0x${wallet}`] : [],
+  );
 }
 
 /** The transfers that count. */
-const factsOf = (chain: GeneratedChain): readonly Fact[] =>
-  Array.from({ length: chain.last }, (_, n) => n + 1).flatMap((block) =>
+const factsOf = (chain: LiveChain): readonly Fact[] =>
+  Array.from({ length: chain.head }, (_, n) => n + 1).flatMap((block) =>
     chain.transfersOf(block).flatMap(({ from, to, value, logIndex, ...rest }): readonly Fact[] => {
       const isOurs = [from, to].some((party) => party === SERVICE || BigInt(party) === 0n);
       if (value === 0 || from === to || isOurs) return [];
@@ -121,20 +164,16 @@ const factsOf = (chain: GeneratedChain): readonly Fact[] =>
   );
 
 describe("an index that takes over a history", { timeout: 240_000 }, () => {
-  test.each(PLANS)("equals one that has read every block, in $scope scope", async (plan) => {
-    const { scope, middle, isFetched, disturb } = plan;
+  test.each(PLANS)("equals one that has read every block, and a recount, in $scope scope", async (plan) => {
+    const { scope, disturb } = plan;
     await prepare(plan);
-    const whole = await rowsOfIndex({ INDEX_SCOPE: scope, INDEX_HISTORY: "" });
+    const continued = await expectTakenOver(scope, disturb);
+    const whole = await withIndex({ INDEX_SCOPE: scope, INDEX_HISTORY: "" }, { work: () => readTables(pool) });
     expect(whole.paid?.length).toBeGreaterThan(300);
     const hasSlotTwice = (row: object) => "ordinal" in row && Number(row.ordinal) > 16;
     expect(whole.payer_slot?.some(hasSlotTwice) ?? false).toBe(scope === "selective");
-    const made = await startPreload(given, { ...env, INDEX_SCOPE: scope }).ended;
-    expect(made.said).toContain(`blocks 1 to ${middle}.`);
-    expect(await columnsOf("history")).toEqual(whole.columns);
-    const continued = await rowsOfIndex({ INDEX_SCOPE: scope }, disturb);
-    // Its tables are the index's now, and no other index can be made from it.
-    expect(await columnsOf("history")).toEqual([]);
     for (const [table, rows] of Object.entries(whole)) expect(continued[table], table).toEqual(rows);
-    if (isFetched) await expectAuthorised(plan);
+    // The same files have what the scope that keeps the least needs.
+    if (scope === "selective") await expectTakenOver("authorised");
   });
 });

@@ -30,14 +30,23 @@ export const blockOf = (place: number): number => Math.floor(place / 10_000);
 /** The service's own addresses, each with the block from which it counts as one. */
 export type Own = Readonly<Record<Address, number>>;
 
+/** When each block was made, in milliseconds: every recount asks for the same ones. */
+const times = new Map<Hex, number>();
+
+/** When a log's block was made, in milliseconds. */
+export async function timeOf({ client }: TestChain, { blockHash }: { readonly blockHash: Hex }): Promise<number> {
+  const known = times.get(blockHash);
+  if (known !== undefined) return known;
+  const made = Number((await client.getBlock({ blockHash })).timestamp) * 1000;
+  times.set(blockHash, made);
+  return made;
+}
+
 /** Every transfer of more than nothing between two others, read from the node and decoded by hand. */
 export async function readFacts(chain: TestChain, own: readonly Address[], since: Own = {}): Promise<readonly Fact[]> {
   const logs = await chain.client.getLogs({ address: chain.network.usdc.address, fromBlock: 0n, toBlock: "latest" });
-  const times = new Map<bigint, number>();
-  for (const { blockNumber } of logs) {
-    if (times.has(blockNumber)) continue;
-    times.set(blockNumber, Number((await chain.client.getBlock({ blockNumber })).timestamp) * 1000);
-  }
+  const madeAt = new Map<Hex, number>();
+  for (const log of logs) madeAt.set(log.blockHash, await timeOf(chain, log));
   const always = own.map((address) => [address, 0] as const);
   const ours = new Map(
     [...always, ...Object.entries(since)].map(([address, block]) => [address.slice(2).toLowerCase(), block]),
@@ -55,7 +64,7 @@ export async function readFacts(chain: TestChain, own: readonly Address[], since
       before.transactionHash === log.transactionHash &&
       before.logIndex === log.logIndex - 1 &&
       before.topics[1] === from;
-    const timestampMs = times.get(log.blockNumber) ?? 0;
+    const timestampMs = madeAt.get(log.blockHash) ?? 0;
     const [value, transaction] = [BigInt(log.data), log.transactionHash];
     return [{ from: parties[0], to: parties[1], value, authorised, timestampMs, transaction, place: placeOf(log) }];
   });

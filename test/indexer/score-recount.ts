@@ -1,11 +1,10 @@
 import type pg from "pg";
 import type { Address } from "viem";
 import type { PayeeFact } from "../../packages/verifier/src/score/v3/facts.ts";
+import { countedIn, largestFunder, moves, type Reached, type Scope, sum } from "./floors.ts";
 import { blockOf, type Fact } from "./recount.ts";
 
 const DAY_MS = 86_400_000;
-const FLOOR = 50_000n;
-type Scope = "full" | "authorised" | "selective";
 type Rows = Readonly<Record<string, readonly object[]>>;
 
 /** Bytes as the handlers know them. */
@@ -49,9 +48,8 @@ const releasesOfOlder = (facts: readonly Fact[]) => {
   return facts.filter(({ kind, id }) => kind === "release" && !held.has(id));
 };
 
-/** A release is no meeting: that was its hold. A hold moves no money to the merchant: that does its release. */
+/** A release is no meeting: that was its hold. */
 const meets = ({ kind }: Fact) => kind !== "release";
-const moves = ({ kind }: Fact) => kind !== "hold";
 
 /** What of these payments has been held in an escrow and not released. */
 function unpaid(payments: readonly Fact[], facts: readonly Fact[]): bigint {
@@ -60,16 +58,14 @@ function unpaid(payments: readonly Fact[], facts: readonly Fact[]): bigint {
   return sum(holds.filter(({ id }) => !released.has(id)));
 }
 
-const sum = (facts: readonly Fact[]) => facts.reduce((total, { value }) => total + value, 0n);
 const seconds = ({ timestampMs }: Fact) => String(timestampMs / 1000);
 const dayOf = ({ timestampMs }: Fact) => Math.floor(timestampMs / DAY_MS);
 const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 /** Every row of every table by definition, from all transfers in the chain's order. */
 export function recountTables(all: readonly Fact[], scope: Scope): Rows {
-  const facts = all.filter((fact) => scope === "full" || fact.authorised || fact.kind === "release");
+  const { facts, reached } = countedIn(all, scope);
   const payments = facts.filter(({ authorised }) => authorised);
-  const reached = reachedFloors(facts, scope);
   return {
     wallet_day: recountDays(facts.filter(meets)),
     // Of the authorised scope's, `paid` says it all, unless the hold of a release is older than the index.
@@ -117,35 +113,6 @@ function recountPayers(reached: readonly Reached[]): Rows {
       .map(({ from, to, place }) => ({ payer: `0x${from}`, payee: `0x${to}`, block: String(blockOf(place)) }))
       .toSorted((a, b) => (a.payer + a.payee < b.payer + b.payee ? -1 : 1)),
   };
-}
-
-/** With `funder`, the payer's largest funder at that moment. */
-type Reached = Fact & { readonly funder: Address | null };
-
-/** The payment of each payer and payee with which the sum of theirs reached the floor. */
-const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[] =>
-  facts.flatMap((fact, index) => {
-    const before = facts.slice(0, index);
-    const earlier = before.filter((one) => one.authorised && one.from === fact.from && one.to === fact.to);
-    if (!fact.authorised || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
-    return [{ ...fact, funder: largestFunder(fact.from, before, scope) }];
-  });
-
-/** Of those who sent the most, the one whose last transfer is the earliest was the first to reach that sum. */
-export function largestFunder(wallet: string, facts: readonly Fact[], scope: Scope): Address | null {
-  if (scope !== "full") return null;
-  const inflows = [
-    ...Map.groupBy(
-      facts.filter((fact) => fact.to === wallet && moves(fact)),
-      ({ from }) => from,
-    ),
-  ];
-  const bySum = Map.groupBy(inflows, ([, mine]) => sum(mine));
-  const [, largest = []] = [...bySum].toSorted(([a], [b]) => (a > b ? -1 : 1))[0] ?? [];
-  const [first] = largest.toSorted(
-    ([, a], [, b]) => facts.lastIndexOf(a.at(-1) as Fact) - facts.lastIndexOf(b.at(-1) as Fact),
-  );
-  return first === undefined ? null : `0x${first[0]}`;
 }
 
 const qualifies = ({ authorised, value }: Fact) => authorised && value >= 1_000n;
@@ -199,12 +166,11 @@ function recountPaid(
  * addresses.
  */
 export function recountReading(all: readonly Fact[], wallet: Address, at: { asOf: Date; scope: Scope }) {
-  const facts = all.filter((fact) => at.scope === "full" || fact.authorised || fact.kind === "release");
+  const { facts, reached } = countedIn(all, at.scope);
   const [me, today] = [wallet.slice(2), Math.floor(at.asOf.getTime() / DAY_MS)];
   const inWindow = (fact: Fact) => dayOf(fact) > today - 90 && dayOf(fact) <= today;
   const mine = facts.filter((fact) => fact.from === me && qualifies(fact) && inWindow(fact));
   const last = mine.at(-1);
-  const reached = reachedFloors(facts, at.scope);
   const newest = reached.filter(({ from }) => from === me).slice(-64);
   return {
     window: { from: isoDay(today - 89), to: isoDay(today) },
