@@ -13,7 +13,7 @@ import type { Scope } from "../../indexer/ledger.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { fetchInto, filesIn } from "./fetched.ts";
-import { expectActivity, expectReadings } from "./indexed.ts";
+import { DAY_MS, expectActivity, expectReadings } from "./indexed.ts";
 import { environment, startPreload } from "./preloaded.ts";
 import { type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
@@ -21,14 +21,13 @@ import { readTables, recountTables } from "./score-recount.ts";
 // A generated chain that grows: its final blocks are fetched and preloaded, an index in each scope takes them over and goes on, and
 // one that reads every block is compared.
 
-const LAST = 90;
-const chainOf = (perBlock: number) =>
-  generateLiveChain({ transfers: LAST * perBlock, perBlock, endsAt: Math.floor(Date.now() / 1000) }, FETCHED_AT);
-/** The head when the files are fetched, which is as much later than their last block as Ponder holds a block to be final. */
+/** The newest block when the files are fetched, and the last one that is final then, as Ponder sees it. */
 const [FETCHED_AT, LAST_OF_FILES] = [60, 30];
+/** The last block with transfers. */
+const LAST = 90;
 const PLANS = [
-  { scope: "full", perBlock: 40, disturb: undefined },
-  { scope: "selective", perBlock: 32, disturb: killInTakeOver },
+  { scope: "full", perBlock: 30, disturb: undefined },
+  { scope: "selective", perBlock: 24, disturb: killInTakeOver },
 ] as const;
 /** Seconds on a machine of its own; other work may share it. */
 const READY = { timeout: 150_000 };
@@ -41,7 +40,8 @@ let env: Record<string, string>;
 
 /** The plan's chain behind a node, what `npm run index:fetch` makes of it, and an empty database. */
 async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<void> {
-  chain = chainOf(perBlock);
+  const endsAt = Math.floor(Date.now() / 1000);
+  chain = generateLiveChain({ transfers: LAST * perBlock, perBlock, endsAt }, FETCHED_AT);
   const parent = mkdtempSync(join(tmpdir(), "trust-preload-"));
   folder = join(parent, "transfers");
   const rpc = await serveChain(chain);
@@ -126,7 +126,8 @@ async function expectTakenOver(scope: Scope, disturb?: (launched: Launched) => P
     expect(rows, scope).toEqual(recountTables(facts, scope));
     const [now, wallets] = [new Date(chain.timeOf(chain.head) * 1000), busiest(facts)];
     await expectReadings({ pool, scope }, facts, { wallets, head: chain.head, now });
-    await expectActivity({ index, scope }, facts, { wallets, now });
+    for (const days of [0, 40, 89, 90])
+      await expectActivity({ index, scope }, facts, { wallets, now: new Date(now.getTime() + days * DAY_MS) });
     return rows;
   };
   // Of what comes after the files, some is final when the index starts.
