@@ -80,7 +80,7 @@ async function follow(chain: TestChain, scope: Scope) {
   return { asked, caughtUp, launch, expectRefused, ownFrom, expectRecounts, prune: () => pruneClosely({ database }) };
 }
 
-test("an added escrow is in both indexes, and no old log of USDC is asked for again, in any scope; nor is one for an address of its own", async () => {
+test("in any scope an added escrow is in both indexes, an own address is left out from now on, and no old log of USDC is asked for again", async () => {
   const chain = await startTestChain();
   onTestFinished(chain.stop);
   const indexes = await Promise.all(SCOPES.map((scope) => follow(chain, scope)));
