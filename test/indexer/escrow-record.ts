@@ -11,7 +11,7 @@ import { FEE_RECIPIENT } from "../support/escrow/contract.ts";
 import { MERCHANTS, PAYERS } from "./escrow-actor.ts";
 import { byVerdict, type Events, lower, readEvents } from "./escrow-recount.ts";
 import { largestFunder, type Scope } from "./floors.ts";
-import { expectActivity } from "./indexed.ts";
+import { answerOf, expectActivity } from "./indexed.ts";
 import { type Fact, type Own, placeOf, readFacts, timeOf } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
@@ -136,7 +136,7 @@ export async function expectRecords(
   const wallets = [...new Set([...PAYERS.map(({ address }) => address), ...MERCHANTS, ...own].map(lower))];
   for (const later of [0, 88, 89, 91]) {
     const asOf = new Date((Number(head.timestamp) + later * 86_400) * 1000);
-    const readings = await scored.read(wallets, asOf);
+    const readings = await answerOf(() => scored.read(wallets, asOf));
     const found = readings?.map(({ chain: { payees, ...rest } }) => ({
       ...rest,
       payees: payees.toSorted((a, b) => (a.payee < b.payee ? -1 : 1)),
