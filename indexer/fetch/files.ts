@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { asMetadata, type Coverage, inOrder, readCoverage } from "../history/coverage.ts";
 import { type Duck, openDuck, quote } from "../history/duck.ts";
+import { sealFile } from "../history/seal.ts";
 import { FetchError } from "./provider.ts";
 
 /** A file of the folder, and what it covers. */
@@ -65,7 +66,7 @@ async function coverages(duck: Duck, folder: string): Promise<readonly FetchedFi
     const file = join(folder, name);
     const coverage = await readCoverage(duck, file).catch((error: unknown) => {
       throw new FetchError(
-        `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}. Remove it`,
+        `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}. Remove it, and it is fetched again`,
       );
     });
     if (coverage === null) throw new FetchError(`${file} is not from npm run index:fetch: use another folder`);
@@ -95,6 +96,7 @@ async function write(
     `copy (${rows} order by block, log_index) to ${quote(unfinished)} (format parquet, compression zstd, kv_metadata ${asMetadata(covered)})`,
   );
   rmSync(csv);
+  await sealFile(unfinished);
   sync(unfinished);
   renameSync(unfinished, join(folder, name));
   sync(folder);

@@ -1,4 +1,7 @@
+import { z } from "zod";
+import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import { type Duck, quote } from "./duck.ts";
+import { NO_SEAL } from "./seal.ts";
 
 /** What a fetched file covers, written in the file itself: blocks with no transfer leave no other trace. */
 export interface Coverage {
@@ -13,15 +16,30 @@ export interface Coverage {
 
 const KEY = "transfers_coverage";
 
-/** DuckDB's option for writing it. */
-export const asMetadata = (coverage: Coverage): string => `{${KEY}: ${quote(JSON.stringify(coverage))}}`;
+const block = z.int().nonnegative();
+const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
+const COVERAGE = z.object({
+  chainId: z.literal(NETWORKS[MAIN_NETWORK].chainId),
+  scope: z.enum(["full", "authorised"]),
+  ...{ firstBlock: block, lastBlock: block, lastHash: hash, parentHash: hash },
+});
 
-/** Of a Parquet file; null if it was not fetched by `npm run index:fetch`. */
+/** DuckDB's option for writing it, with a place for the seal. */
+export const asMetadata = (coverage: Coverage): string =>
+  `{${KEY}: ${quote(JSON.stringify({ ...coverage, ...NO_SEAL }))}}`;
+
+/**
+ * Of a Parquet file; null if it was not fetched by `npm run index:fetch`.
+ * @throws an error if the file cannot be read, or says nonsense
+ */
 export async function readCoverage(duck: Pick<Duck, "rows">, file: string): Promise<Coverage | null> {
   const rows = await duck.rows<{ text: string }>(
     `select decode(value) as text from parquet_kv_metadata(${quote(file)}) where decode(key) = '${KEY}'`,
   );
-  return rows[0] === undefined ? null : (JSON.parse(rows[0].text) as Coverage);
+  if (rows[0] === undefined) return null;
+  const parsed = COVERAGE.safeParse(JSON.parse(rows[0].text));
+  if (!parsed.success) throw new Error("what it says that it covers makes no sense");
+  return parsed.data;
 }
 
 export const inOrder = <T extends Coverage>(all: readonly T[]): readonly T[] =>

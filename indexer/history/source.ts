@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { constants, gunzipSync } from "node:zlib";
 import { type Duck, quote } from "./duck.ts";
 import { UnfitHistoryError } from "./history.ts";
+import { isIntact } from "./seal.ts";
 
 const HEADER_BYTES = 4_096;
 
@@ -179,7 +180,13 @@ async function openFile(duck: Duck, file: string): Promise<Queries> {
     throw new UnfitHistoryError(`${file}: expected a .csv, .csv.gz, or .parquet file`);
   try {
     if (!statSync(file).isFile()) throw new UnfitHistoryError(`${file}: expected a file`);
-    if (isParquet(file)) return await parquetQueries(duck, file);
+    if (isParquet(file)) {
+      if ((await isIntact(file)) === false)
+        throw new UnfitHistoryError(
+          `${file} is damaged: it is not what was fetched. Remove it, and run npm run index:fetch again`,
+        );
+      return await parquetQueries(duck, file);
+    }
     expectHeader(file);
     return CSV_QUERIES;
   } catch (error) {

@@ -59,7 +59,9 @@ async function expectCovered(
 ): Promise<void> {
   const fetched: FetchedFile[] = [];
   for (const file of files.filter((one) => one.endsWith(".parquet"))) {
-    const coverage = await readCoverage(duck, file);
+    const coverage = await readCoverage(duck, file).catch((error: unknown) => {
+      throw new UnfitHistoryError(`${file}: ${messageOf(error)}`);
+    });
     if (coverage !== null) fetched.push({ ...coverage, file });
   }
   const all = inOrder(fetched);

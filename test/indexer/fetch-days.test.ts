@@ -1,9 +1,13 @@
-import { rmSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { writeCsv } from "../../bench/index/transfers-csv.ts";
+import { openDuck } from "../../indexer/history/duck.ts";
+import { UnfitHistoryError } from "../../indexer/history/history.ts";
+import { readFiles } from "../../indexer/history/transfers.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -84,6 +88,41 @@ test("a file that is broken, foreign, or covers a block twice is named", async (
   await expect(load(ownerUrl, mixed, { INDEX_SCOPE: "authorised" })).rejects.toThrow(/overlap: remove one of them/);
   const foreign = join(import.meta.dirname, "preload-transfers-bytes.parquet");
   await expect(load(ownerUrl, [full, foreign])).rejects.toThrow("give only one kind");
+});
+
+test("a bit that flips in a file is noticed wherever it is; without a seal, as of earlier releases, it may not be", async () => {
+  const [FLIPS, CONTROLS] = [250, 40];
+  const folder = join(home, "full");
+  const sealed = readFileSync(join(folder, filesIn(folder)[1] ?? ""));
+  const unsealed = Buffer.from(sealed.toString("latin1").replace('"transfers_seal":', '"transfers_none":'), "latin1");
+  const duck = await openDuck(join(home, "flipped"));
+  const file = join(home, "flipped.parquet");
+  const readAs = async (bytes: Buffer) => {
+    writeFileSync(file, bytes);
+    await duck.run("drop table if exists raw");
+    await readFiles(duck, [file], { startBlock: null, scope: "full" });
+    return await duck.rows("select * exclude (fits, digest) from raw order by block, log_index");
+  };
+  const rows = await readAs(sealed);
+  expect(await readAs(unsealed)).toEqual(rows);
+  const whatBecomes = async (bytes: Buffer, bit: number) => {
+    const flipped = Buffer.from(bytes);
+    flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    const read = await readAs(flipped).catch((error: unknown) => error);
+    if (!(read instanceof Error)) return isDeepStrictEqual(read, rows) ? "the same rows" : "other rows";
+    expect(read).toBeInstanceOf(UnfitHistoryError);
+    return read.message.startsWith(`${file} is damaged`) ? "damaged" : "refused";
+  };
+  const all = { sealed: [] as string[], unsealed: [] as string[] };
+  for (let n = 0; n < FLIPS; n += 1) {
+    const bit = Math.imul(n + 1, 0x9e3779b1) >>> 0;
+    all.sealed.push(await whatBecomes(sealed, bit % (sealed.length * 8)));
+    if (n < CONTROLS) all.unsealed.push(await whatBecomes(unsealed, bit % (sealed.length * 8)));
+  }
+  duck.close();
+  expect(all.sealed).not.toContain("other rows");
+  expect(all.sealed.filter((one) => one === "damaged").length).toBeGreaterThan(0.98 * FLIPS);
+  expect(all.unsealed).toContain("other rows");
 });
 
 test("wrong settings and arguments are named", async () => {
