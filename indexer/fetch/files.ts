@@ -52,7 +52,8 @@ export async function openStore(folder: string): Promise<Store> {
     const pid = UNFINISHED.exec(name)?.[1];
     if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(folder, name), { recursive: true, force: true });
   }
-  const duck = await openDuck(join(folder, `.fetching-${process.pid}`));
+  // A second thread takes a third more processor time, and what it writes is not the same on every machine.
+  const duck = await openDuck(join(folder, `.fetching-${process.pid}`), 1);
   return {
     files: () => coverages(duck, folder),
     write: (day, lines, coverage) => write({ duck, folder, day }, lines, coverage),
@@ -93,7 +94,7 @@ async function write(
   const unfinished = join(duck.folder, name);
   const rows = `select ${SELECTED} from read_csv(${quote(csv)}, auto_detect = false, header = false, delim = ',', columns = ${COLUMNS})`;
   await duck.run(
-    `copy (${rows} order by block, log_index) to ${quote(unfinished)} (format parquet, compression zstd, kv_metadata ${asMetadata(covered)})`,
+    `copy (${rows} order by block, log_index) to ${quote(unfinished)} (format parquet, compression zstd, compression_level 1, kv_metadata ${asMetadata(covered)})`,
   );
   rmSync(csv);
   await sealFile(unfinished);

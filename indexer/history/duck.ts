@@ -9,7 +9,7 @@ import bindings from "@duckdb/node-bindings";
 /** What DuckDB keeps in memory; the rest goes to its folder. The process needs about half as much again. */
 const MEMORY = "2GB";
 /** Each thread sorts in memory of its own. */
-const MOST_THREADS = 4;
+const MOST_THREADS = Math.min(4, availableParallelism());
 
 setFlagsFromString("--expose-gc");
 /** V8 does not know how much memory of DuckDB's its objects hold, so it would keep gigabytes of them. */
@@ -56,11 +56,11 @@ export interface Duck {
  * it. Tables are in memory until that is full: on a disk each would be compressed, for one reading.
  * DuckDB's extensions come with it; it fetches none.
  */
-export async function openDuck(folder: string): Promise<Duck> {
+export async function openDuck(folder: string, threads = MOST_THREADS): Promise<Duck> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const instance = await DuckDBInstance.create(":memory:", {
-    threads: String(Math.min(MOST_THREADS, availableParallelism())),
+    threads: String(threads),
     memory_limit: MEMORY,
     temp_directory: join(folder, "spilled"),
     preserve_insertion_order: "false",
