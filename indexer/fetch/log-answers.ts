@@ -46,14 +46,6 @@ const quantityOf = (told: unknown): number => (typeof told === "string" ? Number
 /** A place in the chain, as a number: logs are in the order of their places. */
 export const placeOf = ({ block, index }: Pick<Log, "block" | "index">): number => block * (MOST_INDEX + 1) + index;
 
-/** Of an answer, the logs in these places: no other need be as it should. */
-export function pickLogs(answer: unknown, places: ReadonlySet<number>): unknown {
-  if (!Array.isArray(answer)) return answer;
-  return answer.filter((told: Told | null) =>
-    places.has(placeOf({ block: quantityOf(told?.blockNumber), index: quantityOf(told?.logIndex) })),
-  );
-}
-
 const isWithin = (value: number, low: number, high: number): boolean =>
   Number.isInteger(value) && value >= low && value <= high;
 
@@ -76,7 +68,10 @@ interface Question extends Blocks {
   readonly wanted: Wanted;
 }
 
-function logOf(told: Told | null, before: Log | undefined, { first, last, address, wanted }: Question): Log {
+const isKnown = (told: unknown, known: string | undefined): told is string => known !== undefined && told === known;
+
+/** @param known another log: what is the same there is a word */
+function logOf(told: Told | null, known: Log | undefined, { first, last, address, wanted }: Question): Log {
   const block = quantityOf(told?.blockNumber);
   if (told === null || !isWithin(block, first, last))
     throw new WrongAnswerError(`a log is outside of blocks ${first} to ${last}`);
@@ -84,11 +79,10 @@ function logOf(told: Told | null, before: Log | undefined, { first, last, addres
   if (!areAsked(topics, wanted) || (told.address !== address && String(told.address).toLowerCase() !== address))
     throw new WrongAnswerError(`a log of block ${block} was not asked for`);
   const index = quantityOf(told.logIndex);
-  const isSame = before !== undefined && blockHash === before.blockHash;
   if (
     !isWithin(index, 0, MOST_INDEX) ||
-    !(isSame || isWord(blockHash)) ||
-    !isWord(transaction) ||
+    !(isKnown(blockHash, known?.blockHash) || isWord(blockHash)) ||
+    !(isKnown(transaction, known?.transaction) || isWord(transaction)) ||
     told.removed === true
   )
     throw new WrongAnswerError(`a log of block ${block} has no place in it`);
@@ -96,7 +90,7 @@ function logOf(told: Told | null, before: Log | undefined, { first, last, addres
     throw new WrongAnswerError(`a log of block ${block} has no amount`);
   const time = told.blockTimestamp == null ? null : quantityOf(told.blockTimestamp);
   if (time !== null && !isWithin(time, 0, MOST_TIME)) throw new WrongAnswerError(`block ${block} has no time`);
-  return { block, index, time, blockHash: blockHash as string, transaction, topics, data };
+  return { block, index, time, blockHash, transaction, topics, data };
 }
 
 const compare = (a: Log, b: Log): number => a.block - b.block || a.index - b.index;
@@ -104,14 +98,19 @@ const compare = (a: Log, b: Log): number => a.block - b.block || a.index - b.ind
 export const inOrder = (logs: readonly Log[]): readonly Log[] =>
   logs.every((log, place) => place === 0 || compare(logs[place - 1] as Log, log) <= 0) ? logs : logs.toSorted(compare);
 
+const questionOf = ({ address, topics }: LogFilter, blocks: Blocks): Question => ({
+  ...blocks,
+  address: address.toLowerCase(),
+  wanted: topics.map((topic) => (topic === null ? null : new Set([topic].flat()))),
+});
+
 /**
  * The logs of an answer to this question, in the order of the chain.
  * @throws WrongAnswerError if it has others, one of them twice, or two hashes for a block
  */
 export function readLogAnswer(answer: unknown, filter: LogFilter, blocks: Blocks): readonly Log[] {
   if (!Array.isArray(answer)) throw new WrongAnswerError("the answer is no list of logs");
-  const wanted = filter.topics.map((topic) => (topic === null ? null : new Set([topic].flat())));
-  const question = { ...blocks, address: filter.address.toLowerCase(), wanted };
+  const question = questionOf(filter, blocks);
   const read: Log[] = [];
   for (const told of answer) read.push(logOf(told, read.at(-1), question));
   const logs = inOrder(read);
@@ -122,4 +121,24 @@ export function readLogAnswer(answer: unknown, filter: LogFilter, blocks: Blocks
     if (before.blockHash !== log.blockHash) throw new WrongAnswerError(`block ${log.block} has two hashes`);
   });
   return logs;
+}
+
+/**
+ * Of an answer to this question, the logs right after these, in their order; undefined where there is none. No others
+ * need be as they should.
+ * @throws WrongAnswerError if one is not, or is there twice
+ */
+export function readNextLogs(answer: unknown, filter: LogFilter, before: readonly Log[]): readonly (Log | undefined)[] {
+  if (!Array.isArray(answer)) throw new WrongAnswerError("the answer is no list of logs");
+  const question = questionOf(filter, { first: before[0]?.block ?? 0, last: before.at(-1)?.block ?? 0 });
+  const orders = new Map(before.map((log, order) => [placeOf(log) + 1, order]));
+  const found = new Array<Log | undefined>(before.length);
+  for (const told of answer as readonly (Told | null)[]) {
+    const order = orders.get(placeOf({ block: quantityOf(told?.blockNumber), index: quantityOf(told?.logIndex) }));
+    if (order === undefined) continue;
+    const log = logOf(told, before[order], question);
+    if (found[order] !== undefined) throw new WrongAnswerError(`a log of block ${log.block} is there twice`);
+    found[order] = log;
+  }
+  return found;
 }

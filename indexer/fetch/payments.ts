@@ -1,15 +1,7 @@
 import { toEventSelector } from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import { TRANSFER_TOPIC } from "../ledger.ts";
-import {
-  type Blocks,
-  type Log,
-  type LogFilter,
-  pickLogs,
-  placeOf,
-  readLogAnswer,
-  WrongAnswerError,
-} from "./log-answers.ts";
+import { type Blocks, type Log, type LogFilter, placeOf, readNextLogs, WrongAnswerError } from "./log-answers.ts";
 import { ask, type LogBatch, readLogs, type Width } from "./logs.ts";
 import { type Provider, TooMuchError } from "./provider.ts";
 
@@ -56,7 +48,7 @@ const transferOf = (log: Log, authorised: boolean): FetchedTransfer => ({
 });
 
 /** Whether the first is the AuthorizationUsed of the second: USDC emits both together. */
-const isOf = (used: Log | undefined, transfer: Log | undefined): boolean =>
+const isOf = (used: Log | undefined, transfer: Log | undefined): transfer is Log =>
   used !== undefined &&
   transfer !== undefined &&
   used.blockHash === transfer.blockHash &&
@@ -108,11 +100,13 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
   const blocks = { first: used[0]?.block ?? 0, last: used.at(-1)?.block ?? 0 };
   const payers = [...new Set(used.map((log) => topicOf(log, 1)))];
   const filter: LogFilter = { address: USDC, topics: [TRANSFER_TOPIC, payers] };
-  const places = new Set(used.map(({ block, index }) => placeOf({ block, index: index + 1 })));
   const read = (answer: unknown) => {
-    const transfers = readLogAnswer(pickLogs(answer, places), filter, blocks);
-    if (transfers.length === used.length && used.every((log, place) => isOf(log, transfers[place]))) return transfers;
-    throw new WrongAnswerError(`no transfers for authorizations in blocks ${blocks.first} to ${blocks.last}`);
+    const transfers = readNextLogs(answer, filter, used);
+    return used.map((log, order) => {
+      const transfer = transfers[order];
+      if (isOf(log, transfer)) return transfer;
+      throw new WrongAnswerError(`no transfer for an authorization in block ${log.block}`);
+    });
   };
   try {
     const transfers = await ask(provider, { filter, blocks }, read);
