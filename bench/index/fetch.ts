@@ -20,6 +20,8 @@ const WORLDS = {
   "busy wallets pay as often as others": { areBusySilent: false, authorisedEvery: 20 },
 } as const satisfies Readonly<Record<string, Partial<ChainPlan>>>;
 
+type World = keyof typeof WORLDS;
+
 /** What `fetch` has received so far, as it came over the wire. */
 let received = 0;
 const countReceived = (message: unknown) => {
@@ -74,13 +76,18 @@ async function compare({ chain, folder }: Pick<Stage, "chain" | "folder">, files
   return row ?? { payments: Number.NaN, different: Number.NaN };
 }
 
-function goalsOf(name: string, measured: Measured): readonly Goal[] {
+/** The bytes are a goal where the busiest sign nothing: else their plain transfers come along, whoever asks. */
+function goalsOf(name: World, measured: Measured): readonly Goal[] {
   const most = (what: string, value: number, limit: number): Goal => ({
     ...{ name: `${name}: ${what}`, value, limit, isFloor: false },
   });
   const { json, wire, processorUs, blocksARequest, different } = measured;
-  console.log(`${name}: ${json.toFixed(0)} bytes of JSON a payment, ${wire.toFixed(0)} on the wire`);
+  const isJudged = WORLDS[name].areBusySilent;
+  console.log(
+    `${name}: ${json.toFixed(0)} bytes of JSON a payment (${isJudged ? "judged below" : "not judged: see docs/index.md"}), ${wire.toFixed(0)} on the wire`,
+  );
   return [
+    ...(isJudged ? [most("bytes of JSON a payment", json, 1_500)] : []),
     most("µs a payment", processorUs, 30),
     { name: `${name}: blocks a request`, value: blocksARequest, limit: 35, isFloor: true },
     most("payments that differ", different, 0),
@@ -91,12 +98,9 @@ function goalsOf(name: string, measured: Measured): readonly Goal[] {
 export async function runFetch(transfers: number): Promise<boolean> {
   subscribe("undici:request:bodyChunkReceived", countReceived);
   const goals: Goal[] = [];
-  for (const [name, world] of Object.entries(WORLDS)) {
-    const plan = { transfers, perBlock: PER_BLOCK, secondsPerBlock: 2, isCompressing: true, ...world };
-    const measured = await withStage(plan, measure);
-    if (world.areBusySilent)
-      goals.push({ name: `${name}: bytes of JSON a payment`, value: measured.json, limit: 1_500, isFloor: false });
-    goals.push(...goalsOf(name, measured));
+  for (const name of Object.keys(WORLDS) as World[]) {
+    const plan = { transfers, perBlock: PER_BLOCK, secondsPerBlock: 2, isCompressing: true, ...WORLDS[name] };
+    goals.push(...goalsOf(name, await withStage(plan, measure)));
   }
   return judge(goals);
 }
