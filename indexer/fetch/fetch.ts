@@ -1,5 +1,5 @@
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import { type Coverage, whyNotJoined } from "../history/coverage.ts";
+import { type Coverage, inOrder, whyNotJoined } from "../history/coverage.ts";
 import { trackProgress } from "../history/progress.ts";
 import { type FetchedFile, openStore, type Store } from "./files.ts";
 import { BLOCK_SECONDS, clockOf, type Header, hashesOf, lastOfDay, readFinal, readHeader } from "./headers.ts";
@@ -44,12 +44,14 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
     const run: Run = { provider, store, end, scope, width: startWidth() };
     const progress = trackProgress(tell);
     const blocks = missing.reduce((sum, gap) => sum + gap.last - gap.first + 1, 0);
+    let files = had;
     for (const gap of missing)
       for (let next = gap.first; next <= gap.last; ) {
-        next = await fetchDay(run, { ...gap, first: next }, { progress, blocks });
+        const file = await fetchDay(run, { ...gap, first: next }, { progress, blocks });
+        files = inOrder([...files, file]);
+        expectOneChain(files);
+        next = file.lastBlock + 1;
       }
-    const files = await store.files();
-    expectOneChain(files);
     return { files, traffic: provider.traffic() };
   } finally {
     store.close();
@@ -101,14 +103,14 @@ interface Told {
   readonly blocks: number;
 }
 
-/** Fetches the first day of these blocks. Returns the block after it. */
-async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks, told: Told): Promise<number> {
+/** Fetches the first day of these blocks. */
+async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks, told: Told): Promise<FetchedFile> {
   const first = await readHeader(provider, gap.first);
   const limit = gap.last === end.block ? end : await readHeader(provider, gap.last);
   const last = await lastOfDay(provider, first, limit);
   const blocks = { first: first.block, last: last.block };
   const day = new Date(first.time * 1000).toISOString().slice(0, 10);
-  await told.progress.phase(day, (blocks.last - blocks.first + 1) / told.blocks, async (done) => {
+  return await told.progress.phase(day, (blocks.last - blocks.first + 1) / told.blocks, async (done) => {
     const coverage: Coverage = {
       ...{ chainId: CHAIN_ID, scope, firstBlock: blocks.first, lastBlock: blocks.last },
       ...{ lastHash: last.hash, parentHash: first.parentHash },
@@ -131,7 +133,6 @@ async function fetchDay({ provider, store, end, scope, width }: Run, gap: Blocks
       const again = await readHeader(provider, last.block);
       if (again.hash !== last.hash) throw new FetchError(`Block ${last.block} is final, but has two hashes`);
     };
-    await store.write(day, lines(), () => coverage);
+    return await store.write(day, lines(), coverage);
   });
-  return last.block + 1;
 }

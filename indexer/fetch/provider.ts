@@ -58,7 +58,7 @@ interface RpcNode {
   readonly url: string;
   /** Its name in messages, without the key that URLs often have. */
   readonly name: string;
-  /** When the next request may be sent. */
+  /** When the next request may be sent, by a clock that nobody sets. */
   next: number;
 }
 
@@ -92,7 +92,7 @@ async function askOnce(
   const text = await readText(answer);
   traffic.bytes += text.length;
   const { statusCode: status, headers } = answer;
-  const retryAfter = [headers["retry-after"]].flat()[0];
+  const [retryAfter, date] = [headers["retry-after"], headers.date].map((one) => [one].flat()[0]);
   const body = parse(text);
   const error = body?.error;
   if (error !== undefined && error !== null)
@@ -100,10 +100,10 @@ async function askOnce(
       status,
       code: error.code,
       message: String(error.message).slice(0, WORDS_OF_A_MESSAGE),
-      retryAfter,
+      ...{ retryAfter, date },
     });
   if (status < 200 || status > 299 || body === null)
-    throw new Refused({ status, message: `HTTP ${status}: ${text.slice(0, WORDS_OF_A_MESSAGE)}`, retryAfter });
+    throw new Refused({ status, message: `HTTP ${status}: ${text.slice(0, WORDS_OF_A_MESSAGE)}`, retryAfter, date });
   // While a node lags, it has no block or no logs to tell of: that is no answer.
   if (body.result === null || body.result === undefined) throw new Refused({ status, message: "the answer is null" });
   return body.result;
@@ -152,9 +152,10 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
     nodes.toSorted((a, b) => (failed.get(a) ?? 0) - (failed.get(b) ?? 0) || a.next - b.next)[0] as RpcNode;
 
   const send = async (node: RpcNode, method: string, params: readonly unknown[]): Promise<unknown> => {
-    const at = Math.max(Date.now(), node.next);
+    const now = performance.now();
+    const at = Math.max(now, node.next);
     node.next = at + 1_000 / perSecond;
-    const ms = at - Date.now();
+    const ms = at - now;
     if (ms > 0) await sleep(ms);
     traffic.requests += 1;
     return askOnce(node.url, { method, params }, traffic);
@@ -215,6 +216,7 @@ async function afterRefusal(node: RpcNode, error: unknown, tries: number): Promi
   const refusal = judgeRefusal(error.answer);
   if (refusal === "blocks" || refusal === "size") throw new TooMuchError(error.message, refusal === "blocks");
   if (refusal !== "later") return;
-  const ms = waitOf(error.answer.retryAfter, Date.now()) ?? backOff(tries + 2);
-  node.next = Math.max(node.next, Date.now() + ms);
+  const { retryAfter, date } = error.answer;
+  const ms = waitOf(retryAfter, Date.parse(date ?? "") || Date.now()) ?? backOff(tries + 2);
+  node.next = Math.max(node.next, performance.now() + ms);
 }

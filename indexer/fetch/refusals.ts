@@ -6,6 +6,8 @@ export interface RefusedAnswer {
   readonly message: string;
   /** The header, in seconds or as a date. */
   readonly retryAfter?: string | null | undefined;
+  /** The node's time, in the header that a date to wait for is to be compared with. */
+  readonly date?: string | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { readLogAnswer, WrongAnswerError } from "../../indexer/fetch/log-answers.ts";
@@ -83,10 +83,16 @@ test.each([null, {}, "logs", [null], [7], [[]]])("%j is no answer", (answer) => 
 });
 
 describe("over HTTP", async () => {
+  const refusals: string[] = [];
   const answers: (readonly [body: Buffer, encoding?: string])[] = [];
   const server = await forFile(
     serveHttp((request, response) => {
       request.resume();
+      const retryAfter = refusals.shift();
+      if (retryAfter !== undefined) {
+        response.writeHead(429, { "retry-after": retryAfter });
+        return response.end();
+      }
       const [body, encoding] = answers.shift() ?? [Buffer.from('{"jsonrpc":"2.0","id":1,"result":"0x2105"}')];
       if (encoding !== undefined) response.setHeader("content-encoding", encoding);
       response.end(body);
@@ -111,6 +117,26 @@ describe("over HTTP", async () => {
     answers.push(encoding === undefined ? [body] : [body, encoding]);
     expect(await ask()).toBe(8453);
     expect(answers).toEqual([]);
+  });
+
+  test("a clock that is set back by days while it runs lets no request wait for them", async () => {
+    const provider = openProvider([server.url], 10_000);
+    const now = Date.now();
+    const clock = vi.spyOn(Date, "now");
+    for (const days of [0, -3, 3, -3]) {
+      clock.mockReturnValue(now + days * 86_400_000);
+      expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
+    }
+    clock.mockRestore();
+  });
+
+  test("a date to wait for is one by the node's clock, whatever ours says", async () => {
+    const provider = openProvider([server.url], 10_000);
+    const clock = vi.spyOn(Date, "now").mockReturnValue(Date.now() - 3 * 86_400_000);
+    refusals.push(new Date(performance.timeOrigin + performance.now()).toUTCString());
+    expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
+    expect(refusals).toEqual([]);
+    clock.mockRestore();
   });
 
   test("what would fill the memory ends before it does, compressed or not", async () => {

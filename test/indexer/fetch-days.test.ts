@@ -1,13 +1,16 @@
-import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { writeCsv } from "../../bench/index/transfers-csv.ts";
+import { openStore } from "../../indexer/fetch/files.ts";
 import { openDuck } from "../../indexer/history/duck.ts";
 import { UnfitHistoryError } from "../../indexer/history/history.ts";
 import { readFiles } from "../../indexer/history/transfers.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -20,6 +23,7 @@ const CHAIN = generateChain({ transfers: 960, perBlock: 20, endsAt: 1_795_000_00
 const DAY_SECONDS = 86_400;
 const rpc = await serveChain({ ...CHAIN, head: CHAIN.last + 30 });
 await forFile({ end: async () => rpc.close() });
+const node = await forFile(startFaultyNode({ rpcUrl: rpc.url }));
 const home = await folderForFile("trust-fetch-days-");
 const { ownerUrl } = await freshDatabase();
 const expected = Array.from({ length: CHAIN.last }, (_, n) => n + 1).flatMap((block) =>
@@ -123,6 +127,63 @@ test("a bit that flips in a file is noticed wherever it is; without a seal, as o
   expect(all.sealed).not.toContain("other rows");
   expect(all.sealed.filter((one) => one === "damaged").length).toBeGreaterThan(0.98 * FLIPS);
   expect(all.unsealed).toContain("other rows");
+});
+
+test("one run at a time writes to a folder; what it has written is read meanwhile, and the next run goes on", async () => {
+  const folder = join(home, "shared");
+  const released = Promise.withResolvers<void>();
+  let reached = Promise.withResolvers<void>();
+  node.become(async (call, pass) => {
+    const first = Number((call.params?.[0] as { readonly fromBlock?: string })?.fromBlock);
+    if (call.method === "eth_getLogs" && first >= 20) {
+      reached.resolve();
+      await released.promise;
+    }
+    return pass(call);
+  });
+  const env = { BASE_RPC_URL: node.url, FETCH_PER_SECOND: "1000", INDEX_SCOPE: "full", START_BLOCK: "1" };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const stopped = startFetch([folder], env);
+    await reached.promise;
+    process.kill(stopped.pid, signal);
+    expect((await stopped.ended).code).toBeNull();
+    reached = Promise.withResolvers();
+  }
+  const running = startFetch([folder], env);
+  await reached.promise;
+  const written = filesIn(folder).filter((name) => name.endsWith(".parquet"));
+  await expect(fetched(folder, "full")).rejects.toThrow(`Another index:fetch is writing to ${folder}`);
+  const { lastBlock } = await load(ownerUrl, folder);
+  expect(written.at(-1)).toMatch(new RegExp(`-${lastBlock}\\.parquet$`));
+  released.resolve();
+  expect(await running.ended).toMatchObject({ code: 0 });
+  expect(filesIn(folder)).toEqual(filesIn(join(home, "full")));
+  expect(await readRows(folder)).toEqual(expected);
+});
+
+test("a disk that is full leaves no file, and says so; with space, the same run goes on", async () => {
+  const folder = join(home, "disk");
+  const store = await openStore(folder);
+  const [day, hash] = ["2026-11-01", `0x${"12".repeat(32)}`];
+  const blocks = { firstBlock: 1, lastBlock: 2, lastHash: hash, parentHash: hash };
+  const write = () => {
+    const line = `1,1795000000,${hash},0,0x${"a1".repeat(20)},0x${"a2".repeat(20)},7,true\n`;
+    return store.write(day, Readable.from([line]), { chainId: 8453, scope: "authorised", ...blocks });
+  };
+  const unfinished = filesIn(folder).find((name) => name.startsWith(".fetching-")) ?? "";
+  for (const name of [`${day}.csv`, `${day}-authorised-1-2.parquet`]) {
+    const full = join(folder, unfinished, name);
+    symlinkSync("/dev/full", full);
+    await expect(write()).rejects.toThrow(
+      /^2026-11-01 could not be written to .*no space left.* Run it again to go on$/is,
+    );
+    expect(await store.files()).toEqual([]);
+    rmSync(full);
+  }
+  await write();
+  expect(await store.files()).toMatchObject([blocks]);
+  store.close();
+  expect(filesIn(folder)).toEqual([`${day}-authorised-1-2.parquet`]);
 });
 
 test("wrong settings and arguments are named", async () => {

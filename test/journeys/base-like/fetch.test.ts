@@ -156,7 +156,7 @@ test("killed in the middle it leaves no file, and the next run fetches all", asy
   await holding;
   process.kill(killed.pid, "SIGKILL");
   expect((await killed.ended).code).toBeNull();
-  expect(filesIn(folder)).toEqual([`.fetching-${killed.pid}`]);
+  expect(filesIn(folder)).toEqual([".fetching", expect.stringMatching(/^\.fetching-/)]);
   base.become(null);
   const { code, said } = await startFetch([folder], env).ended;
   expect(said).toMatch(/files, blocks 0 to \d+, \d+ requests/);
