@@ -8,13 +8,14 @@ export interface Progress {
   readonly count: (transfers: number) => void;
 }
 
-export function trackProgress(tell: (line: string) => void, now: () => number = Date.now): Progress {
+/** @param now in milliseconds, by a clock that nobody sets */
+export function trackProgress(tell: (line: string) => void, now: () => number = () => performance.now()): Progress {
   const started = now();
   let [finished, transfers, told] = [0, 0, started];
   const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
   const forecast = (share: number): string => {
     const ms = now() - started;
-    const end = new Date(started + ms / share).toISOString().slice(0, 19);
+    const end = new Date(Date.now() + ms / share - ms).toISOString().slice(0, 19);
     const rate = transfers === 0 ? "" : `, ${Math.round((transfers * share * 1000) / ms)} transfers/s`;
     return `${Math.round(share * 100)}% after ${seconds(ms)}${rate}, done about ${end}Z`;
   };

@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
+import { trackProgress } from "../../indexer/history/progress.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -90,4 +91,39 @@ test.each([
   if (scope === "selective")
     expect(expected.payer_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 16 }));
   expect(await readTables(pool)).toEqual(expected);
+});
+
+test("the lines of a preload say how fast it goes, and when it will be done by the clock on the wall", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1, 12) });
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  let ms = 0;
+  const progress = trackProgress(
+    (line) => lines.push(line),
+    () => ms,
+  );
+  await progress.phase("read", 0.2, async () => {
+    ms = 6_000;
+  });
+  await progress.phase("rows", 0.8, async (done) => {
+    for (const [at, part, transfers] of [
+      [10_000, 0.25, 0],
+      [12_000, 0.375, 0],
+      [20_000, 0.75, 900],
+      [30_000, 1, 900],
+    ] as const) {
+      ms = at;
+      // Somebody sets the clock back.
+      vi.setSystemTime(Date.UTC(2026, 0, 1, 11));
+      progress.count(transfers);
+      done(part);
+    }
+  });
+  expect(lines.map((line) => line.replace(/ +/g, " "))).toEqual([
+    "read 6.0 s",
+    "rows 40% after 10.0 s, done about 2026-01-01T11:00:15Z",
+    "rows 80% after 20.0 s, 36 transfers/s, done about 2026-01-01T11:00:05Z",
+    "rows 100% after 30.0 s, 30 transfers/s, done about 2026-01-01T11:00:00Z",
+    "rows 24.0 s",
+  ]);
 });
