@@ -1,6 +1,7 @@
 import pg from "pg";
 import { connectChain, readHead, WrongChainError } from "../indexer/chain.ts";
 import { withScope } from "../indexer/choose-scope.ts";
+import { NoRoomError } from "../indexer/history/duck.ts";
 import { type History, isFinalOn, UnfitHistoryError } from "../indexer/history/history.ts";
 import { loadHistory } from "../indexer/history/load.ts";
 import { withOperators } from "../indexer/operators.ts";
@@ -15,8 +16,7 @@ async function preload(given: IndexerSettings, schema: string, files: readonly s
   const chain = connectChain(given.rpcUrl);
   const head = await readHead(chain);
   const db = new pg.Client({ connectionString: given.databaseUrl, application_name: "index_preload" });
-  // A broken connection rejects the running statement, and that is enough.
-  db.on("error", () => undefined);
+  db.on("error", ({ message }) => stop(`PostgreSQL closed the connection (${message})`));
   await db.connect();
   try {
     const settings = await withScope(await withOperators(given, chain, db), db);
@@ -30,6 +30,14 @@ async function preload(given: IndexerSettings, schema: string, files: readonly s
   }
 }
 
+/** Ends at once: PostgreSQL takes back what is not committed, and DuckDB's folder is removed at the exit. */
+function stop(reason: string): never {
+  console.error(`${reason}. Nothing is half made; run this again`);
+  process.exit(1);
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop(`Ended by ${signal}`));
+
 const files = process.argv.slice(2);
 const settings = parseSettings(process.env);
 try {
@@ -42,7 +50,7 @@ try {
     `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} and INDEX_SCOPE=${scope} to use it.`,
   );
 } catch (error) {
-  const isKnown = error instanceof UnfitHistoryError || error instanceof WrongChainError;
-  console.error(isKnown ? error.message : `The history could not be created: ${String(error)}`);
+  const isKnown = [UnfitHistoryError, WrongChainError, NoRoomError].some((known) => error instanceof known);
+  console.error(isKnown ? (error as Error).message : `The history could not be created: ${String(error)}`);
   process.exitCode = 1;
 }

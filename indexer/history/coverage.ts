@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import { type Duck, quote } from "./duck.ts";
+import { type Duck, namedExactly, quote } from "./duck.ts";
 import { NO_SEAL } from "./seal.ts";
 
 /** What a fetched file covers, written in the file itself: blocks with no transfer leave no other trace. */
@@ -34,7 +34,7 @@ export const asMetadata = (coverage: Coverage): string =>
  */
 export async function readCoverage(duck: Pick<Duck, "rows">, file: string): Promise<Coverage | null> {
   const rows = await duck.rows<{ text: string }>(
-    `select decode(value) as text from parquet_kv_metadata(${quote(file)}) where decode(key) = '${KEY}'`,
+    `select decode(value) as text from parquet_kv_metadata(${quote(namedExactly(file))}) where decode(key) = '${KEY}'`,
   );
   if (rows[0] === undefined) return null;
   const parsed = COVERAGE.safeParse(JSON.parse(rows[0].text));

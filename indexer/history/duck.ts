@@ -39,7 +39,20 @@ export interface Result {
   readonly next: () => Promise<Rows | null>;
 }
 
-/** A DuckDB database of our own that is gone when it is closed. */
+/** Neither memory nor the folder's disk holds what DuckDB has to keep. */
+export class NoRoomError extends Error {
+  override readonly name = "NoRoomError";
+
+  constructor(folder: string, cause: Error) {
+    const [reason] = cause.message.split(/\.?\n/, 1);
+    super(`There is too little room in ${folder}: ${reason}. Set TMPDIR to a folder on a larger disk`, { cause });
+  }
+}
+
+const isForRoom = (error: unknown): error is Error =>
+  error instanceof Error && /out of memory|no space left|could not write/i.test(error.message);
+
+/** A DuckDB database of our own that is gone when it is closed, or when the process exits. */
 export interface Duck {
   readonly run: (statement: string) => Promise<void>;
   /** Rows with numbers, text, bytes, and booleans; a bigint where DuckDB's type is 64 bits wide or more. */
@@ -64,18 +77,32 @@ export async function openDuck(folder: string, threads = MOST_THREADS): Promise<
     memory_limit: MEMORY,
     temp_directory: join(folder, "spilled"),
     preserve_insertion_order: "false",
+    // With `order by block::integer … limit 1` it leaves rows out: https://github.com/duckdb/duckdb/issues/25158
+    disabled_optimizers: "top_n",
     ...{ autoinstall_known_extensions: "false", autoload_known_extensions: "false" },
   });
   const connection = await instance.connect();
+  const named = (error: unknown): never => {
+    throw isForRoom(error) ? new NoRoomError(folder, error) : error;
+  };
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // The process would wait for the end of a query.
+  const leave = () => {
+    connection.interrupt();
+    remove();
+  };
+  process.once("exit", leave);
   return {
     folder,
-    run: async (statement) => void (await connection.run(statement)),
-    rows: async <T>(query: string) => (await connection.runAndReadAll(query)).getRowObjectsJS() as unknown as T[],
-    result: async (query) => resultOf(await connection.run(query)),
+    run: async (statement) => void (await connection.run(statement).catch(named)),
+    rows: async <T>(query: string) =>
+      (await connection.runAndReadAll(query).catch(named)).getRowObjectsJS() as unknown as T[],
+    result: async (query) => resultOf(await connection.run(query).catch(named)),
     close: () => {
       connection.closeSync();
       instance.closeSync();
-      rmSync(folder, { recursive: true, force: true });
+      process.off("exit", leave);
+      remove();
     },
   };
 }
@@ -126,3 +153,6 @@ function vectorOf(vector: bindings.Vector, type: string, count: number): Vector 
 
 /** A text as a literal of SQL. */
 export const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** A file's name as DuckDB takes it, which would read `*`, `?`, and `[` as patterns of other files' names. */
+export const namedExactly = (file: string): string => file.replace(/[*?[]/g, "[$&]");

@@ -70,8 +70,10 @@ async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
 }
 
 /** Reads and checks the files, and counts what the rows are made from. */
-async function prepare({ files, schema, settings, accept }: LoadPlan, duck: Duck, { phase, count }: Progress) {
+async function prepare({ files, schema, settings, accept, tell }: LoadPlan, duck: Duck, { phase, count }: Progress) {
   const content = await phase("read", 0.15, () => readFiles(duck, files, settings));
+  for (const [first, last] of content.gaps)
+    tell(`no transfer in blocks ${first} to ${last}, a day or more: is a file missing?`);
   const counting = { ...settings, firstBlock: content.firstBlock };
   const history = describeHistory(schema, counting, content);
   await accept(history);

@@ -1,11 +1,15 @@
-import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { closeSync, createReadStream, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { constants, gunzipSync } from "node:zlib";
-import { type Duck, quote } from "./duck.ts";
+import { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createGunzip, gunzipSync } from "node:zlib";
+import { type Duck, namedExactly, quote } from "./duck.ts";
 import { UnfitHistoryError } from "./history.ts";
 import { isIntact } from "./seal.ts";
 
 const HEADER_BYTES = 4_096;
+/** What some programs begin a text in UTF-8 with. */
+const BYTE_ORDER_MARK = /^\uFEFF/;
 
 interface Column {
   /** Of its text in lower case. */
@@ -67,7 +71,11 @@ interface Source extends Queries {
 
 const isParquet = (file: string): boolean => file.endsWith(".parquet");
 const isCompressed = (file: string): boolean => file.endsWith(".csv.gz");
-const listed = (files: readonly string[]): string => `[${files.map(quote).join()}]`;
+const isOfTransfers = (file: string): boolean => file.endsWith(".csv") || isCompressed(file) || isParquet(file);
+const KINDS = ".csv, .csv.gz, or .parquet";
+const listed = (files: readonly string[]): string => `[${files.map((file) => quote(namedExactly(file))).join()}]`;
+/** A folder's name like `value=1` makes no column. */
+const FROM_FILES_ALONE = "hive_partitioning = false";
 
 const asBytes = (name: string, type: string): string => (type === "BLOB" ? `"${name}"` : `unhex(substr("${name}", 3))`);
 /** Whether bytes, or their text, are as long as they should be. */
@@ -92,7 +100,7 @@ const CSV_QUERIES = queriesOf(
   (name) => (name === "authorised" ? "LETTER" : "VARCHAR"),
   (files) => {
     const columns = NAMES.map((name) => `'${name}': 'VARCHAR'`).join();
-    return `read_csv(${listed(files)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${columns}})`;
+    return `read_csv(${listed(files)}, ${FROM_FILES_ALONE}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${columns}})`;
   },
 );
 
@@ -110,17 +118,16 @@ function asText(name: string, type: string): string {
   return `lower(${column}::varchar)`;
 }
 
+const asParquet = (files: readonly string[]): string => `read_parquet(${listed(files)}, ${FROM_FILES_ALONE})`;
+
 async function parquetQueries(duck: Duck, file: string): Promise<Queries> {
   const described = await duck.rows<{ column_name: string; column_type: string }>(
-    `describe select * from read_parquet(${quote(file)})`,
+    `describe select * from ${asParquet([file])}`,
   );
   const types = new Map(described.map((column) => [column.column_name, column.column_type]));
   const missing = NAMES.filter((name) => !types.has(name));
   if (missing.length > 0) throw new UnfitHistoryError(`${file}: missing column ${missing.join(", ")}`);
-  return queriesOf(
-    (name) => types.get(name) ?? "",
-    (files) => `read_parquet(${listed(files)})`,
-  );
+  return queriesOf((name) => types.get(name) ?? "", asParquet);
 }
 
 /** The beginning of a CSV, of which compressed files need not be whole. */
@@ -133,20 +140,30 @@ function beginningOf(file: string): string {
   return inflated.toString("utf8");
 }
 
+/** DuckDB takes what is left of a file that was cut off for all of it. */
+async function expectWhole(file: string): Promise<void> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  await pipeline(createReadStream(file), createGunzip(), nowhere).catch((error: unknown) => {
+    throw new UnfitHistoryError(
+      `${file} is damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`,
+    );
+  });
+}
+
 function expectHeader(file: string): void {
-  const [line = ""] = beginningOf(file).split(/\r?\n/, 1);
+  const [line = ""] = beginningOf(file).replace(BYTE_ORDER_MARK, "").split(/\r?\n/, 1);
   if (line !== NAMES.join())
     throw new UnfitHistoryError(
       `${file}: expected the header ${NAMES.join()}, got ${JSON.stringify(line.slice(0, 200))}`,
     );
 }
 
-/** The files, with those of Parquet in each folder. @throws UnfitHistoryError if a folder has none. */
+/** The files, with those in each folder. @throws UnfitHistoryError if a folder has none. */
 export const filesOf = (given: readonly string[]): readonly string[] =>
   given.flatMap((path) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
-    const found = readdirSync(path).filter(isParquet).sort();
-    if (found.length === 0) throw new UnfitHistoryError(`${path}: the folder has no .parquet file`);
+    const found = readdirSync(path).filter(isOfTransfers).sort();
+    if (found.length === 0) throw new UnfitHistoryError(`${path}: the folder has no ${KINDS} file`);
     return found.map((name) => join(path, name));
   });
 
@@ -176,8 +193,7 @@ async function sourcesOf(duck: Duck, files: readonly string[]): Promise<readonly
 }
 
 async function openFile(duck: Duck, file: string): Promise<Queries> {
-  if (!file.endsWith(".csv") && !isCompressed(file) && !isParquet(file))
-    throw new UnfitHistoryError(`${file}: expected a .csv, .csv.gz, or .parquet file`);
+  if (!isOfTransfers(file)) throw new UnfitHistoryError(`${file}: expected a ${KINDS} file`);
   try {
     if (!statSync(file).isFile()) throw new UnfitHistoryError(`${file}: expected a file`);
     if (isParquet(file)) {
@@ -187,6 +203,7 @@ async function openFile(duck: Duck, file: string): Promise<Queries> {
         );
       return await parquetQueries(duck, file);
     }
+    if (isCompressed(file)) await expectWhole(file);
     expectHeader(file);
     return CSV_QUERIES;
   } catch (error) {
@@ -194,7 +211,43 @@ async function openFile(duck: Duck, file: string): Promise<Queries> {
   }
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const MESSAGE_CHARACTERS = 600;
+
+/** In one line, without the advice and settings that DuckDB adds. */
+export const messageOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error))
+    .split(/\nPossible /, 1)
+    .join()
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join("; ")
+    .slice(0, MESSAGE_CHARACTERS);
+
+/** The file that an error of DuckDB's is about, where it says so. */
+export const fileOf = (error: unknown): string | null =>
+  (error instanceof Error ? /^ {2}file = (.+)$/m.exec(error.message)?.[1] : null) ?? null;
+
+const MOST_NAMED = 3;
+
+/** A few names in words. */
+export const inWords = (files: readonly string[]): string =>
+  [...files.slice(0, MOST_NAMED), ...(files.length > MOST_NAMED ? [`${files.length - MOST_NAMED} more`] : [])].join(
+    " and ",
+  );
+
+/** Those of the files that have transfers of which this is true. */
+export async function filesWith(duck: Duck, files: readonly string[], condition: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const source of await sourcesOf(duck, files))
+    for (const file of source.files) {
+      const rows = await duck.rows(
+        `select 1 from (select ${TYPED} from (${source.text([file])})) where ${condition} limit 1`,
+      );
+      if (rows.length > 0) found.push(file);
+    }
+  return found;
+}
 
 /** Whether a column is as it should be. */
 function fits(name: string): string {

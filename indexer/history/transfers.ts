@@ -3,9 +3,9 @@ import { NOBODY, type Scope } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { PLACE } from "./arithmetic.ts";
 import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
-import type { Duck } from "./duck.ts";
+import { type Duck, NoRoomError } from "./duck.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
-import { filesOf, messageOf, openTransfers, whatIsWrong } from "./source.ts";
+import { fileOf, filesOf, filesWith, inWords, messageOf, openTransfers, whatIsWrong } from "./source.ts";
 
 // DuckDB's relations: `raw` has the files' rows, `names` a number for each wallet, `transfers` those that count.
 
@@ -16,6 +16,8 @@ export interface Content {
   readonly firstBlock: number;
   /** The first and the last transfer at or after the start block. */
   readonly marks: readonly Mark[];
+  /** The first and the last block of each day or longer that has no transfer, although no file says that there is none. */
+  readonly gaps: readonly (readonly [number, number])[];
 }
 
 /**
@@ -29,34 +31,44 @@ export async function readFiles(
 ): Promise<Content> {
   const files = filesOf(given);
   const source = await openTransfers(duck, files);
-  await expectCovered(duck, files, { startBlock, scope });
-  const refuse = async (reason: string) => {
+  const isCovered = await expectCovered(duck, files, { startBlock, scope });
+  const refuse = async (reason: string, file: string | null = null) => {
     const wrong = await whatIsWrong(duck, files).catch(() => null);
-    throw new UnfitHistoryError(wrong ?? `${files.join(", ")}: ${reason}`);
+    throw new UnfitHistoryError(wrong ?? `${file ?? inWords(files)}: ${reason}`);
   };
-  await duck.run(`create table raw as ${source}`).catch((error: unknown) => refuse(messageOf(error)));
+  await duck.run(`create table raw as ${source}`).catch((error: unknown) => {
+    if (error instanceof NoRoomError) throw error;
+    return refuse(messageOf(error), fileOf(error));
+  });
   const [all] = await duck.rows<{ fit: boolean | null; hash: string }>(
     "select bool_and(fits) as fit, concat(count(*), ' ', bit_xor(digest)) as hash from raw",
   );
   if (all?.fit === false) await refuse("a row is not as docs/index.md describes");
-  await expectConsistent(duck);
-  const [found] = await duck.rows<{ first: number | null }>(
-    `select min(block)::integer as first from raw where block >= ${startBlock ?? 0}`,
+  await expectConsistent(duck, files);
+  const [found] = await duck.rows<{ first: number | null; last: number | null }>(
+    `select (min(block) filter (block >= ${startBlock ?? 0}))::integer as first, max(block)::integer as last from raw`,
   );
-  if (typeof found?.first !== "number")
-    throw new UnfitHistoryError("The file has no transfers at or after START_BLOCK");
+  if (typeof found?.first !== "number") {
+    const last = found?.last ?? null;
+    const has =
+      last === null
+        ? "no transfers"
+        : `no transfers at or after START_BLOCK ${startBlock}; the last is in block ${last}`;
+    throw new UnfitHistoryError(`${inWords(files)}: ${has}`);
+  }
   const firstBlock = startBlock ?? found.first;
-  return { hash: all?.hash ?? "", firstBlock, marks: await marksOf(duck, firstBlock) };
+  const gaps = isCovered ? [] : await gapsOf(duck, firstBlock);
+  return { hash: all?.hash ?? "", firstBlock, marks: await marksOf(duck, firstBlock), gaps };
 }
 
 type FetchedFile = Coverage & { readonly file: string };
 
-/** That fetched files leave no block out. @throws UnfitHistoryError */
+/** Whether the files say which blocks they cover: fetched ones do. @throws UnfitHistoryError if they leave one out */
 async function expectCovered(
   duck: Duck,
   files: readonly string[],
   { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
-): Promise<void> {
+): Promise<boolean> {
   const fetched: FetchedFile[] = [];
   for (const file of files.filter((one) => one.endsWith(".parquet"))) {
     const coverage = await readCoverage(duck, file).catch((error: unknown) => {
@@ -66,13 +78,14 @@ async function expectCovered(
   }
   const all = inOrder(fetched);
   const [first] = all;
-  if (first === undefined) return;
+  if (first === undefined) return false;
   const wrong = whyNotJoined(all) ?? whyUnfit(all, { startBlock, scope });
   if (wrong !== null) throw new UnfitHistoryError(wrong);
   if (all.length < files.length)
     throw new UnfitHistoryError(
       "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind",
     );
+  return true;
 }
 
 function whyUnfit(
@@ -92,28 +105,50 @@ function whyUnfit(
  * Of two transfers in the same place, one would be counted twice; and unless blocks and times are in the same order,
  * days are undefined.
  */
-async function expectConsistent(duck: Duck): Promise<void> {
+async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
+  const inFiles = async (condition: string) => inWords(await filesWith(duck, files, condition));
   const [twice] = await duck.rows<{ block: bigint; log_index: bigint }>(
     "select block, log_index from raw group by block, log_index having count(*) > 1 order by block, log_index limit 1",
   );
-  if (twice !== undefined)
+  if (twice !== undefined) {
+    const { block, log_index } = twice;
+    const where = await inFiles(`block = ${block} and log_index = ${log_index}`);
     throw new UnfitHistoryError(
-      `The file contains a duplicate transfer: block ${twice.block}, log_index ${twice.log_index}`,
+      `${where}: a duplicate transfer, block ${block}, log_index ${log_index}; expected each transfer once`,
     );
+  }
   const [contradiction] = await duck.rows<{ block: bigint }>(`select block from (
       select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block)
     where earliest <> latest or earliest < before order by block limit 1`);
-  if (contradiction !== undefined)
-    throw new UnfitHistoryError(`The times in the file contradict its block order at block ${contradiction.block}`);
+  if (contradiction !== undefined) {
+    const { block } = contradiction;
+    const where = await inFiles(`block = ${block}`);
+    throw new UnfitHistoryError(
+      `${where}: the times contradict the order of the blocks at block ${block}; expected each block's own time`,
+    );
+  }
+}
+
+const BLOCKS_A_DAY = 43_200;
+
+async function gapsOf(duck: Duck, firstBlock: number): Promise<Content["gaps"]> {
+  const gaps = await duck.rows<{ before: number; after: number }>(
+    `select before::double as before, block::double as "after" from (
+        select block, lag(block, 1, ${firstBlock - 1}) over (order by block) as before
+        from (select distinct block from raw where block >= ${firstBlock}))
+      where block - before > ${BLOCKS_A_DAY} order by block`,
+  );
+  return gaps.map(({ before, after }) => [before + 1, after - 1]);
 }
 
 async function marksOf(duck: Duck, firstBlock: number): Promise<readonly Mark[]> {
-  const outermost = (order: "asc" | "desc") =>
+  const counted = `raw where block >= ${firstBlock}`;
+  const outermost = (which: "min" | "max") =>
     duck.rows<Mark>(
       `select block::integer as block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction"
-        from raw where block >= ${firstBlock} order by block ${order}, log_index ${order} limit 1`,
+        from ${counted} and (${PLACE}) = (select ${which}(${PLACE}) from ${counted})`,
     );
-  return [...(await outermost("asc")), ...(await outermost("desc"))];
+  return [...(await outermost("min")), ...(await outermost("max"))];
 }
 
 export interface Counting {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import pg from "pg";
@@ -8,16 +8,17 @@ import { serveChain } from "../../bench/index/rpc-server.ts";
 import { connectChain } from "../../indexer/chain.ts";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import type { Deployment } from "../../indexer/deployment.ts";
-import { openDuck } from "../../indexer/history/duck.ts";
+import { NoRoomError, openDuck } from "../../indexer/history/duck.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
+import { readFiles } from "../../indexer/history/transfers.ts";
 import { foundingAddresses, readOwnAddresses } from "../../indexer/own-addresses.ts";
 import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { folderForFile } from "../support/folder.ts";
 import { forFile } from "../support/for-file.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
-import { environment, load, settingsOf, startPreload } from "./preloaded.ts";
+import { environment, load, type Preload, settingsOf, startPreload } from "./preloaded.ts";
 
 const FILE = join(import.meta.dirname, "preload-transfers.csv");
 /** The chain that the file is of. */
@@ -94,6 +95,35 @@ describe("a file of transfers", () => {
     expect((await pool.query("select count(*)::int as n from history.pair")).rows).toEqual([{ n: 36 }]);
   });
 
+  test("ends at its last transfer, however its rows fall into DuckDB's groups", async () => {
+    const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, "0")}`;
+    const line = (n: number) =>
+      [n, 1_700_000_000 + n, word(n, 64), 0, word(1 + (n % 97), 40), word(200 + (n % 101), 40), n, true].join();
+    const many = Array.from({ length: 60_000 }, (_, index) => line(index + 1));
+    const { firstBlock, lastBlock, marks } = await load(databaseUrl, written("many.csv", [header, ...many].join("\n")));
+    expect([firstBlock, lastBlock]).toEqual([1, 60_000]);
+    expect(marks.map(({ transaction }) => transaction)).toEqual([word(1, 64), word(60_000, 64)]);
+  });
+
+  test("has the name that it has, whatever it would be as a pattern or in a partitioned archive", async () => {
+    const { id } = await load(databaseUrl, FILE);
+    const [name, other] = ["it's [1]? *.csv", "it's 1xx.csv"];
+    for (const [file, content] of [
+      [name, text],
+      [other, `${header}\n${lines[0]}\n`],
+    ] as const)
+      written(file, content);
+    expect((await load(databaseUrl, join(folder, name))).id).toBe(id);
+    for (const part of ["value=7", "block=[5]"]) {
+      mkdirSync(join(folder, part));
+      for (const kind of ["text", "bytes"]) {
+        const parquet = readFileSync(join(import.meta.dirname, `preload-transfers-${kind}.parquet`));
+        expect((await load(databaseUrl, written(join(part, `${kind}.parquet`), parquet))).id).toBe(id);
+      }
+      expect((await load(databaseUrl, written(join(part, "transfers.csv"), text))).id).toBe(id);
+    }
+  });
+
   test("counts from START_BLOCK on, or from its first transfer", async () => {
     const counted = async (START_BLOCK: string) => (await load(databaseUrl, FILE, { START_BLOCK })).firstBlock;
     expect([await counted("3"), await counted("0"), await counted("")]).toEqual([3, 0, 1]);
@@ -124,16 +154,37 @@ describe("a file of transfers", () => {
       [header, first, "1,2,3"].join("\n"),
       "Line: 3.*Expected Number of Columns: 8 Found: 3",
     ],
-    ["has a transfer twice", [header, first, ...lines].join("\n"), "a duplicate transfer: block 1, log_index 0"],
-    ["has two times for one block", change(1, "1787396801"), "contradict its block order at block 1"],
+    [
+      "has a transfer twice",
+      [header, first, ...lines].join("\n"),
+      "wrong.csv: a duplicate transfer, block 1, log_index 0; expected",
+    ],
+    [
+      "has two times for one block",
+      change(1, "1787396801"),
+      "wrong.csv: the times contradict the order of the blocks at block 1; expected",
+    ],
     ["has a time before that of an earlier block", `${text}6,1,${first.split(",").slice(2).join()}\n`, "at block 6"],
-    ["is empty", `${header}\n`, "no transfers at or after START_BLOCK"],
+    ["is empty", `${header}\n`, "wrong.csv: no transfers$"],
+    [
+      "ends before START_BLOCK",
+      `${header}\n0,1${first.slice(first.indexOf(",", 2))}`,
+      "at or after START_BLOCK 1; the last is in block 0$",
+    ],
+    [
+      "is not text in UTF-8",
+      Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0xfe])]),
+      "wrong.csv: .*Line: 42.*not utf-8",
+    ],
+    ["has an open quote", `${text}"1,2`, "wrong.csv: .*Line: 42.*unterminated quote"],
+    ["ends its lines in two ways", text.replace("\n", "\r\n"), "wrong.csv: .*not RFC 4180 compliant$"],
   ])("that %s is refused, and the history before it stays", async (_, content, expected) => {
     if ((await readHistory(pool, "history")).firstBlock !== 1) await load(databaseUrl, FILE);
     const [before, rows] = [await schemas(), await rowsOf()];
     const refused = load(databaseUrl, written("wrong.csv", content));
     await expect(refused).rejects.toMatchObject({ name: "UnfitHistoryError" });
-    await expect(refused).rejects.toThrow(new RegExp(expected, "s"));
+    await expect(refused).rejects.toThrow(new RegExp(expected));
+    await expect(refused).rejects.toThrow(/^.*$/);
     expect([await schemas(), await rowsOf()]).toEqual([before, rows]);
   });
 
@@ -143,7 +194,7 @@ describe("a file of transfers", () => {
     ["absent.parquet", "no such file"],
     ["broken.csv.gz", "incorrect header check"],
     ["broken.parquet", "No magic bytes"],
-    ["folder.csv", "the folder has no .parquet file"],
+    ["folder.csv", "folder.csv: the folder has no .csv, .csv.gz, or .parquet file"],
   ])("that cannot be read is refused: %s", async (name, expected) => {
     if (name.startsWith("broken")) written(name, text);
     if (name === "folder.csv") mkdirSync(join(folder, name));
@@ -171,7 +222,55 @@ describe("a file of transfers", () => {
     expect((await load(databaseUrl, files)).id).toBe(id);
     expect(await rowsOf()).toEqual(rows);
     const bytes = join(import.meta.dirname, "preload-transfers-bytes.parquet");
-    await expect(load(databaseUrl, [FILE, bytes])).rejects.toThrow("a duplicate transfer");
+    await expect(load(databaseUrl, [FILE, ...files])).rejects.toThrow(`${FILE} and ${files[2]}: a duplicate transfer`);
+    await expect(load(databaseUrl, [FILE, bytes])).rejects.toThrow(`${FILE} and ${bytes}: a duplicate transfer`);
+    const strange = `5,1${lines[0]?.slice(lines[0].indexOf(",", 2))}`;
+    const late = part("late.csv", [strange]);
+    await expect(load(databaseUrl, [...files, late])).rejects.toThrow(`${files[0]} and ${late}: the times contradict`);
+    mkdirSync(join(folder, "mixed"));
+    for (const [index, file] of files.entries())
+      written(join("mixed", `${index}${file.slice(file.indexOf("."))}`), readFileSync(file));
+    expect((await load(databaseUrl, join(folder, "mixed"))).id).toBe(id);
+  });
+
+  test("that leaves a day out, or begins a day late, is asked about", async () => {
+    const later = lines.slice(8).map((line) => line.replace(/^\d+/, (block) => String(Number(block) + 43_201)));
+    const sooner = written("sooner.csv", [header, ...lines.slice(0, 8)].join("\n"));
+    const both = [sooner, written("later.csv", [header, ...later].join("\n"))];
+    const duck = await openDuck(join(folder, "gaps"));
+    const gapsOf = async (files: readonly string[]) => {
+      const { gaps } = await readFiles(duck, files, { scope: "full", startBlock: 1 });
+      await duck.run("drop table raw");
+      return gaps;
+    };
+    expect([await gapsOf([FILE]), await gapsOf(both)]).toEqual([[], [[2, 43_202]]]);
+    expect(await gapsOf(both.slice(1))).toEqual([[1, 43_202]]);
+    duck.close();
+  });
+
+  test("may begin with a byte order mark, and have lines that end as on Windows", async () => {
+    const { id } = await load(databaseUrl, FILE);
+    for (const content of [`\uFEFF${text}`, text.replaceAll("\n", "\r\n")])
+      expect((await load(databaseUrl, written("other.csv", content))).id).toBe(id);
+  });
+
+  test.each([
+    ["cut off", (whole: Buffer) => whole.subarray(0, -1), "unexpected end of file"],
+    ["damaged", (whole: Buffer) => whole.with(-8, (whole.at(-8) ?? 0) ^ 1), "incorrect data check"],
+  ])("that is %s while compressed is refused, although its rows can be read", async (_, spoil, expected) => {
+    const file = written("spoilt.csv.gz", Buffer.from(spoil(gzipSync(text))));
+    await expect(load(databaseUrl, file)).rejects.toThrow(`${file} is damaged or not complete (${expected}): expected`);
+  });
+
+  test("that does not fit into the folder for temporary files says which folder that is", async () => {
+    const duck = await openDuck(join(folder, "small"));
+    await duck.run("set memory_limit = '40MB'; set threads = 1; set max_temp_directory_size = '1MB'");
+    const made = duck.run("create table big as select range, hash(range), hash(-range) from range(4000000)");
+    await expect(made).rejects.toThrow(NoRoomError);
+    await expect(made).rejects.toThrow(
+      /^There is too little room in .*small: .*\. Set TMPDIR to a folder on a larger disk$/,
+    );
+    duck.close();
   });
 
   test("whose loading is killed at the last moment leaves the history before it, and the next run replaces it", async () => {
@@ -181,10 +280,23 @@ describe("a file of transfers", () => {
     const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
     const reader = await pool.connect();
     await reader.query("begin; select from history.pair");
+    const blocked =
+      "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like 'drop schema %' and datname = current_database()";
+    const waiting = async () => (await pool.query(blocked)).rowCount;
+    const terminate = () => pool.query(`select pg_terminate_backend(pid) from (${blocked}) blocked`);
+    for (const [end, why] of [
+      [({ pid }: Preload) => process.kill(pid, "SIGTERM"), "Ended by SIGTERM. Nothing is half made"],
+      [terminate, "PostgreSQL closed the connection"],
+    ] as const) {
+      const ended = startPreload(FILE, { ...env, TMPDIR: folder });
+      await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
+      await end(ended);
+      expect(await ended.ended).toMatchObject({ code: 1, said: expect.stringContaining(why) });
+      expect(readdirSync(folder).filter((name) => name.startsWith("index-preload-"))).toEqual([]);
+      await terminate();
+      await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+    }
     const killed = startPreload(FILE, env);
-    const waiting = async () =>
-      (await pool.query("select from pg_stat_activity where wait_event_type = 'Lock' and query like 'drop schema %'"))
-        .rowCount;
     await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
     process.kill(killed.pid, "SIGKILL");
     expect((await killed.ended).code).toBeNull();
