@@ -41,6 +41,9 @@ interface Start {
  */
 export async function chooseDeployment(db: pg.Pool, settings: IndexerSettings, start: Start): Promise<Deployment> {
   const found = await findIndexes(db, settings, start);
+  // Another index may have taken the history over before this one did.
+  for (const { schema } of start.history ? found : [])
+    if ((await reachedBlock(db, schema)) === null) await expectRows(db, start.history as History);
   const fitting = found.find(({ change }) => isNone(change)) ?? found.find(({ change }) => isFree(change));
   if (fitting !== undefined) return adopt(db, settings, { index: fitting, fromBlock: 0 });
   const [served, unfinished] = found;

@@ -94,6 +94,7 @@ async function preparePayments({ settings: given, db, log, chain, head }: Ready)
       FIRST_BLOCK: String(startBlock),
       START_BLOCK: String(readsFrom),
       HISTORY_SCHEMA: history?.schema ?? "",
+      HISTORY_ID: history?.id ?? "",
     },
   };
 }

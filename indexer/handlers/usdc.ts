@@ -10,8 +10,8 @@ const scope = process.env.INDEX_SCOPE === "full" ? "full" : "authorised";
 const lower = (address: Address) => address.toLowerCase() as Address;
 
 ponder.on("Usdc:setup", async ({ context }) => {
-  const { HISTORY_SCHEMA: history, INDEX_SCHEMA: index = "" } = process.env;
-  if (history) await takeOver(context.db, { history, index });
+  const { HISTORY_SCHEMA: history, HISTORY_ID: id = "", INDEX_SCHEMA: index = "" } = process.env;
+  if (history) await takeOver(context.db, { history, id, index });
 });
 
 interface Place {

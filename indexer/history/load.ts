@@ -96,6 +96,14 @@ function describeHistory(schema: string, counting: Counting, { hash, marks }: Co
   };
 }
 
+/** An index that takes the former history over has locked this table first (handlers/history.ts), so that neither waits for the other. */
+async function lockFormer(db: pg.Client, schema: string): Promise<void> {
+  const { rows } = await db.query<{ there: boolean }>("select to_regclass($1 || '.history') is not null as there", [
+    schema,
+  ]);
+  if (rows[0]?.there === true) await db.query(`lock table ${schema}.history`);
+}
+
 interface Made {
   readonly duck: Duck;
   readonly progress: Progress;
@@ -121,6 +129,7 @@ async function put({ db, schema }: LoadPlan, { duck, progress, history }: Made):
     );
     const { scope, transfers } = history;
     await progress.phase("rows", 0.66, (done) => copyTables(duck, db, { wallets, transfers, scope, done }));
+    await lockFormer(db, schema);
     await db.query(`drop schema if exists ${schema} cascade; alter schema ${making} rename to ${schema}`);
     await db.query("commit");
   } catch (error) {

@@ -358,6 +358,9 @@ describe("a history", () => {
     expect([none?.startBlock, first?.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
     expect(new Set([none, first, second].map((one) => one?.schema)).size).toBe(3);
     expect(again).toEqual(first);
+    await pool.query("alter table history.wallet_day rename to taken");
+    const late = chooseDeployment(pool, settings, { head: 9_000_000, history, countHolds: async () => 0 });
+    await expect(late).rejects.toThrow('An index has taken the rows of the history "history"');
   });
 
   test("leaves out what the index does, or what has no rows in it", async () => {
@@ -387,6 +390,23 @@ describe("a history", () => {
     expect((await choose({ OWN_ADDRESSES: payer, OWN_ADDRESSES_CHANGE: "from_now_on" })).schema).toBe(schema);
     const since = { address: payer, fromBlock: history.lastBlock + 1, escrowFrom: null };
     expect(await readOwnAddresses(pool, schema)).toContainEqual(since);
+  });
+
+  test("made again while an index is about to take it over is not taken for the one before", async () => {
+    const rpc = await serveChain(CHAIN);
+    const { ownerUrl } = await freshDatabase();
+    await load(ownerUrl, FILE);
+    const launched = launchIndexer(environment({ DATABASE_URL: ownerUrl, BASE_RPC_URL: rpc.url }));
+    await launched.saying("ponder started");
+    const db = new pg.Client({ connectionString: ownerUrl });
+    await db.connect();
+    await db.query("update history.history set id = 'made again'");
+    await launched.saying("index ready");
+    await launched.stop();
+    await db.end();
+    rpc.close();
+    const [first, second] = launched.said("ponder started").map(({ schema }) => schema);
+    expect(launched.said("index ready")).toEqual([expect.objectContaining({ schema: second, dropped: [first] })]);
   });
 
   test("that does not exist ends the indexer", async () => {
