@@ -19,7 +19,10 @@ export interface ScoreParts {
 }
 
 export interface Scores {
-  /** One record per wallet, in the given order, all as of one block; null while the index is unavailable. */
+  /**
+   * One record per wallet, in the given order, all as of one block; null while the index is unavailable, or what has to be
+   * looked up is missing.
+   */
   of(wallets: readonly Address[]): Promise<readonly ScoreDocument[] | null>;
   /** Whether everything is at hand that the scores of these wallets are made of. No node is asked. */
   ready(wallets: readonly Address[]): Promise<boolean>;
@@ -30,7 +33,11 @@ export interface Scores {
 export const createScores = (parts: ScoreParts): Scores => ({
   async of(wallets) {
     const facts = await readFacts(parts, wallets);
-    return facts && Promise.all(facts.map((one) => scoreDocument(one)));
+    if (facts !== "incomplete") return documentsOf(facts);
+    // It was complete when the payment was taken, which may be long ago.
+    if ((await parts.lookUps.prepare(wallets, PAID)) !== null) return null;
+    const again = await readFacts(parts, wallets);
+    return again === "incomplete" ? null : documentsOf(again);
   },
   async ready(wallets) {
     const readings = await parts.index.read(wallets, parts.now());
@@ -39,10 +46,16 @@ export const createScores = (parts: ScoreParts): Scores => ({
   prepare: parts.lookUps.prepare,
 });
 
+/** On whose behalf is looked up what somebody has paid for. */
+const PAID = "paid";
+
+const documentsOf = async (facts: readonly ScoreFacts[] | null): Promise<readonly ScoreDocument[] | null> =>
+  facts && Promise.all(facts.map((one) => scoreDocument(one)));
+
 async function readFacts(
   { index, lookUps, certificates, exams, baseUrl, now }: ScoreParts,
   wallets: readonly Address[],
-): Promise<readonly ScoreFacts[] | null> {
+): Promise<readonly ScoreFacts[] | "incomplete" | null> {
   const at = now();
   const [readings, standings, examined] = await Promise.all([
     index.read(wallets, at),
@@ -52,6 +65,7 @@ async function readFacts(
   if (readings === null) return null;
   const found = needLookUps(readings) ? await lookUps.found(wallets) : NOTHING_FOUND;
   if (found === null) return null;
+  if (!found.isComplete) return "incomplete";
   return readings.map((reading, place) => {
     const wallet = wallets[place] as Address;
     return {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { openProvider } from "../../indexer/fetch/provider.ts";
 import { createInflowReader } from "../adapters/chain/inflows/read-inflows.ts";
@@ -7,6 +6,7 @@ import { createPayeesIndex } from "../adapters/index/payees.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createMarkStore } from "../adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
+import { every, sleep } from "../adapters/process/clock.ts";
 import type { Config } from "../config.ts";
 import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";
 
@@ -29,7 +29,7 @@ export function wireLookUps({ config, pool, now, log }: LookUpWires): LookUps {
     ignored: [config.payTo, ...config.escrowAddresses, ...config.ownAddresses],
     now,
     newToken: randomUUID,
-    sleep: (ms) => sleep(ms),
+    ...{ sleep, every },
     failed: (error) => log.warn({ err: error }, "a look-up on the chain failed"),
   });
 }

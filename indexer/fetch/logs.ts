@@ -24,17 +24,20 @@ export interface Width {
 export const startWidth = (): Width => ({ most: MOST_BLOCKS, wantedLogs: WANTED_LOGS, density: null });
 
 export const quantity = (n: number): string => `0x${n.toString(16)}`;
+
+type Asker = Pick<Provider, "ask">;
+
 interface Question {
   readonly filter: LogFilter;
   readonly blocks: Blocks;
 }
 
 /** Asks for logs in one request. @throws TooMuchError */
-export const ask = <T>(provider: Provider, { filter, blocks }: Question, read: (answer: unknown) => T): Promise<T> =>
+export const ask = <T>(provider: Asker, { filter, blocks }: Question, read: (answer: unknown) => T): Promise<T> =>
   provider.ask("eth_getLogs", [{ ...filter, fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }], read);
 
 /** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
-export const askLogs = (provider: Provider, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
+export const askLogs = (provider: Asker, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
   ask(provider, { filter, blocks }, (answer) => readLogAnswer(answer, filter, blocks));
 
 /** Logs of whole blocks that follow each other. */

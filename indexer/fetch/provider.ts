@@ -40,6 +40,8 @@ export interface Provider {
     params: readonly unknown[],
     read: (answer: unknown) => T,
   ) => Promise<readonly T[]>;
+  /** The same for somebody who pays: `spend` lets each request through that is sent, and what it throws ends the asking. */
+  readonly spending: (spend: () => Promise<void>) => Pick<Provider, "ask" | "askAll">;
   /** Sent so far, and how much was received, in bytes of JSON. */
   readonly traffic: () => Traffic;
 }
@@ -79,7 +81,7 @@ const HEADERS = { "content-type": "application/json", accept: "*/*", "accept-enc
 /** In half of the processor time that `fetch` takes. Redirects are not followed. */
 async function askOnce(
   url: string,
-  { method, params }: Omit<Asked<unknown>, "read">,
+  { method, params }: Pick<Asked<unknown>, "method" | "params">,
   traffic: { bytes: number },
 ): Promise<unknown> {
   const answer = await request(url, {
@@ -167,6 +169,7 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
     let last = "";
     for (let tries = 0; tries < most; tries += 1) {
       const node = from(failed);
+      await asked.spend();
       try {
         return asked.read(await send(node, asked.method, asked.params));
       } catch (error) {
@@ -179,25 +182,30 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
     throw new FetchError(`${asked.method} failed ${most} times, at last with ${last}. Run it again to go on`);
   };
 
-  return {
-    ask: (method, params, read) => attempt(choose, { method, params, read }),
+  const spending: Provider["spending"] = (spend) => ({
+    ask: (method, params, read) => attempt(choose, { method, params, read, spend }),
     askAll: async <T>(method: string, params: readonly unknown[], read: (answer: unknown) => T) => {
       const tries = nodes.length === 1 ? MOST_TRIES : FIRST_TRIES;
-      const asked = nodes.map((node) => attempt(() => node, { method, params, read, tries }));
+      const asked = nodes.map((node) => attempt(() => node, { method, params, read, spend, tries }));
       const settled = await Promise.allSettled(asked);
       const answers = settled.filter((one) => one.status === "fulfilled").map(({ value }) => value);
-      if (answers.length === 0) await Promise.all(asked);
+      // A node that was not asked for want of money has not failed.
+      if (answers.length === 0 || settled.some((one) => one.status === "rejected" && !isOfNodes(one.reason)))
+        await Promise.all(asked);
       if (!isLasting) nodes = nodes.filter((_, index) => settled[index]?.status === "fulfilled");
       return answers;
     },
-    traffic: () => ({ ...traffic }),
-  };
+  });
+  return { ...spending(async () => undefined), spending, traffic: () => ({ ...traffic }) };
 }
+
+const isOfNodes = (error: unknown): boolean => error instanceof FetchError || error instanceof TooMuchError;
 
 interface Asked<T> {
   readonly method: string;
   readonly params: readonly unknown[];
   readonly read: (answer: unknown) => T;
+  readonly spend: () => Promise<void>;
   readonly tries?: number;
 }
 

@@ -23,7 +23,11 @@ interface SnapshotRow {
 const COLUMNS = "wallet, through, through_hash, through_nonce, inflows";
 
 /** Sums that were counted from something else are as good as none. */
-const KNOWN = `UPDATE inflow SET used_at = now() WHERE wallet = ANY($1) AND basis = $2 RETURNING ${COLUMNS}`;
+const KNOWN = `SELECT ${COLUMNS} FROM inflow WHERE wallet = ANY($1) AND basis = $2`;
+
+/** Once a day, so that what is asked for stays. Rows that somebody else is writing are in use anyway. */
+const USE = `UPDATE inflow SET used_at = now() WHERE ctid = ANY(ARRAY(SELECT ctid FROM inflow
+    WHERE wallet = ANY($1) AND used_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED))`;
 
 const CLAIM = `INSERT INTO inflow AS known (wallet, basis, inflows, claimed_by, claimed_until)
   SELECT unnest($1::bytea[]), $2, $3, $4, now() + make_interval(secs => $5)
@@ -34,12 +38,22 @@ const CLAIM = `INSERT INTO inflow AS known (wallet, basis, inflows, claimed_by, 
     WHERE known.claimed_by IS NULL OR known.claimed_by = excluded.claimed_by OR known.claimed_until < now()
   RETURNING ${COLUMNS}`;
 
-const SAVE = `UPDATE inflow SET through = new.through, through_hash = new.hash, through_nonce = new.nonce,
-    inflows = new.inflows, claimed_until = now() + make_interval(secs => $4)
-  FROM unnest($1::bytea[], $5::bigint[], $6::bytea[], $7::bytea[], $8::jsonb[]) new (wallet, through, hash, nonce, inflows)
-  WHERE inflow.wallet = new.wallet AND basis = $2 AND claimed_by = $3 AND coalesce(inflow.through, -1) < new.through`;
+/** Locks these rows in the order of their keys, whatever the plan. */
+const LOCKED = "SELECT wallet FROM inflow WHERE wallet = ANY($1) AND basis = $2 ORDER BY wallet FOR UPDATE";
 
-const RELEASE = "UPDATE inflow SET claimed_by = NULL WHERE wallet = ANY($1) AND basis = $2 AND claimed_by = $3";
+/**
+ * Whoever has read further is right, since final blocks do not change: an answer that comes after the claim has lapsed is
+ * not thrown away. Only a claim that is still one's own is renewed.
+ */
+const SAVE = `WITH locked AS MATERIALIZED (${LOCKED})
+  UPDATE inflow SET through = new.through, through_hash = new.hash, through_nonce = new.nonce, inflows = new.inflows,
+    claimed_until = CASE WHEN claimed_by = $3 THEN now() + make_interval(secs => $4) ELSE claimed_until END
+  FROM unnest($1::bytea[], $5::bigint[], $6::bytea[], $7::bytea[], $8::jsonb[]) new (wallet, through, hash, nonce, inflows),
+    locked
+  WHERE inflow.wallet = new.wallet AND locked.wallet = new.wallet AND basis = $2 AND coalesce(inflow.through, -1) < new.through`;
+
+const RELEASE = `WITH locked AS MATERIALIZED (${LOCKED})
+  UPDATE inflow SET claimed_by = NULL FROM locked WHERE inflow.wallet = locked.wallet AND claimed_by = $3`;
 
 const SNAPSHOTS = "SELECT wallet, block, made_at, found FROM score_lookup WHERE wallet = ANY($1) AND basis = $2";
 
@@ -68,7 +82,9 @@ const keysOf = (wallets: readonly `0x${string}`[]): readonly Buffer[] => [...new
 export function createLookupStore(pool: pg.Pool): LookupStore {
   return {
     async known(basis, wallets) {
-      const { rows } = await pool.query<InflowRow>(KNOWN, [keysOf(wallets), basisOf(basis)]);
+      const keys = keysOf(wallets);
+      const { rows } = await pool.query<InflowRow>(KNOWN, [keys, basisOf(basis)]);
+      await pool.query(USE, [keys]);
       return rows.map(progressOf);
     },
     async claim(basis, wallets, { token, seconds }) {

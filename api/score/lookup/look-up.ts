@@ -1,3 +1,4 @@
+import { networkOf } from "../../kernel/client.ts";
 import type { NotYet } from "../../kernel/route.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { type Examined, examine, type Known, type Needed, needsLookup, type Payees } from "./examine.ts";
@@ -24,6 +25,8 @@ export interface LookUpParts {
   readonly now: () => Date;
   readonly newToken: () => string;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Repeats the work at an interval until the returned function is called. */
+  readonly every: (ms: number, work: () => void) => () => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -50,40 +53,46 @@ const USABLE_MS = 86_400_000;
 const WAIT_MS = 8_000;
 const POLL_MS = 250;
 const CLAIM_SECONDS = 30;
+/** A node may take longer for one answer than a claim lasts. */
+const RENEW_MS = 10_000;
 /** Each takes one step nearer to the 16 payers of a payee. */
 const MOST_ROUNDS = 20;
-/** In one process. */
+/** In one process: of all clients, and of those of one network. */
 const MOST_AT_ONCE = 8;
+const MOST_OF_A_NETWORK = 4;
 
 export function createLookUps(parts: LookUpParts): LookUps {
   const { index, store, ignored, now, sleep, failed } = parts;
-  const running = new Map<string, Promise<NotYet | null>>();
+  const running = new Map<string, { readonly client: string; readonly work: Promise<NotYet | null> }>();
   const basisOf = ({ firstBlock }: PayeesReading): Basis => ({ firstBlock, ignored });
   const isOlder = ({ made_at }: Snapshot, ms: number) => now().getTime() - made_at.getTime() > ms;
 
   /** Those whose look-up is missing, or older than that. */
   const lacking = async (reading: PayeesReading, ms: number) => {
     const open = reading.wallets.filter(needsLookup);
+    // One that was made when the score still depended on it is left out, whether it has been deleted yet or not.
     const made = await store.snapshots(
       basisOf(reading),
-      reading.wallets.map(({ wallet }) => wallet),
+      open.map(({ wallet }) => wallet),
     );
-    const snapshots = new Map(made.map((snapshot) => [snapshot.wallet, snapshot]));
-    const missing = open.filter(({ wallet }) => {
-      const snapshot = snapshots.get(wallet);
-      return snapshot === undefined || isOlder(snapshot, ms);
-    });
-    return { missing, snapshots };
+    const snapshots = new Map(made.filter((one) => !isOlder(one, ms)).map((snapshot) => [snapshot.wallet, snapshot]));
+    return { missing: open.filter(({ wallet }) => !snapshots.has(wallet)), snapshots };
   };
 
-  const start = (job: Job) => {
+  const start = (job: Job): Promise<NotYet | null> => {
     const key = job.missing
       .map(({ wallet }) => wallet)
       .sort()
       .join();
     const known = running.get(key);
-    if (known !== undefined) return known;
-    if (running.size >= MOST_AT_ONCE) return Promise.resolve(BUSY);
+    // Another client's requests may come to an end before those of this one.
+    if (known !== undefined)
+      return known.client === job.client
+        ? known.work
+        : known.work.then((notYet) => (notYet?.isSpent === true ? start(job) : notYet));
+    const network = networkOf(job.client);
+    const neighbors = [...running.values()].filter(({ client }) => networkOf(client) === network);
+    if (running.size >= MOST_AT_ONCE || neighbors.length >= MOST_OF_A_NETWORK) return Promise.resolve(BUSY);
     const work = lookUp(parts, job)
       .catch((error: unknown) => {
         if (error instanceof BudgetSpent) return spent(error);
@@ -91,7 +100,7 @@ export function createLookUps(parts: LookUpParts): LookUps {
         return AWAY;
       })
       .finally(() => running.delete(key));
-    running.set(key, work);
+    running.set(key, { client: job.client, work });
     return work;
   };
 
@@ -141,13 +150,14 @@ interface Job {
 async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }: Job): Promise<NotYet | null> {
   const { reader, store, budget } = parts;
   const spend = () => budget.spend(client);
-  const end = await reader.final(basis, spend);
+  let end = await reader.final(basis, spend);
   if (end === null) return NO_FINAL;
-  if (end.block > asOfBlock) return NO_INDEX;
-  const through = end.block;
   const known = new Map<Address, Known>();
   const asked = new Map<Address, number>();
+  const scored = new Set(missing.map(({ wallet }) => wallet));
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    if (end.block > asOfBlock) return NO_INDEX;
+    const through = end.block;
     const results = missing.map((one) => ({ wallet: one.wallet, result: examine(one, known, through) }));
     const needed = new Map<Address, number>();
     for (const { result } of results)
@@ -165,11 +175,17 @@ async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }:
       if (block <= (asked.get(wallet) ?? -1)) throw new Error(`the inflows of ${wallet} were read, but are not known`);
       asked.set(wallet, block);
     }
-    for (const progress of await inflowsOf(parts, needed, { basis, end, spend }))
+    for (const progress of await inflowsOf(parts, needed, { basis, end, spend })) {
       known.set(progress.wallet, { inflows: progress.inflows, through: progress.through?.block ?? -1 });
+      end = laterOf(end, scored.has(progress.wallet) ? progress.through : null);
+    }
   }
   throw new Error("a look-up did not come to an end");
 }
+
+/** What has been sent in all is known by the last block that was read: an earlier one cannot be looked up to. */
+const laterOf = (end: Mark, through: Mark | null): Mark =>
+  through !== null && through.block > end.block ? through : end;
 
 interface Reach {
   readonly basis: Basis;
@@ -196,15 +212,18 @@ async function inflowsOf(parts: LookUpParts, needed: Needed, reach: Reach): Prom
       await sleep(POLL_MS);
       continue;
     }
+    const claimed = mine.map(({ wallet }) => wallet);
+    let renewed: Promise<unknown> = Promise.resolve();
+    const stopRenewal = parts.every(RENEW_MS, () => {
+      renewed = store.claim(basis, claimed, by).catch(parts.failed);
+    });
     try {
       const save = (progress: readonly Progress[]) => store.save(basis, progress, by);
       await reader.read(basis, { from: mine.filter((one) => !isThere(one)), end, spend: reach.spend, save });
     } finally {
-      await store.release(
-        basis,
-        mine.map(({ wallet }) => wallet),
-        by,
-      );
+      stopRenewal();
+      await renewed;
+      await store.release(basis, claimed, by);
     }
   }
 }

@@ -51,7 +51,7 @@ export interface LookupStore {
   known(basis: Basis, wallets: readonly Address[]): Promise<readonly Progress[]>;
   /** Those of them that nobody else is reading, for `seconds`; a claim that is not renewed by `save` lapses. */
   claim(basis: Basis, wallets: readonly Address[], by: Claim): Promise<readonly Progress[]>;
-  /** Stores how far a wallet was read, unless the claim has passed to somebody else. */
+  /** Stores how far a wallet was read, unless it is known further, and renews the claim unless it has passed to somebody else. */
   save(basis: Basis, progress: readonly Progress[], by: Claim): Promise<void>;
   release(basis: Basis, wallets: readonly Address[], by: Claim): Promise<void>;
   snapshots(basis: Basis, wallets: readonly Address[]): Promise<readonly Snapshot[]>;

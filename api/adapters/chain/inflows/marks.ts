@@ -12,17 +12,22 @@ export const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
 const NEAR = 2_000;
 /** The newest mark is looked for again after so long. */
 const NEWEST_SECONDS = 600;
+/** What has been final stays final: a node that is behind, or was away, takes nobody back to older blocks. */
+const FINAL_SECONDS = 86_400;
 const WIDEN = 4;
 const WIDEST = 4_096;
 
 /** Remembers marks. */
 export interface MarkStore {
-  /** The newest of these blocks. */
-  between(first: number, last: number): Promise<Mark | null>;
-  /** The newest that was seen to be final within so many seconds. */
+  /** The first or the last of these blocks that has one. */
+  between(blocks: Blocks, which: "first" | "last"): Promise<Mark | null>;
+  /** The newest that was found to be the last final one within so many seconds. */
   newest(withinSeconds: number): Promise<Mark | null>;
-  /** Returns the one that is remembered for this block, which is another one if the chain has changed. */
-  add(mark: Mark): Promise<Mark>;
+  /**
+   * Returns the one that is remembered for this block, which is another one if the chain has changed.
+   * @param isNewest whether it is the last final one
+   */
+  add(mark: Mark, isNewest: boolean): Promise<Mark>;
 }
 
 /** Finds final blocks by which a node's answer can be checked. */
@@ -56,27 +61,28 @@ export function createMarks(provider: Provider, store: MarkStore): Marks {
   });
 
   /** Every node has the same block there. */
-  const confirm = async (mark: Mark): Promise<Mark> => {
-    const headers = await provider.askAll("eth_getBlockByNumber", [quantity(mark.block), false], headerOf);
-    const known = await store.between(mark.block, mark.block);
+  const confirm = async (mark: Mark, { isNewest, spend }: Finding): Promise<Mark> => {
+    const asked = [quantity(mark.block), false];
+    const headers = await provider.spending(spend).askAll("eth_getBlockByNumber", asked, headerOf);
+    const known = await store.between({ first: mark.block, last: mark.block }, "last");
     const hashes = new Set([mark.hash, ...(known === null ? [] : [known.hash]), ...headers.map(({ hash }) => hash)]);
     if (hashes.size > 1) throw new ContradictionError(`block ${mark.block} is final, but has ${hashes.size} hashes`);
-    return store.add(mark);
+    return store.add(mark, isNewest);
   };
 
   /** Looks from one end of the blocks to the other, in steps that become wider. */
-  const find = async ({ first, last }: Blocks, from: "first" | "last", spend: () => Promise<void>) => {
+  const find = async ({ first, last }: Blocks, finding: Finding) => {
+    const { from, spend } = finding;
     let [width, most] = [1, WIDEST];
     for (let done = 0; done < last - first + 1; ) {
       const left = last - first + 1 - done;
       const some = Math.min(width, left);
       const start = from === "first" ? first + done : last - done - some + 1;
-      await spend();
       try {
         const filter = { address: USDC, topics: [USED_TOPIC] };
-        const logs = await askLogs(provider, filter, { first: start, last: start + some - 1 });
+        const logs = await askLogs(provider.spending(spend), filter, { first: start, last: start + some - 1 });
         const found = from === "first" ? logs[0] : logs.at(-1);
-        if (found !== undefined) return confirm(markOf(found));
+        if (found !== undefined) return confirm(markOf(found), finding);
         done += some;
         width = Math.min(most, width * WIDEN);
       } catch (error) {
@@ -92,14 +98,26 @@ export function createMarks(provider: Provider, store: MarkStore): Marks {
     async final(firstBlock, spend) {
       const recent = await store.newest(NEWEST_SECONDS);
       if (recent !== null && recent.block >= firstBlock) return recent;
-      await spend();
-      const finals = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
+      const before = await store.newest(FINAL_SECONDS);
+      const finals = await provider.spending(spend).askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
       const last = Math.min(...finals.map(({ block }) => block));
-      return find({ first: firstBlock, last }, "last", spend);
+      const first = Math.max(firstBlock, (before?.block ?? 0) + 1);
+      const found = await find({ first, last }, { from: "last", isNewest: true, spend });
+      if (found !== null || before === null || before.block < firstBlock) return found;
+      return store.add(before, true);
     },
     nearLast: async ({ first, last }, spend) =>
-      (await store.between(Math.max(first, last - NEAR), last)) ?? find({ first, last }, "last", spend),
+      (await store.between({ first: Math.max(first, last - NEAR), last }, "last")) ??
+      find({ first, last }, { from: "last", isNewest: false, spend }),
     nearFirst: async ({ first, last }, spend) =>
-      (await store.between(first, Math.min(last, first + NEAR))) ?? find({ first, last }, "first", spend),
+      (await store.between({ first, last: Math.min(last, first + NEAR) }, "first")) ??
+      find({ first, last }, { from: "first", isNewest: false, spend }),
   };
+}
+
+interface Finding {
+  readonly from: "first" | "last";
+  /** Whether the last final one is looked for. */
+  readonly isNewest: boolean;
+  readonly spend: () => Promise<void>;
 }
