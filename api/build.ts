@@ -114,7 +114,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     relayer: wired.relayer,
   });
   const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
-  const { scores, tiers } = wireScore({ config, pool, now, log });
+  const { scores, tiers } = wireScore({ config, contracts, pool, now, log });
   const court = await wireArbiter({
     config,
     store: counted.verdicts(createVerdictStore(pool)),

@@ -1,10 +1,13 @@
 import { parseArgs } from "node:util";
+import { createChain } from "../api/adapters/chain/chain-reader.ts";
+import { readContracts } from "../api/adapters/chain/escrow-contracts.ts";
 import { connect } from "../api/adapters/postgres/connection.ts";
 import { createVerdictStore } from "../api/adapters/postgres/verdict-store.ts";
 import { type Correction, correctVerdict } from "../api/arbiter/correct-verdict.ts";
 import { verdictPath } from "../api/arbiter/document.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { type Config, parseConfig } from "../api/config.ts";
+import { ESCROW_NETWORK } from "../api/escrow/payment.ts";
 import { didWeb } from "../api/signing/did.ts";
 import { createSigner } from "../api/signing/document.ts";
 import { signingKey } from "../api/signing/keys.ts";
@@ -54,6 +57,9 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
   const now = () => new Date();
   const log = { warn: (facts: object, message: string) => console.warn(message, facts) };
   try {
+    const { rpcUrls, logBlockRange, escrowAddresses } = config;
+    const { client } = createChain(ESCROW_NETWORK, { rpcUrl: rpcUrls[ESCROW_NETWORK], logBlockRange });
+    const contracts = await readContracts(client, ESCROW_NETWORK, escrowAddresses);
     const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
     return await correctVerdict(
       wireRecord({
@@ -61,7 +67,7 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
         store: createVerdictStore(pool),
         signer,
         now,
-        tiers: wireScore({ config, pool, now, log }).tiers,
+        tiers: wireScore({ config, contracts, pool, now, log }).tiers,
       }),
       id,
       reason,

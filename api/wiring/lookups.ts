@@ -8,17 +8,28 @@ import { createMarkStore } from "../adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
 import { every, sleep } from "../adapters/process/clock.ts";
 import type { Config } from "../config.ts";
+import type { Address } from "../kernel/wallet.ts";
+import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";
 
 export interface LookUpWires {
-  readonly config: Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo" | "escrowAddresses">;
+  readonly config: Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo">;
+  readonly contracts: readonly Pick<EscrowContract, "address" | "store">[];
   readonly pool: pg.Pool;
   readonly now: () => Date;
   readonly log: { readonly warn: (facts: object, message: string) => void };
 }
 
+/** From whom no transfer counts: what an escrow pays out comes from its buyers, not from it. The index leaves out the same. */
+export const ignoredOf = (
+  { payTo, ownAddresses }: Pick<LookUpWires["config"], "payTo" | "ownAddresses">,
+  contracts: LookUpWires["contracts"],
+): readonly Address[] => [
+  ...new Set([payTo, ...ownAddresses, ...contracts.flatMap(({ address, store }) => [address, store])]),
+];
+
 /** The look-ups of scope `selective`. */
-export function wireLookUps({ config, pool, now, log }: LookUpWires): LookUps {
+export function wireLookUps({ config, contracts, pool, now, log }: LookUpWires): LookUps {
   const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
   const provider = openProvider(rpcUrls, perSecond, true);
   return createLookUps({
@@ -26,7 +37,7 @@ export function wireLookUps({ config, pool, now, log }: LookUpWires): LookUps {
     store: createLookupStore(pool),
     reader: createInflowReader({ provider, marks: createMarkStore(pool) }),
     budget: createLookupBudget(pool, { client: perClient, all: perHour }),
-    ignored: [config.payTo, ...config.escrowAddresses, ...config.ownAddresses],
+    ignored: ignoredOf(config, contracts),
     now,
     newToken: randomUUID,
     ...{ sleep, every },

@@ -9,16 +9,17 @@ import { createScores } from "../score/read-scores.ts";
 import { type LookUpWires, wireLookUps } from "./lookups.ts";
 
 export interface ScoreWires {
-  readonly config: LookUpWires["config"] & Pick<Config, "baseUrl">;
+  readonly config: LookUpWires["config"] & Pick<Config, "baseUrl" | "escrowAddresses">;
+  readonly contracts: LookUpWires["contracts"];
   readonly pool: pg.Pool;
   readonly now: () => Date;
   readonly log: LookUpWires["log"];
 }
 
 /** The risk scores, and the tiers that the arbiter reports. */
-export function wireScore({ config, pool, now, log }: ScoreWires) {
+export function wireScore({ config, contracts, pool, now, log }: ScoreWires) {
   const index = createScoreIndex(pool, viewsOf(config));
-  const lookUps = wireLookUps({ config, pool, now, log });
+  const lookUps = wireLookUps({ config, contracts, pool, now, log });
   const certificates = createScoreCertificates(pool);
   const exams = createScoreExams(pool);
   const scores = createScores({ index, lookUps, certificates, exams, baseUrl: config.baseUrl, now });

@@ -1,8 +1,11 @@
 import pg from "pg";
-import type { Address, Hex } from "viem";
+import { type Address, type Hex, parseAbiItem } from "viem";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { readContracts } from "../../api/adapters/chain/escrow-contracts.ts";
 import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
+import { MAIN_NETWORK } from "../../api/kernel/networks.ts";
+import { ignoredOf } from "../../api/wiring/lookups.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { connectChain } from "../../indexer/chain.ts";
@@ -17,6 +20,7 @@ import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { ESCROW_VIEWS } from "./escrow-record.ts";
+import { SERVICE } from "./history.ts";
 import { settingsOf } from "./preloaded.ts";
 
 // One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
@@ -120,6 +124,22 @@ test("what the collector takes for somebody else stays a payment to it", async (
   expect(await met(others.buyer.address)).toEqual([1, 1]);
   expect(await met(COMMERCE_PAYMENTS.collector)).toEqual([0, 1]);
   expect(await met(other)).toEqual([0, 0]);
+});
+
+test("the score's look-ups leave out what the custody pays out for it, as the index does", async () => {
+  const contracts = await readContracts(chain.client, MAIN_NETWORK, [lower(operator.address)]);
+  const ignored = ignoredOf({ payTo: SERVICE, ownAddresses: [] }, contracts);
+  const [{ store } = { store: SERVICE }] = await readOperators(chain.client, [lower(operator.address)]);
+  expect(ignored).toEqual([SERVICE, lower(operator.address), store]);
+  const paidOut = await chain.client.getLogs({
+    address: chain.network.usdc.address,
+    event: parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)"),
+    args: { from: store },
+    fromBlock: 0n,
+  });
+  expect(paidOut.map(({ args }) => args.to && lower(args.to))).toEqual(
+    expect.arrayContaining([merchant, lower(refunded.info.payer), lower(reclaimed.info.payer)]),
+  );
 });
 
 test("a node that fails, in the words of a contract that refuses, makes no operator an escrow", async () => {

@@ -20,9 +20,10 @@ export function lookUpsOf({ pool, rpcUrls, now, perClient = 10_000, perHour = 10
   const failures: object[] = [];
   const lookUps = wireLookUps({
     config: {
-      ...{ indexViewsSchema: "live", payTo: SERVICE, ownAddresses: [], escrowAddresses: [] },
+      ...{ indexViewsSchema: "live", payTo: SERVICE, ownAddresses: [] },
       lookUps: { rpcUrls, perSecond: 10_000, perClient, perHour },
     },
+    contracts: [],
     pool,
     now,
     log: { warn: (facts) => failures.push(facts) },

@@ -1,6 +1,6 @@
 import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
 import { escrowAbi, operatorAbi } from "../../../contracts/abi.ts";
-import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { EscrowContract } from "../../payments/escrowed/contract.ts";
@@ -43,14 +43,14 @@ export async function readContracts(
 
 class WrongCustody extends Error {}
 
-type Kind = Pick<EscrowContract, "scheme" | "custody" | "collector">;
+type Kind = Pick<EscrowContract, "scheme" | "custody" | "collector" | "store">;
 
 async function readKind(client: PublicClient, address: Address): Promise<Kind> {
   const custody = await client.readContract({ address, abi: operatorAbi, functionName: "ESCROW" }).catch(refused);
   if (custody === null) {
     // Only the escrow has it: whatever else refuses ESCROW() is neither.
     await client.readContract({ address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] });
-    return { scheme: "commerce", custody: address, collector: address };
+    return { scheme: "commerce", custody: address, collector: address, store: address };
   }
   const call = { address, abi: operatorAbi } as const;
   const [collector, feeIsAmount] = await Promise.all([
@@ -63,7 +63,9 @@ async function readKind(client: PublicClient, address: Address): Promise<Kind> {
     throw new WrongCustody(
       `ESCROW_ADDRESSES is wrong: the operator ${address} stands on ${custody} and ${collector}; expected base/commerce-payments version 1.0, ${wanted.escrow} and ${wanted.collector}`,
     );
-  return { scheme: "auth-capture", custody: lower(custody), collector: lower(collector) };
+  const inCustody = { address: custody, abi: commercePaymentsAbi } as const;
+  const store = await client.readContract({ ...inCustody, functionName: "getTokenStore", args: [address] });
+  return { scheme: "auth-capture", custody: lower(custody), collector: lower(collector), store: lower(store) };
 }
 
 function refused(error: unknown): null {

@@ -15,6 +15,8 @@ export interface EscrowContract {
   readonly custody: Address;
   /** What the payer signs the money over to. */
   readonly collector: Address;
+  /** The account that the money is in until it is released: the contract itself, or the one that the custody has for it. */
+  readonly store: Address;
   readonly usdc: Address;
   readonly arbiter: Address;
   readonly feeRecipient: Address;
