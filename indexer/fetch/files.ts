@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { asMetadata, type Coverage, inOrder, readCoverage } from "../history/coverage.ts";
-import { type Duck, openDuck, quote } from "../history/duck.ts";
+import { type Duck, namedExactly, openDuck, quote } from "../history/duck.ts";
 import { sealFile } from "../history/seal.ts";
 import { messageOf } from "../history/source.ts";
 import { FetchError } from "./provider.ts";
@@ -117,7 +117,7 @@ async function write(
   await pipeline(Readable.from(lines), createWriteStream(csv));
   const name = `${day}-${covered.scope}-${covered.firstBlock}-${covered.lastBlock}.parquet`;
   const unfinished = join(duck.folder, name);
-  const rows = `select ${SELECTED} from read_csv(${quote(csv)}, auto_detect = false, header = false, delim = ',', columns = ${COLUMNS})`;
+  const rows = `select ${SELECTED} from read_csv(${quote(namedExactly(csv))}, auto_detect = false, header = false, delim = ',', columns = ${COLUMNS})`;
   await duck.run(
     `copy (${rows} order by block, log_index) to ${quote(unfinished)} (format parquet, compression zstd, compression_level 1, kv_metadata ${asMetadata(covered)})`,
   );

@@ -15,8 +15,11 @@ export async function takeOver(
 ): Promise<void> {
   // Ponder allows a statement two minutes; another transaction may be reading the history.
   await db.sql.execute(sql`select set_config('statement_timeout', '0', true)`);
-  const { rows } = await db.sql.execute(sql`select id from ${sql.identifier(history)}.history for share`);
-  if (rows[0]?.id !== id) throw new Error(`the history "${history}" was made again after the index had begun`);
+  const [found] = await db.sql
+    .select({ id: sql<string>`id` })
+    .from(sql`${sql.identifier(history)}.history`)
+    .for("share");
+  if (found?.id !== id) throw new Error(`the history "${history}" was made again after the index had begun`);
   for (const name of historyTables(process.env.INDEX_SCOPE as Scope)) {
     const empty = sql`${sql.identifier(index)}.${sql.identifier(name)}`;
     const full = sql`${sql.identifier(history)}.${sql.identifier(name)}`;
