@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import pg from "pg";
 import { SERVICE } from "../../bench/index/generated-chain.ts";
 import { loadHistory } from "../../indexer/history/load.ts";
+import { historyTables } from "../../indexer/history/tables.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
@@ -70,3 +72,18 @@ export async function load(
     await db.end();
   }
 }
+
+/** A small file of transfers. */
+export const FILE = join(import.meta.dirname, "preload-transfers.csv");
+
+/** Every row of the history. */
+export async function historyRows(db: pg.Pool): Promise<Record<string, unknown>> {
+  const rows = historyTables("full").map(
+    async (table) => [table, (await db.query(`select * from history.${table} t order by t`)).rows] as const,
+  );
+  return Object.fromEntries(await Promise.all(rows));
+}
+
+/** A schema, so that nothing half made is left, under whatever name. */
+export const schemasIn = async (db: pg.Pool): Promise<readonly object[]> =>
+  (await db.query("select nspname from pg_namespace order by 1")).rows;
