@@ -95,7 +95,7 @@ test("a file that is broken, foreign, or covers a block twice is named", async (
 });
 
 test("a bit that flips in a file is noticed wherever it is; without a seal, as of earlier releases, it may not be", async () => {
-  const [FLIPS, CONTROLS] = [250, 40];
+  const [FLIPS, CONTROLS] = [100, 25];
   const folder = join(home, "full");
   const sealed = readFileSync(join(folder, filesIn(folder)[1] ?? ""));
   const unsealed = Buffer.from(sealed.toString("latin1").replace('"transfers_seal":', '"transfers_none":'), "latin1");
