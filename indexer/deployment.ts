@@ -93,34 +93,30 @@ export async function dropUnlessBusy(db: pg.Pool, schema: string): Promise<boole
   }
 }
 
-async function isInTheMaking(db: Queryable, schema: string): Promise<boolean> {
+/** Whether a process wrote this index within so many milliseconds, and what its Ponder says of itself has these members. */
+async function wasWritten(
+  db: Queryable,
+  schema: string,
+  { withinMs, says = {} }: { readonly withinMs: number; readonly says?: object },
+): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from ${pg.escapeIdentifier(schema)}._ponder_meta
-      where key = 'app' and value ->> 'is_ready' = '0' and (value ->> 'heartbeat_at')::bigint > $1`,
-    [Date.now() - ABANDONED_MS],
+      where key = 'app' and (value ->> 'heartbeat_at')::bigint > $1 and value @> $2`,
+    [Date.now() - withinMs, says],
   );
   return rowCount !== 0;
 }
+
+const isInTheMaking = (db: Queryable, schema: string): Promise<boolean> =>
+  wasWritten(db, schema, { withinMs: ABANDONED_MS, says: { is_ready: 0 } });
 
 /** Whether a process wrote this index just now, although it may have let go of its lock to start again. */
-export async function isKept(db: Queryable, schema: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
-      where key = 'app' and (value ->> 'heartbeat_at')::bigint > $1`,
-    [Date.now() - LOCK_EXPIRES_MS],
-  );
-  return rowCount !== 0;
-}
+export const isKept = (db: Queryable, schema: string): Promise<boolean> =>
+  wasWritten(db, schema, { withinMs: LOCK_EXPIRES_MS });
 
 /** Whether a live process may be writing this index. */
-export async function isHeld(db: Queryable, schema: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select from ${pg.escapeIdentifier(schema)}._ponder_meta
-      where key = 'app' and value ->> 'is_locked' = '1' and (value ->> 'heartbeat_at')::bigint > $1`,
-    [Date.now() - LOCK_EXPIRES_MS],
-  );
-  return rowCount !== 0;
-}
+export const isHeld = (db: Queryable, schema: string): Promise<boolean> =>
+  wasWritten(db, schema, { withinMs: LOCK_EXPIRES_MS, says: { is_locked: 1 } });
 
 const READER = "trust_api";
 
