@@ -15,9 +15,11 @@ import { createInstallation, type Installation, type Run } from "../../support/s
 const KILLS = Number(process.env.KILLS ?? 2);
 const SEED = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-vi.setConfig({ testTimeout: 120_000 + KILLS * 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 + KILLS * 60_000, hookTimeout: 60_000 });
 const SOON = { timeout: 90_000, interval: 250 };
 
+/** Between two payments of one buyer. Each is a block, and a start is ready once the indexes have followed them. */
+const PAUSE_MS = 1_000;
 const LONG_SECONDS = 3_600n;
 /** The shortest window that is taken is 20 seconds; the rest is for a slow machine between a signature and its arrival. */
 const SHORT_SECONDS = 30n;
@@ -111,7 +113,7 @@ describe.concurrent("a kill -9 of everything that npm start runs", () => {
     /** Pays again and again, each payment with the same header until it is answered. */
     async function buy(installation: Installation, { account, windowSeconds, bought }: Buyer, over: AbortSignal) {
       while (!over.aborted) {
-        await sleep(150);
+        await sleep(PAUSE_MS);
         const fields = payingTo(installation, windowSeconds);
         if (fields === null) continue;
         const signed = await signPayment(account, fields);
@@ -139,7 +141,7 @@ describe.concurrent("a kill -9 of everything that npm start runs", () => {
     }
 
     async function shopOn(installation: Installation, over: AbortSignal): Promise<void> {
-      for (; !over.aborted; await sleep(500)) await shop(installation).catch(() => undefined);
+      for (; !over.aborted; await sleep(PAUSE_MS)) await shop(installation).catch(() => undefined);
     }
 
     /** Every payment that was pending has its answer, and so has one that was sent since. */

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,7 @@ const START = fileURLToPath(new URL("../../../scripts/start.ts", import.meta.url
 const TORN = ["chains/base/exit.json", "ignition/deployments/chain-8453/deployed_addresses.json"];
 const READY_WITHIN_MS = 120_000;
 const GONE_WITHIN_MS = 10_000;
+const LAST_CHARACTERS = 4_000;
 
 /** One `npm start` on a data directory: a process group of its own, plus any groups its children create. */
 export interface Run {
@@ -88,16 +89,29 @@ function startRun(env: Readonly<Record<string, string | undefined>>, dataDirecto
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += chunk));
   const output = () => text;
-  const ready = untilReady(child, output);
+  const ready = untilReady(child, output, dataDirectory);
   // A run killed during startup is never ready, and nobody may be waiting for it.
   ready.catch(() => undefined);
   return { output, ready, kill: () => killEverything(child, dataDirectory) };
 }
 
-async function untilReady(child: ChildProcess, output: () => string): Promise<void> {
+async function untilReady(child: ChildProcess, output: () => string, dataDirectory: string): Promise<void> {
   const isReady = () => /^ready /m.test(output());
   await waitUntil(() => isReady() || !isRunning(child), READY_WITHIN_MS, 50);
-  if (!isReady()) throw new Error(`This start never became ready (exit ${child.exitCode}):\n${output()}`);
+  if (!isReady())
+    throw new Error(
+      `This start never became ready (exit ${child.exitCode}):\n${output()}\n${lastLines(dataDirectory)}`,
+    );
+}
+
+/** The end of what each program of a data directory has logged. */
+function lastLines(dataDirectory: string): string {
+  const folder = join(dataDirectory, "logs");
+  if (!existsSync(folder)) return "";
+  const tail = (name: string) => read(join(folder, name)).slice(-LAST_CHARACTERS);
+  return readdirSync(folder)
+    .map((name) => `--- ${name}\n${tail(name)}`)
+    .join("\n");
 }
 
 const isRunning = (child: ChildProcess) => child.exitCode === null && child.signalCode === null;
