@@ -35,6 +35,14 @@ export async function readHead(chain: PublicClient): Promise<Head> {
   return block;
 }
 
+/** Whether the node says that it still reads the chain: its newest block is then one of years ago, or the first. */
+export const isSyncing = (chain: PublicClient): Promise<boolean> =>
+  chain.request({ method: "eth_syncing" } as never).then(
+    (answer: unknown) => typeof answer === "object" && answer !== null,
+    // Not every provider knows the method; those that do not have no node that syncs.
+    () => false,
+  );
+
 /**
  * The node's block of this number. Rejects if the node does not answer.
  * @returns null if it returns none. A block that lacks a field is none, nor is one of another number: proxies answer with

@@ -30,6 +30,8 @@ type Turn = (typeof TURNS)[number];
 
 interface Start {
   readonly head: number;
+  /** Whether the head is not the chain's. */
+  readonly isSyncing?: () => Promise<boolean>;
   readonly countHolds: CountHolds;
   readonly history?: History | null;
 }
@@ -135,10 +137,15 @@ async function expectFree(db: pg.Pool, { exclusive }: IndexerSettings, schema: s
 async function create(
   db: pg.Pool,
   settings: IndexerSettings,
-  { head, history = null, turn }: Start & { readonly turn: Turn },
+  { head, isSyncing, history = null, turn }: Start & { readonly turn: Turn },
 ): Promise<Deployment> {
+  const given = history?.firstBlock ?? settings.startBlock;
+  if (given === null && (await isSyncing?.()))
+    throw new Error(
+      `The node still syncs, so that its newest block, ${head}, does not tell where the last 90 days begin. Wait for it, or set START_BLOCK`,
+    );
   // Ponder never becomes ready from a start block above the head.
-  const wanted = history?.firstBlock ?? settings.startBlock ?? Math.max(0, head - WINDOW_BLOCKS);
+  const wanted = given ?? Math.max(0, head - WINDOW_BLOCKS);
   const startBlock = Math.min(wanted, head);
   const prefix = prefixOf(settings, history, turn);
   const schema = `${prefix}_${startBlock}`;

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { PublicClient } from "viem";
 import { escrowViewsOf } from "../api/kernel/index-views.ts";
-import type { Head } from "./chain.ts";
+import { type Head, isSyncing } from "./chain.ts";
 import { chooseDeployment } from "./choose-deployment.ts";
 import { costsOfFull, withScope } from "./choose-scope.ts";
 import { countHoldsOf } from "./count-holds.ts";
@@ -67,7 +67,10 @@ async function preparePayments({ settings: given, db, log, chain, head }: Ready)
       return { reason: "the history's last block is not final on the node" };
   }
   const countHolds = countHoldsOf(chain, settings.escrowStartBlock);
-  const deployment = await chooseDeployment(db, settings, { head: head.number, history, countHolds });
+  const deployment = await chooseDeployment(db, settings, {
+    ...{ head: head.number, isSyncing: () => isSyncing(chain) },
+    ...{ history, countHolds },
+  });
   const { schema, startBlock } = deployment;
   await rememberMarks(db, chain, { head: head.number, startBlock });
   const readsFrom = history === null ? startBlock : history.lastBlock + 1;

@@ -54,6 +54,15 @@ describe("the start block", () => {
     expect(rows).toEqual([{ schema: (await chooseDeployment(db, settings(), { ...AT, head: HEAD + 9 })).schema }]);
   });
 
+  test("is not counted back from what a node that still syncs has for its newest block", async () => {
+    const syncing = { ...AT, head: 0, isSyncing: async () => true };
+    await expect(chooseDeployment(db, settings(), syncing)).rejects.toThrow("still syncs");
+    expect(await ponderSchemas(db)).toEqual([]);
+    const begun = await chooseDeployment(db, settings(), AT);
+    expect(await chooseDeployment(db, settings(), syncing)).toEqual(begun);
+    expect((await chooseDeployment(db, settings({ START_BLOCK: "7" }), { ...syncing, head: 9 })).startBlock).toBe(7);
+  });
+
   test("is the first block of a chain younger than that", async () => {
     expect((await chooseDeployment(db, settings(), { ...AT, head: 3_888_000 })).startBlock).toBe(0);
   });
