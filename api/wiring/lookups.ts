@@ -31,7 +31,7 @@ export const ignoredOf = (
 /** The look-ups of scope `selective`. */
 export function wireLookUps({ config, contracts, pool, now, log }: LookUpWires): LookUps {
   const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
-  const provider = openProvider(rpcUrls, perSecond, true);
+  const provider = openProvider(rpcUrls, perSecond, { isLasting: true });
   return createLookUps({
     index: createPayeesIndex(pool, { viewsSchema: config.indexViewsSchema }),
     store: createLookupStore(pool),

@@ -30,7 +30,7 @@ export interface Fetched {
  * @throws FetchError if a setting or a file in the folder is wrong, or the nodes failed too often.
  */
 export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Promise<Fetched> {
-  const provider = openProvider(settings.urls, settings.perSecond);
+  const provider = openProvider(settings.urls, settings.perSecond, { tell });
   await expectChain(provider);
   const store = await openStore(folder);
   try {

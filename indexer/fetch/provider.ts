@@ -54,6 +54,10 @@ const MOST_TRIES = 12;
 const FIRST_TRIES = 3;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
+/** A node that asks to be left alone for longer is asked again after this. */
+const LONGEST_REST_MS = 600_000;
+/** Longer rests are told of. */
+const SHORT_REST_MS = 10_000;
 const WORDS_OF_A_MESSAGE = 300;
 
 interface RpcNode {
@@ -144,8 +148,18 @@ function parse(text: string): RpcBody | null {
   }
 }
 
-/** @param isLasting whether a node that does not answer `askAll` is asked again the next time */
-export function openProvider(urls: readonly string[], perSecond: number, isLasting = false): Provider {
+interface ProviderOptions {
+  /** Whether a node that does not answer `askAll` is asked again the next time. */
+  readonly isLasting?: boolean;
+  /** Is told which node rests, and for how long. */
+  readonly tell?: (line: string) => void;
+}
+
+export function openProvider(
+  urls: readonly string[],
+  perSecond: number,
+  { isLasting = false, tell }: ProviderOptions = {},
+): Provider {
   let nodes: readonly RpcNode[] = urls.map((url): RpcNode => ({ url, name: new URL(url).host, next: 0 }));
   const traffic = { requests: 0, bytes: 0 };
 
@@ -174,7 +188,9 @@ export function openProvider(urls: readonly string[], perSecond: number, isLasti
         return asked.read(await send(node, asked.method, asked.params));
       } catch (error) {
         last = `${node.name}: ${describe(error)}`;
-        await afterRefusal(node, error, tries);
+        const restMs = restAfter(error, tries);
+        node.next = Math.max(node.next, performance.now() + restMs);
+        if (restMs > SHORT_REST_MS) tell?.(`${last}. It is asked again in ${Math.round(restMs / 1_000)} s`);
       }
       failed.set(node, (failed.get(node) ?? 0) + 1);
       if (failed.size === nodes.length) await sleep(backOff(tries - nodes.length));
@@ -217,14 +233,14 @@ const describe = (error: unknown): string =>
         .join(": ")
     : String(error);
 
-/** Lets the node rest if it asks for that. @throws TooMuchError if less must be asked for. */
-async function afterRefusal(node: RpcNode, error: unknown, tries: number): Promise<void> {
+/** How long the node is left alone, in milliseconds. @throws TooMuchError if less must be asked for. */
+function restAfter(error: unknown, tries: number): number {
   if (error instanceof TooMuchError) throw error;
-  if (!(error instanceof Refused)) return;
+  if (!(error instanceof Refused)) return 0;
   const refusal = judgeRefusal(error.answer);
   if (refusal === "blocks" || refusal === "size") throw new TooMuchError(error.message, refusal === "blocks");
-  if (refusal !== "later") return;
+  if (refusal !== "later") return 0;
   const { retryAfter, date } = error.answer;
-  const ms = waitOf(retryAfter, Date.parse(date ?? "") || Date.now()) ?? backOff(tries + 2);
-  node.next = Math.max(node.next, performance.now() + ms);
+  const asked = waitOf(retryAfter, Date.parse(date ?? "") || Date.now()) ?? backOff(tries + 2);
+  return Math.min(LONGEST_REST_MS, asked);
 }

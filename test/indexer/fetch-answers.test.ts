@@ -139,6 +139,16 @@ describe("over HTTP", async () => {
     clock.mockRestore();
   });
 
+  test("a node that asks to be left alone for a day rests for ten minutes; the other one is asked meanwhile", async () => {
+    const told: string[] = [];
+    const urls = [server.url, server.url.replace("localhost", "127.0.0.1")];
+    const provider = openProvider(urls, 10_000, { tell: (line) => told.push(line) });
+    refusals.push("86400");
+    expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
+    expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
+    expect(told).toEqual([expect.stringMatching(/^[^ ]+: HTTP 429.* It is asked again in 600 s$/)]);
+  });
+
   test("what would fill the memory ends before it does, compressed or not", async () => {
     const large = Buffer.alloc(64_000_001, " ");
     answers.push([gzipSync(large, { level: 1 }), "gzip"]);

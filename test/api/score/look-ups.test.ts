@@ -75,7 +75,7 @@ afterEach(async () => {
 let isSlow = false;
 const renewing = (ms: number, work: () => void) => every(isSlow ? 5 : ms, work);
 
-const readerOf = () => createInflowReader({ provider: openProvider([node.url], 10_000, true), marks });
+const readerOf = () => createInflowReader({ provider: openProvider([node.url], 10_000, { isLasting: true }), marks });
 let tokens = 0;
 
 function lookUpsOf({ perClient = 1_000, asOfBlock = LAST } = {}) {

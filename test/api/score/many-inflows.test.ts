@@ -57,7 +57,10 @@ const basis = { firstBlock: 1, ignored: [] };
 async function readAll(wallets: readonly Address[]) {
   await pool.query("delete from lookup_mark");
   Object.assign(node.asked, { logs: 0, refused: 0, returned: 0 });
-  const reader = createInflowReader({ provider: openProvider([node.url], 10_000, true), marks: createMarkStore(pool) });
+  const reader = createInflowReader({
+    provider: openProvider([node.url], 10_000, { isLasting: true }),
+    marks: createMarkStore(pool),
+  });
   const spend = async () => undefined;
   const end = (await reader.final(basis, spend)) as Mark;
   expect(end.block).toBe(LAST);

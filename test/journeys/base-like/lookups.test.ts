@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const spend = async () => {};
 const readerOf = () =>
-  createInflowReader({ provider: openProvider([base.url], 10_000, true), marks: createMarkStore(pool) });
+  createInflowReader({ provider: openProvider([base.url], 10_000, { isLasting: true }), marks: createMarkStore(pool) });
 
 /** Reads all wallets' inflows from the first block on. */
 async function readAll(save: (progress: readonly Progress[]) => Promise<void> = async () => {}) {
