@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
@@ -33,12 +34,13 @@ export async function keepPruning({ settings, log, signal }: Pruning): Promise<v
   }
 }
 
-/** On connections of its own: the second gives up what the first is at when the indexer ends, which may take minutes. */
+/** On connections of their own name: one gives up what the other is at when the indexer ends, which may take minutes. */
 async function pruneOnce(databaseUrl: string, plan: { readonly isThorough: boolean; readonly signal: AbortSignal }) {
-  const db = new pg.Pool({ connectionString: databaseUrl, max: 2, application_name: "indexer_pruning" });
+  const name = `indexer_pruning_${randomUUID()}`;
+  const db = new pg.Pool({ connectionString: databaseUrl, max: 2, application_name: name });
   db.on("error", () => undefined);
-  const { rows } = await db.query<{ pid: number }>("select pg_backend_pid() as pid");
-  const giveUp = () => void db.query("select pg_cancel_backend($1)", [rows[0]?.pid]).catch(() => undefined);
+  const cancel = `select pg_cancel_backend(pid) from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid()`;
+  const giveUp = () => void db.query(cancel, [name]).catch(() => undefined);
   plan.signal.addEventListener("abort", giveUp);
   try {
     return { ...(await prune(db, plan)), days: await dropDays(db, plan.signal) };
