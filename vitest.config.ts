@@ -19,7 +19,8 @@ const ON_THE_STACK = {
   setupFiles: ["test/support/runner/every-file.ts"],
   // The files of one worker share what they import: a quarter of all their time otherwise.
   isolate: false,
-  testTimeout: 60_000,
+  // On a machine with other work, a test takes several times as long as alone.
+  testTimeout: 120_000,
   hookTimeout: 120_000,
 };
 

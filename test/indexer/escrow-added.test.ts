@@ -18,8 +18,8 @@ import { createActor } from "./history.ts";
 import { answerOf, pruneClosely } from "./indexed.ts";
 import type { Own } from "./recount.ts";
 
-vi.setConfig({ testTimeout: 180_000 });
-const CATCH_UP_MS = 60_000;
+vi.setConfig({ testTimeout: 400_000 });
+const CATCH_UP_MS = 180_000;
 /** How far behind the head Ponder holds a block to be final. */
 const FINAL_BEHIND = 30;
 /** They become the service's own: a merchant with payments, and an address that nobody has paid. */

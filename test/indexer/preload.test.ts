@@ -30,7 +30,7 @@ const PLANS = [
   { scope: "selective", perBlock: 24, disturb: killInTakeOver },
 ] as const;
 /** Seconds on a machine of its own; other work may share it. */
-const READY = { timeout: 150_000 };
+const READY = { timeout: 300_000 };
 
 /** The folder of fetched files. */
 let folder: string;
@@ -164,7 +164,7 @@ const factsOf = (chain: LiveChain): readonly Fact[] =>
     }),
   );
 
-describe("an index that takes over a history", { timeout: 240_000 }, () => {
+describe("an index that takes over a history", { timeout: 400_000 }, () => {
   test.each(PLANS)("equals one that has read every block, and a recount, in $scope scope", async (plan) => {
     const { scope, disturb } = plan;
     await prepare(plan);

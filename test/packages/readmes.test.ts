@@ -11,6 +11,7 @@ import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts"
 import { newClient } from "../support/packages/mcp.ts";
 import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
 import { openShop } from "../support/seller/shop.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
 
 // What the READMEs say, done in a bare folder against a running service.
 
@@ -62,7 +63,7 @@ test("the verifier is installed and checks a credential of the service that it c
 });
 
 test("the escrow package is installed, and its shop sells to the stock client and to its own buyer", {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   const text = await readme("escrow");
   const [install = "", ...more] = commands(text, /^npm install/);
@@ -70,7 +71,7 @@ test("the escrow package is installed, and its shop sells to the stock client an
   await inShell(reader, command(install));
   const shop = spawn(process.execPath, [await save(reader, file(text, "shop.ts"))], {
     cwd: reader.home,
-    env: { ...reader.env, PATH: process.env.PATH },
+    env: { ...bareEnvironment(), ...reader.env },
     stdio: ["ignore", "ignore", "inherit"],
   });
   onTestFinished(() => void shop.kill());
@@ -89,14 +90,14 @@ test("the MCP client's configuration starts the tools", async () => {
   const { command: program, args, env } = JSON.parse(json).mcpServers.trust;
   const client = newClient();
   onTestFinished(() => client.close());
-  const environment = { ...reader.env, PATH: process.env.PATH ?? "", HOME: reader.home, BASE_URL: env.BASE_URL };
+  const environment = { ...bareEnvironment(), ...reader.env, HOME: reader.home, BASE_URL: env.BASE_URL };
   await client.connect(
     new StdioClientTransport({ command: program, args, cwd: reader.home, env: environment, stderr: "ignore" }),
   );
   expect((await client.listTools()).tools).toHaveLength(12);
 });
 
-test("the exam for sellers runs from its URL", { timeout: 90_000 }, async () => {
+test("the exam for sellers runs from its URL", { timeout: 180_000 }, async () => {
   const shop = await openShop(scene.chain);
   onTestFinished(() => shop.stop());
   const [exam = ""] = commands(await readme("seller-check"), /npx -y/);
@@ -106,7 +107,7 @@ test("the exam for sellers runs from its URL", { timeout: 90_000 }, async () => 
   expect(await inShell(reader, command(`${key} ${asked} --other ${shop.url}/sonnet`))).toMatch(/^level full;/m);
 });
 
-test("the project's README leads to a first payment and a first verification", { timeout: 90_000 }, async () => {
+test("the project's README leads to a first payment and a first verification", { timeout: 180_000 }, async () => {
   const text = await addressed("README.md");
   const [client = "", verifier = ""] = commands(text, /^npm install/);
   const [check = ""] = commands(text, /^npx agent-payment-trust-verifier/);

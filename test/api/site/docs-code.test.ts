@@ -120,7 +120,7 @@ test("all code on the page is run here", () => {
   );
 });
 
-test.for(Object.keys(RUNS))("the code of %s does what the page says", { timeout: 90_000 }, async (ids) =>
+test.for(Object.keys(RUNS))("the code of %s does what the page says", { timeout: 180_000 }, async (ids) =>
   RUNS[ids]?.(),
 );
 

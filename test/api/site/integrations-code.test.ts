@@ -15,6 +15,7 @@ import { newClient } from "../../support/packages/mcp.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
@@ -73,7 +74,7 @@ test("the configuration for MCP clients starts twelve tools, from this service",
   onTestFinished(registry.stop);
   const client = newClient();
   onTestFinished(() => client.close());
-  const home = { PATH: process.env.PATH ?? "", HOME: reader.home, ...registry.environment(reader.home) };
+  const home = { ...bareEnvironment(), HOME: reader.home, ...registry.environment(reader.home) };
   const { PAYER_PRIVATE_KEY: _, ...withoutKey } = env;
   await client.connect(
     new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),

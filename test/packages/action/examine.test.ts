@@ -75,7 +75,7 @@ test("an account without money is no verdict, and the step says what it lacks", 
   expect([code, log]).toEqual([1, expect.stringMatching(/^::error::The exam could not be held.* has 0 atomic units/)]);
 });
 
-test("its steps, run as in a repository of one's own, install what an exam needs", { timeout: 120_000 }, async () => {
+test("its steps, run as in a repository of one's own, install what an exam needs", { timeout: 240_000 }, async () => {
   const [repository, registry] = [await mkdtemp(join(tmpdir(), "repository-")), await startRegistry()];
   onTestFinished(() => rm(repository, { recursive: true, force: true }));
   onTestFinished(registry.stop);

@@ -12,6 +12,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/mcp/src/cli.ts", import.meta.url));
@@ -48,7 +49,7 @@ async function checked(state: string) {
   const client = newClient();
   onTestFinished(() => client.close());
   const env = {
-    PATH: process.env.PATH ?? "",
+    ...bareEnvironment(),
     HOME: home,
     XDG_STATE_HOME: join(home, state),
     BASE_URL: service.url,

@@ -22,6 +22,7 @@ import { settlements } from "../../support/payments/on-chain.ts";
 import { send } from "../../support/payments/requests.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -65,7 +66,7 @@ async function install(): Promise<void> {
 async function connect(env: Readonly<Record<string, string>>): Promise<Client> {
   const client = newClient();
   onTestFinished(() => client.close());
-  const environment = { PATH: process.env.PATH ?? "", HOME: home, ...env };
+  const environment = { ...bareEnvironment(), HOME: home, ...env };
   await client.connect(
     new StdioClientTransport({
       command: "npx",
@@ -196,7 +197,7 @@ async function startProgram(env: Readonly<Record<string, string>>) {
     command: process.execPath,
     args: [join(installed, "dist/mcp/src/cli.js")],
     cwd: home,
-    env: { PATH: process.env.PATH ?? "", HOME: home, ...env },
+    env: { ...bareEnvironment(), HOME: home, ...env },
     stderr: "ignore",
   });
   await client.connect(transport);
@@ -255,7 +256,11 @@ test("two programs that buy the same at once through 503s pay once", async () =>
 
 /** What the MCP inspector's command line prints. */
 async function inspect(target: readonly string[], ...method: readonly string[]): Promise<unknown> {
-  const environment = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: home, BASE_URL: service.url };
+  const environment = {
+    ...bareEnvironment(),
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    ...{ HOME: home, BASE_URL: service.url },
+  };
   const args = [INSPECTOR, "--cli", ...target, "--method", ...method];
   // It looks for its own package.json from the working directory.
   return JSON.parse((await run(process.execPath, args, { cwd: dirname(INSPECTOR), env: environment })).stdout);

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { bareEnvironment } from "../service/environment.ts";
 
 const call = promisify(execFile);
 
@@ -52,7 +53,7 @@ export interface Reader {
 }
 
 const environment = ({ env }: Reader): Record<string, string> => ({
-  PATH: process.env.PATH ?? "",
+  ...bareEnvironment(),
   HOME: "/nonexistent",
   ...env,
 });

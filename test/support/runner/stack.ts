@@ -33,7 +33,11 @@ declare module "vitest" {
   }
 }
 
-const UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=400"];
+/** Hundreds of databases would keep autovacuum at work all the time. */
+const UNSAFE_AND_FAST = [
+  ...["fsync=off", "synchronous_commit=off", "full_page_writes=off"],
+  ...["autovacuum=off", "max_connections=400"],
+];
 
 const PREFIX = "trust-test-";
 

@@ -1,7 +1,7 @@
 /** What a test's child process inherits from this one's environment: where programs are, and their compile cache. */
-export const bareEnvironment = (): NodeJS.ProcessEnv => ({
-  PATH: process.env.PATH,
-  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+export const bareEnvironment = (): Record<"PATH" | "NODE_COMPILE_CACHE", string> => ({
+  PATH: process.env.PATH ?? "",
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
 });
 
 /** Every variable the API requires, with one 32-byte key for all that need one. */

@@ -20,11 +20,9 @@ const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
 /** A document that the service has signed, or somebody else. */
 export const sign = (members: object, key = KEY) =>
   createSigner(key, ISSUER).sign({ "@context": CONTEXT, issuer: ISSUER, ...members }, SAMPLE_NOW);
-export const entry = (
-  index: number,
-  change: object = {},
-  document: object = sign({ type: "IssuedCertificate", ...RECORD }),
-) => Buffer.from(jcs({ document, id: "c1", index, type: "certificate", version: 1, ...change } as Json));
+const certificate = sign({ type: "IssuedCertificate", ...RECORD });
+export const entry = (index: number, change: object = {}, document: object = certificate) =>
+  Buffer.from(jcs({ document, id: "c1", index, type: "certificate", version: 1, ...change } as Json));
 
 export const verdict = (index: number, previous: string | null) =>
   sign({ type: "Verdict", log: { index, previous_sha256: previous } });
