@@ -4,18 +4,15 @@ import { columnsOf, expectColumns } from "./columns.ts";
 import { type Deployment, isHeld } from "./deployment.ts";
 import { expectRows, type History } from "./history/history.ts";
 import { reachedBlock } from "./marks.ts";
+import { addOwnAddresses, OWN_ADDRESS_TABLE, type OwnAddress, readOwnAddresses } from "./own-address-table.ts";
 import {
-  addOwnAddresses,
   type CountHolds,
   foundingAddresses,
   isFollowedSince,
   isFree,
   isNone,
-  OWN_ADDRESS_TABLE,
-  type OwnAddress,
   type OwnChange,
   ownChangeOf,
-  readOwnAddresses,
   refuseOwnChange,
 } from "./own-addresses.ts";
 import { ROWS_VERSION } from "./rows-version.ts";

@@ -3,16 +3,9 @@ import { escrowViewsOf } from "../api/kernel/index-views.ts";
 import type { Address } from "../api/kernel/wallet.ts";
 import { type History, UnfitHistoryError } from "./history/history.ts";
 import { reachedBlock } from "./marks.ts";
+import { type OwnAddress, readOwnAddresses } from "./own-address-table.ts";
 import type { Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
-
-/** An address of the service, and the first block from which its transfers count in no history; 0: always. */
-export interface OwnAddress {
-  readonly address: Address;
-  readonly fromBlock: number;
-  /** The first block from which its holds count as payments; 0: all do, null: it is no escrow that the rows follow. */
-  readonly escrowFrom: number | null;
-}
 
 /** How many holds an escrow has had up to this block, by the node. */
 export type CountHolds = (escrow: Address, toBlock: number) => Promise<number>;
@@ -42,30 +35,6 @@ interface Trace {
   readonly holds: number;
   /** As an escrow: the holds in it that the rows lack. */
   readonly sales: number;
-}
-
-/** In a Ponder schema, and read by its view `coverage`. */
-export const OWN_ADDRESS_TABLE =
-  "create table own_address (address text primary key, from_block int8 not null, escrow_from int8)";
-
-export async function readOwnAddresses(db: Queryable, schema: string): Promise<readonly OwnAddress[]> {
-  const { rows } = await db.query<{ address: Address; from: string; escrow: string | null }>(
-    `select address, from_block as from, escrow_from as escrow from ${pg.escapeIdentifier(schema)}.own_address
-      order by address`,
-  );
-  return rows.map(({ address, from, escrow }) => ({
-    ...{ address, fromBlock: Number(from) },
-    escrowFrom: escrow === null ? null : Number(escrow),
-  }));
-}
-
-export async function addOwnAddresses(db: Queryable, schema: string, own: readonly OwnAddress[]): Promise<void> {
-  await db.query(
-    `insert into ${pg.escapeIdentifier(schema)}.own_address
-      select * from unnest($1::text[], $2::int8[], $3::int8[])
-      on conflict (address) do update set from_block = excluded.from_block, escrow_from = excluded.escrow_from`,
-    [own.map(({ address }) => address), own.map(({ fromBlock }) => fromBlock), own.map(({ escrowFrom }) => escrowFrom)],
-  );
 }
 
 type Wanted = Pick<IndexerSettings, "ownAddresses" | "escrows" | "viewsSchema">;

@@ -10,7 +10,7 @@ import { countHoldsOf } from "./count-holds.ts";
 import { chooseEscrowDeployment, escrowIndexPrefix } from "./escrows/choose-deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "./history/history.ts";
 import { rememberMarks } from "./marks.ts";
-import { readOwnAddresses } from "./own-addresses.ts";
+import { readOwnAddresses } from "./own-address-table.ts";
 import type { PonderPlan } from "./ponder-process.ts";
 import { refetchPruned } from "./pruned.ts";
 import type { IndexerSettings } from "./settings.ts";

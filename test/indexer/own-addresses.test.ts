@@ -3,7 +3,8 @@ import { afterAll, beforeEach, expect, test } from "vitest";
 import { chooseDeployment } from "../../indexer/choose-deployment.ts";
 import columns from "../../indexer/columns.json" with { type: "json" };
 import { OtherColumnsError } from "../../indexer/columns.ts";
-import { type CountHolds, OwnAddressError, readOwnAddresses } from "../../indexer/own-addresses.ts";
+import { readOwnAddresses } from "../../indexer/own-address-table.ts";
+import { type CountHolds, OwnAddressError } from "../../indexer/own-addresses.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { settingsOf } from "./preloaded.ts";
 
