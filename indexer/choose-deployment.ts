@@ -16,7 +16,7 @@ import {
   refuseOwnChange,
 } from "./own-addresses.ts";
 import { ROWS_VERSION } from "./rows-version.ts";
-import { dropSchemas, findSchema, inTransaction, ponderSchemas } from "./schemas.ts";
+import { dropSchemas, findSchema, inTransaction, ponderSchemas, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 import { shownSchema } from "./succession.ts";
 
@@ -103,9 +103,12 @@ async function adopt(
   { index, fromBlock }: { readonly index: Found; readonly fromBlock: number },
 ): Promise<Deployment> {
   const { schema, startBlock, change } = index;
-  if (!isNone(change)) {
-    await expectFree(db, settings, schema);
-    const known = new Map((await readOwnAddresses(db, schema)).map((own) => [own.address, own]));
+  if (isNone(change)) return { schema, startBlock };
+  await inTransaction(db, async (client) => {
+    // A Ponder that takes the index's lock looks at this table in the same transaction (index-lock.ts).
+    await client.query(`lock table ${pg.escapeIdentifier(schema)}.own_address in exclusive mode`);
+    await expectFree(client, settings, schema);
+    const known = new Map((await readOwnAddresses(client, schema)).map((own) => [own.address, own]));
     const traced = change.traces
       .filter(({ days, pairs, holds }) => days + pairs + holds > 0)
       .map(({ address }) => address);
@@ -118,13 +121,13 @@ async function adopt(
         escrowFrom: change.opened.includes(address) ? (isFollowedSince(change, address) ? 0 : fromBlock) : escrowFrom,
       };
     });
-    await addOwnAddresses(db, schema, changes);
-  }
+    await addOwnAddresses(client, schema, changes);
+  });
   return { schema, startBlock };
 }
 
 /** While a process writes the rows, it goes by what it was started with. */
-async function expectFree(db: pg.Pool, { exclusive }: IndexerSettings, schema: string): Promise<void> {
+async function expectFree(db: Queryable, { exclusive }: IndexerSettings, schema: string): Promise<void> {
   if (exclusive || !(await ponderSchemas(db)).includes(schema) || !(await isHeld(db, schema))) return;
   throw new Error(
     `Another process writes ${schema}, or wrote it 25 seconds ago. The addresses that it leaves out can change once it has ended`,

@@ -33,3 +33,7 @@ export async function addOwnAddresses(db: Queryable, schema: string, own: readon
     [own.map(({ address }) => address), own.map(({ fromBlock }) => fromBlock), own.map(({ escrowFrom }) => escrowFrom)],
   );
 }
+
+/** Says what is in the table, so that it can be compared. */
+export const ownInOneLine = (own: readonly OwnAddress[]): string =>
+  own.map(({ address, fromBlock, escrowFrom }) => `${address}=${fromBlock}/${escrowFrom ?? ""}`).join();

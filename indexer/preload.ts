@@ -23,4 +23,4 @@ spareUnusedModules();
 rememberHashes();
 endAtFailedFetch();
 endAfterStandstill();
-keepLockAlone();
+keepLockAlone({ schema: process.env.INDEX_SCHEMA ?? "", own: process.env.OWN_ROWS });

@@ -10,7 +10,7 @@ import { countHoldsOf } from "./count-holds.ts";
 import { chooseEscrowDeployment, escrowIndexPrefix } from "./escrows/choose-deployment.ts";
 import { expectFit, isFinalOn, readHistory } from "./history/history.ts";
 import { rememberMarks } from "./marks.ts";
-import { readOwnAddresses } from "./own-address-table.ts";
+import { ownInOneLine, readOwnAddresses } from "./own-address-table.ts";
 import type { PonderPlan } from "./ponder-process.ts";
 import { refetchPruned } from "./pruned.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -89,6 +89,7 @@ async function preparePayments({ settings: given, db, log, chain, head }: Ready)
     ...{ deployment, viewsSchema: settings.viewsSchema, prefix: settings.viewsSchema, folder: import.meta.dirname },
     ...{ heapMiB: settings.heapMiB, port: settings.ponderPort },
     env: {
+      OWN_ROWS: ownInOneLine(own),
       OWN_ADDRESSES: own.map(({ address, fromBlock }) => `${address}=${fromBlock}`).join(","),
       ESCROWS_FROM: late.map(({ address, escrowFrom }) => `${address}=${escrowFrom}`).join(","),
       // At the latest from the index's own start, which the schema's name fixes.

@@ -135,6 +135,19 @@ test("nothing is changed under a process that writes the rows", async () => {
   expect((await choose(free)).schema).toBe(schema);
 });
 
+test("nothing is changed under a process that is just taking the lock", async () => {
+  const { schema } = await choose();
+  const taking = await db.connect();
+  await taking.query(`begin; lock table ${schema}.own_address in share mode`);
+  const chosen = choose({ OWN_ADDRESSES: FRESH, EXCLUSIVE: "0" });
+  const waits = `select from pg_locks where not granted and relation = '${schema}.own_address'::regclass`;
+  await expect.poll(async () => (await taking.query(waits)).rowCount).toBe(1);
+  await taking.query(`update ${schema}._ponder_meta set value = value || '{"heartbeat_at": ${Date.now()}}'; commit`);
+  taking.release();
+  await expect(chosen).rejects.toThrow(`Another process writes ${schema}`);
+  expect(await own({ EXCLUSIVE: "0" })).toEqual([schema, { [SERVICE]: 0 }]);
+});
+
 test("rows of one that should never have had any are refused", async () => {
   const { schema } = await choose({ OWN_ADDRESSES: FRESH });
   await db.query(`update ${schema}.wallet_day set wallet = $1 where day = 20000`, [asBytes(FRESH)]);
