@@ -30,12 +30,7 @@ beforeAll(async () => {
   await keepPayments(owner, new Array(3_000).fill(bought));
 }, 120_000);
 
-/**
- * Never the whole table: every scan is of an index of what is not over. Two milliseconds; the limit is for a machine that
- * does other work at the same time.
- */
-const MS = 100;
-
+/** Never the whole table: every scan is of an index of what is not over. */
 describe("with a million finished payments and 100,000 baits", () => {
   test.each<[string, Parameters<typeof plansOf>[1], readonly string[], number]>([
     [
@@ -73,7 +68,6 @@ describe("with a million finished payments and 100,000 baits", () => {
         expect(scan).not.toBe("Seq Scan payment");
       }
       expect(plan.buffers).toBeLessThan(pages);
-      expect(plan.ms).toBeLessThan(MS);
     }
   });
 

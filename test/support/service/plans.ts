@@ -8,8 +8,6 @@ export interface Executed {
   readonly scans: readonly string[];
   /** Pages touched, in cache or not. */
   readonly buffers: number;
-  /** Without planning, which happens once for a connection. */
-  readonly ms: number;
 }
 
 interface PlanNode {
@@ -53,14 +51,14 @@ async function explained(pool: pg.Pool, { text, values = [] }: pg.QueryConfig): 
     const execute = `EXECUTE explained${parameters === "" ? "" : `(${parameters})`}`;
     // The first execution may read what is not cached yet, and clears what is dead in an index.
     await client.query(`SAVEPOINT before; ${execute}; ROLLBACK TO before`);
-    const { rows } = await client.query<{ "QUERY PLAN": [{ Plan: PlanNode; "Execution Time": number }] }>(
+    const { rows } = await client.query<{ "QUERY PLAN": [{ Plan: PlanNode }] }>(
       `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${execute}`,
     );
     const [found] = rows[0]?.["QUERY PLAN"] ?? [];
     if (found === undefined) throw new Error("nothing was explained");
     const { Plan: plan } = found;
     const buffers = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    return { scans: scansOf(plan), buffers, ms: found["Execution Time"] };
+    return { scans: scansOf(plan), buffers };
   } finally {
     await client.query("ROLLBACK; DEALLOCATE explained");
     client.release();
