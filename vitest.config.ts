@@ -22,6 +22,7 @@ const ON_THE_STACK = {
   // On a machine with other work, a test takes several times as long as alone.
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
 };
 
 export default defineConfig({

@@ -128,7 +128,7 @@ test("a statement is sold while thousands of networks flood what is free", async
       );
   const flood = Array.from({ length: FLOOD }, (_, item) => free(item));
   const sale = statements.admit(request(5_001), "203.0.113.9");
-  await vi.waitUntil(() => calls.flat().includes(nonce(5_001)));
+  await vi.waitUntil(() => calls.flat().includes(nonce(5_001)), { timeout: 20_000 });
   answer();
   expect(await sale).toMatchObject({ input: { authorization: { nonce: nonce(5_001) } } });
   await pass(6);
