@@ -1,4 +1,12 @@
-import { BlockNotFoundError, createPublicClient, http, type PublicClient } from "viem";
+import {
+  BlockNotFoundError,
+  createPublicClient,
+  HttpRequestError,
+  http,
+  type PublicClient,
+  RpcError,
+  RpcRequestError,
+} from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import type { Hex } from "../api/kernel/wallet.ts";
 
@@ -35,13 +43,23 @@ export async function readHead(chain: PublicClient): Promise<Head> {
   return block;
 }
 
-/** Whether the node says that it still reads the chain: its newest block is then one of years ago, or the first. */
+/**
+ * Whether the node says that it still reads the chain: its newest block is then one of years ago, or the first. Not every
+ * provider knows the question; one that refuses it has no node that syncs. Rejects if there is no answer.
+ */
 export const isSyncing = (chain: PublicClient): Promise<boolean> =>
   chain.request({ method: "eth_syncing" } as never).then(
     (answer: unknown) => typeof answer === "object" && answer !== null,
-    // Not every provider knows the method; those that do not have no node that syncs.
-    () => false,
+    (error: unknown) => {
+      if (isRefusal(error)) return false;
+      throw error;
+    },
   );
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof RpcError ||
+  error instanceof RpcRequestError ||
+  (error instanceof HttpRequestError && [400, 401, 403, 404, 405, 501].includes(error.status ?? 0));
 
 /**
  * The node's block of this number. Rejects if the node does not answer.

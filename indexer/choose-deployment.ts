@@ -27,7 +27,7 @@ type Turn = (typeof TURNS)[number];
 
 interface Start {
   readonly head: number;
-  /** Whether the head is not the chain's. */
+  /** Whether the node still reads the chain, so that its head is not the chain's. Asked only for a new index. */
   readonly isSyncing?: () => Promise<boolean>;
   readonly countHolds: CountHolds;
   readonly history?: History | null;

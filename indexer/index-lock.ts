@@ -4,8 +4,6 @@ import { ownInOneLine, readOwnAddresses } from "./own-address-table.ts";
 // What Ponder asks of the table that its lock is in. `indexer.test.ts` fails when it asks otherwise.
 const LOOKS = /^select "value" from "\w+"\."_ponder_meta" where [^;]*$/;
 const TAKES = /^(insert into|update) "\w+"\."_ponder_meta" .*(values \(\$1, \$2\)|set "value" = \$1)$/;
-/** The exit code for a temporary reason. */
-const TRY_AGAIN = 75;
 const GIVES_BACK = /^update "\w+"\."_ponder_meta" set "value" = jsonb_set\(value, '\{is_locked\}', to_jsonb\(0\)\)$/;
 
 /** What this Ponder was told of the index that it is to fill. */
@@ -18,10 +16,10 @@ export interface Told {
 /**
  * From now on this Ponder has an index's lock alone, and gives back only a lock that it has. By itself, two that start at
  * the same moment both find it free; and one that waits for it in vain takes it from its owner when it ends, so that the
- * next one that starts writes the rows beside the owner. It ends as it takes the lock where the index leaves out other
- * addresses by then than it was told.
+ * next one that starts writes the rows beside the owner. If the index leaves out other addresses by then than this Ponder
+ * was told, it calls `end` instead of taking the lock.
  */
-export function keepLockAlone({ schema, own }: Told, end: () => void = () => process.exit(TRY_AGAIN)): void {
+export function keepLockAlone({ schema, own }: Told, end: () => void): void {
   const { query } = pg.Client.prototype;
   let isOurs = false;
   pg.Client.prototype.query = function (this: pg.Client, question: unknown, ...rest: unknown[]) {

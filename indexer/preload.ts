@@ -8,6 +8,9 @@ import { endAfterStandstill } from "./standstill.ts";
 import { spareUnusedModules } from "./unused-modules.ts";
 
 const GRACE_MS = 6_000;
+/** The exit code for a temporary reason. */
+const TRY_AGAIN = 75;
+const tryAgain = () => process.exit(TRY_AGAIN);
 
 // Loaded into Ponder before its own code: a SIGKILL of the launcher must not leave Ponder holding the index's lock.
 onParentGone(() => {
@@ -22,5 +25,5 @@ trustNearModules();
 spareUnusedModules();
 rememberHashes();
 endAtFailedFetch();
-endAfterStandstill();
-keepLockAlone({ schema: process.env.INDEX_SCHEMA ?? "", own: process.env.OWN_ROWS });
+endAfterStandstill(tryAgain);
+keepLockAlone({ schema: process.env.INDEX_SCHEMA ?? "", own: process.env.OWN_ROWS }, tryAgain);

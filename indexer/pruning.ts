@@ -34,7 +34,7 @@ export async function keepPruning({ settings, log, signal }: Pruning): Promise<v
   }
 }
 
-/** On connections of their own name: one gives up what the other is at when the indexer ends, which may take minutes. */
+/** Its connections have a name of their own: when the indexer ends, one cancels what the other does, which may take minutes. */
 async function pruneOnce(databaseUrl: string, plan: { readonly isThorough: boolean; readonly signal: AbortSignal }) {
   const name = `indexer_pruning_${randomUUID()}`;
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2, application_name: name });

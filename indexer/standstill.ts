@@ -3,14 +3,12 @@ import pg from "pg";
 /** Ponder renews its lock every ten seconds, and it lapses 25 seconds after that. */
 const LONGEST_MS = 15_000;
 const TICK_MS = 1_000;
-/** The exit code for a temporary reason. */
-const TRY_AGAIN = 75;
 
 /**
- * From now on Ponder ends instead of asking the database anything after it stood still: stopped by a signal, or with its
+ * From now on Ponder calls `end` instead of asking the database anything after it stood still: stopped by a signal, or with its
  * machine. Its lock may have lapsed, and another process may write the index, while this one remembers rows as they were.
  */
-export function endAfterStandstill(end: () => void = () => process.exit(TRY_AGAIN)): void {
+export function endAfterStandstill(end: () => void): void {
   let last = Date.now();
   const look = () => {
     const now = Date.now();

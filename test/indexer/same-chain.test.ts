@@ -3,7 +3,7 @@ import { encodeEventTopics } from "viem";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { escrowEventsAbi } from "../../contracts/abi.ts";
-import { connectChain, isSyncing, readHead } from "../../indexer/chain.ts";
+import { connectChain, readHead } from "../../indexer/chain.ts";
 import { countHoldsOf } from "../../indexer/count-holds.ts";
 import { rememberMarks } from "../../indexer/marks.ts";
 import { OtherChainError, type Patience, whyNotSameChain } from "../../indexer/same-chain.ts";
@@ -287,13 +287,4 @@ test("a block that two backends disagree on is not remembered", async () => {
   node.become(async (call, pass) => (asked++ % 2 === 0 ? pass(call) : fromAnother(call, pass)));
   await rememberMarks(db, connectChain(node.url), { head: 1_010, startBlock: 5 });
   expect((await db.query("select from indexer.chain_mark")).rowCount).toBe(0);
-});
-
-test.each<[string, boolean, Fault]>([
-  ["names the blocks that it has", true, async (call) => replyTo(call, { currentBlock: "0x0", highestBlock: "0x2" })],
-  ["says no", false, async (call) => replyTo(call, false)],
-  ["does not know the method", false, async (call) => refuse(call, -32_601, "not supported")],
-])("whether a node syncs: it %s", async (_, expected, answer) => {
-  node.become(async (call, pass) => (call.method === "eth_syncing" ? answer(call, pass) : pass(call)));
-  expect(await isSyncing(connectChain(node.url))).toBe(expected);
 });
