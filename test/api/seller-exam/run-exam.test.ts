@@ -59,11 +59,14 @@ async function ordered(over: Partial<ExamOrder>): Promise<ExamOrder> {
   return order;
 }
 
-/** One try, after so many others and minutes. @returns the note of the exam's end and the work that is left */
+/**
+ * One try, after so many others and minutes; one that ends may be taken once more at once, for its refund.
+ * @returns the note of the exam's end and the work that is left
+ */
 async function tried({ id }: ExamOrder, tries: { after: number; minutes: number; over?: Partial<RunnerParts> }) {
   await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', takes = $1", [tries.after]);
   const running = runner(tries.minutes, tries.over ?? {});
-  expect(await running.runDue()).toBe(1);
+  expect(await running.runDue()).toBeGreaterThan(0);
   await running.idle();
   const { rowCount: left } = await owner.query("SELECT FROM seller_exam_work WHERE exam = $1", [id]);
   return { note: (await createExamStore(pool).get(id))?.result?.note ?? null, left };
