@@ -35,6 +35,7 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
   const store = await openStore(folder);
   try {
     const end = await readFinal(provider);
+    tellIfOld(end, tell);
     const had = await store.files();
     expectOneChain(had);
     const scope = settings.scope ?? had[0]?.scope ?? "authorised";
@@ -56,6 +57,18 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
   } finally {
     store.close();
   }
+}
+
+/** Base's blocks are final within half an hour. */
+const OLD_SECONDS = 3_600;
+
+function tellIfOld({ block, time }: Header, tell: FetchPlan["tell"]): void {
+  const seconds = Date.now() / 1_000 - time;
+  if (seconds < OLD_SECONDS) return;
+  const at = new Date(time * 1_000).toISOString();
+  tell(
+    `The newest block that is final on every node is ${block}, ${Math.floor(seconds / 3_600)} hours old (${at}). If Base has not halted, a node is behind: leave it out of FETCH_RPC_URLS`,
+  );
 }
 
 interface Run {

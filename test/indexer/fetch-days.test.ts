@@ -2,7 +2,7 @@ import { readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { generateChain } from "../../bench/index/generated-chain.ts";
 import { serveChain } from "../../bench/index/rpc-server.ts";
 import { writeCsv } from "../../bench/index/transfers-csv.ts";
@@ -92,6 +92,25 @@ test("a file that is broken, foreign, or covers a block twice is named", async (
   await expect(load(ownerUrl, mixed, { INDEX_SCOPE: "authorised" })).rejects.toThrow(/overlap: remove one of them/);
   const foreign = join(import.meta.dirname, "preload-transfers-bytes.parquet");
   await expect(load(ownerUrl, [full, foreign])).rejects.toThrow("give only one kind");
+});
+
+test("a node that is behind holds the others back, and is told of", async () => {
+  const folder = join(home, "behind");
+  const told: string[] = [];
+  const run = () => fetchInto({ folder, urls: [rpc.url, node.url], startBlock: 1, tell: (line) => told.push(line) });
+  node.become(async (call, pass) =>
+    pass(call.params?.[0] === "finalized" ? { ...call, params: ["0x9", false] } : call),
+  );
+  expect((await run()).files.at(-1)?.lastBlock).toBe(9);
+  expect(told[0]).toMatch(
+    /^The newest block that is final on every node is 9, \d+ hours old \(20\d\d-.*Z\)\. If Base has not halted/,
+  );
+  node.become(null);
+  told.splice(0);
+  onTestFinished(() => void vi.useRealTimers());
+  vi.setSystemTime(CHAIN.timeOf(CHAIN.last) * 1_000 + 1_800_000);
+  expect((await run()).files.at(-1)?.lastBlock).toBe(CHAIN.last);
+  expect(told.filter((line) => line.includes("is final on every node"))).toEqual([]);
 });
 
 test("a bit that flips in a file is noticed wherever it is; without a seal, as of earlier releases, it may not be", async () => {

@@ -43,11 +43,12 @@ export interface FetchRun {
   readonly urls: readonly string[];
   readonly scope?: Scope | null;
   readonly startBlock?: number | null;
+  readonly tell?: (line: string) => void;
 }
 
 /** Runs it in this process, as fast as the nodes answer. */
-export const fetchInto = ({ folder, urls, scope = "authorised", startBlock = 0 }: FetchRun) =>
-  fetchTransfers({ folder, settings: { urls, perSecond: 10_000, scope, startBlock }, tell: () => undefined });
+export const fetchInto = ({ folder, urls, scope = "authorised", startBlock = 0, tell = () => undefined }: FetchRun) =>
+  fetchTransfers({ folder, settings: { urls, perSecond: 10_000, scope, startBlock }, tell });
 
 /** Starts `npm run index:fetch`. */
 export function startFetch(args: readonly string[], env: Readonly<Record<string, string>>) {
