@@ -6,16 +6,20 @@ import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
 import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { fetchInto } from "../../indexer/fetched.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
+import { startPreload } from "../../indexer/preloaded.ts";
 import { readFacts } from "../../indexer/recount.ts";
 import { readTables, recountTables } from "../../indexer/score-recount.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { FREE_PLAN } from "../../support/base-like/profiles.ts";
+import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// Both scopes of the index follow a chain like Base through a provider whose nodes lag and refuse wide ranges.
+// Two indexes follow a chain like Base through a provider whose nodes lag and refuse wide ranges: one reads every block, the other
+// takes over what was fetched and preloaded.
 
 vi.setConfig({ testTimeout: 90_000 });
 const CATCH_UP_MS = 40_000;
@@ -28,13 +32,30 @@ const base = await forFile(startBaseLike({ profile: { ...FREE_PLAN, batch: { max
 const { chain } = base;
 const actor = createActor(chain, 8453);
 
-async function follow(scope: "full" | "authorised") {
+async function follow(scope: "full" | "authorised", history = "") {
   const database = await freshDatabase();
   const pool = await forFile(new pg.Pool({ connectionString: database.apiUrl, max: 2 }));
-  const env = { INDEX_SCOPE: scope, PAY_TO_ADDRESS: SERVICE };
+  const env = { INDEX_SCOPE: scope, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "0", INDEX_HISTORY: history };
+  if (history !== "") await preload(pool, { ...env, DATABASE_URL: database.ownerUrl, BASE_RPC_URL: base.url });
   const launched = await forFile(launchIndexerOf({ chain: { rpcUrl: base.url }, database, env }));
   const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
   return { scope, pool, launched, index };
+}
+
+/** Those of a history that no index has taken over yet. */
+async function historyTables(pool: pg.Pool): Promise<readonly string[]> {
+  const text = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where nspname = 'history'";
+  const { rows } = await pool.query<{ relname: string }>(`${text} and relkind = 'r' and relname <> 'history'`);
+  return rows.map(({ relname }) => relname);
+}
+
+/** Every final block, by `npm run index:fetch` and `npm run index:preload`. */
+async function preload(pool: pg.Pool, env: Readonly<Record<string, string>>): Promise<void> {
+  const folder = await folderForFile("trust-base-");
+  await fetchInto({ folder, urls: [base.url] });
+  const { code, said } = await startPreload(folder, env).ended;
+  expect(code, said).toBe(0);
+  expect(await historyTables(pool)).toContain("wallet");
 }
 
 async function act(times: number): Promise<void> {
@@ -43,7 +64,10 @@ async function act(times: number): Promise<void> {
 
 await chain.fund(MULTICALL3, 10n ** 9n);
 await act(20);
-const scopes = await Promise.all([follow("full"), follow("authorised")]);
+// Final, which is what can be fetched.
+await base.pass(16);
+await act(5);
+const scopes = await Promise.all([follow("full"), follow("authorised", "history")]);
 await Promise.all(scopes.map(({ launched }) => launched.saying("index ready")));
 
 const plainTransfer = (to: Address) => ({
@@ -79,7 +103,10 @@ async function expectRecount(): Promise<void> {
   }
 }
 
-test("what was there before is read within the provider's limits", expectRecount);
+test("what was there before is read within the provider's limits, or taken over from the history", async () => {
+  await expectRecount();
+  expect(await historyTables(scopes[1].pool)).toEqual([]);
+});
 
 test("what is paid while some nodes lag, are busy or stand still is missed by neither", async () => {
   base.backend(1, { lagMs: 400 });

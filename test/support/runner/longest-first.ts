@@ -36,7 +36,7 @@ const LONGEST = [
   "packages/action/examine",
   "journeys/seller-exam/exams",
   "api/site/docs-code",
-  "indexer/escrow-added",
+  "journeys/base-like/escrow-added",
   "journeys/payments/at-scale",
   "journeys/settlement/kill",
   "journeys/escrow/keeper",
