@@ -63,11 +63,10 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
 const OLD_SECONDS = 3_600;
 
 function tellIfOld({ block, time }: Header, tell: FetchPlan["tell"]): void {
-  const seconds = Date.now() / 1_000 - time;
-  if (seconds < OLD_SECONDS) return;
+  if (Date.now() / 1_000 - time < OLD_SECONDS) return;
   const at = new Date(time * 1_000).toISOString();
   tell(
-    `The newest block that is final on every node is ${block}, ${Math.floor(seconds / 3_600)} hours old (${at}). If Base has not halted, a node is behind: leave it out of FETCH_RPC_URLS`,
+    `The newest block that is final on every node is ${block}, of ${at}: over an hour ago. If Base has not halted, a node is behind: leave it out of FETCH_RPC_URLS`,
   );
 }
 
