@@ -1,10 +1,8 @@
 import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Sender } from "../behaviour/session.ts";
 import type { Result } from "../certificate.ts";
 import type { LostOrder, Way } from "./lost-order.ts";
-
-/** Who sent a request, as SHA-256 of the session and the address it came from. */
-export type Sender = Buffer;
 
 /** What the journal knows the payment of such an order by: two authorizations for it are told apart. */
 export const paymentIdOf = (session: string): string => `challenge:${session}/lost`;
@@ -23,7 +21,7 @@ export interface LostOrderStore {
    * answer counts: a settled payment's header can be rebuilt from the chain.
    */
   sendAgain(session: string, at: { readonly sender: Sender; readonly now: Date }): Promise<void>;
-  /** Another authorization came before the first had settled. */
+  /** Another authorization came that convicts nobody. */
   second(session: string, now: Date): Promise<void>;
   /** The session whose lost order this authorization paid; null if there is none. */
   paidBy(payer: Address, nonce: Hex): Promise<string | null>;

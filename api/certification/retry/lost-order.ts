@@ -25,7 +25,10 @@ export interface LostOrder {
   readonly sentAgainAt: Date | null;
   /** When its payer asked whether it had settled. */
   readonly askedAt: Date | null;
-  /** When another authorization came while the first had not settled yet: it convicts nobody, and spoils a PASS. */
+  /**
+   * When another authorization came that convicts nobody: the first had not settled yet, or it cannot be told who sent it.
+   * It spoils a PASS.
+   */
   readonly secondAt: Date | null;
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { type Clients, clientOf } from "../../kernel/client.ts";
+import type { Clients } from "../../kernel/client.ts";
 import { Problem } from "../../kernel/errors.ts";
 import { inQuery, json } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
@@ -35,13 +35,13 @@ const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.st
 
 /** The three routes of the retry safety test. */
 export function retryRoutes({ retry, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
-  const { start, toldAgain, find, result } = retry;
-  const shared = { kind, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl };
-  const test: SessionTest<Found> = { ...shared, start, toldAgain, find, result };
-  return [startRoute(test), attemptRoute(test, retry, peers), resultRoute(test)];
+  const { start, told, find, result } = retry;
+  const shared = { kind, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
+  const test: SessionTest<Found> = { ...shared, start, told, find, result };
+  return [startRoute(test), attemptRoute(test, retry), resultRoute(test)];
 }
 
-function attemptRoute(test: SessionTest<Found>, retry: RetryTests, peers: Clients): QuotedRoute {
+function attemptRoute(test: SessionTest<Found>, retry: RetryTests): QuotedRoute {
   const sales = { 1: sold(1, retry), 2: sold(2, retry) };
   return {
     method: "POST",
@@ -55,28 +55,26 @@ function attemptRoute(test: SessionTest<Found>, retry: RetryTests, peers: Client
     async quote(c) {
       const order = orderIn(c);
       // An empty token names no session: the wallet alone would let strangers in.
-      const found = await sessionOf(test, { wallet: c.req.query("wallet"), session: c.req.query("session") ?? "" });
+      const found = await sessionOf(test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") ?? "" });
       return {
         async offer() {
           const offer = await retry.serve(found, order);
-          if (offer === null) throw new Problem("session_over", { detail: OVER });
+          if (typeof offer === "string") throw new Problem("session_over", { detail: offer });
           return offer;
         },
         repeat: () => retry.offer(found, order),
         match(signed) {
           refuseOthers(found.session.wallet, signed.from);
-          return retry.match(found, { order, signed, route: sales[order], client: clientOf(c, peers) });
+          return retry.match(found, { order, signed, route: sales[order] });
         },
       };
     },
   };
 }
 
-const OVER = `This order is no longer offered: it is paid and its answer was sent, or the session has ended. Get the result from POST /test/${kind.product}/result.`;
-
 function orderIn(c: Context): OrderNumber {
-  const order = number.safeParse(Number(c.req.query("order")));
-  if (order.success) return order.data;
+  const order = ORDER.schema.safeParse(c.req.query("order"));
+  if (order.success) return order.data === "1" ? 1 : 2;
   throw new Problem("malformed_request", { detail: "order must be 1 or 2: which of the two orders to buy." });
 }
 

@@ -8,18 +8,26 @@ import {
   type PaidRoute,
   type PaymentKey,
   type Sale,
+  type Withheld,
 } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { HearAsked } from "../../settlement/asked.ts";
 import { complete } from "../behaviour/answers.ts";
-import { openSession } from "../behaviour/open-session.ts";
-import { type BehaviourParts, ORDER_TIMEOUT_SECONDS } from "../behaviour/run-session.ts";
-import { isOpen, type Session } from "../behaviour/session.ts";
+import { openSession, type Started } from "../behaviour/open-session.ts";
+import {
+  type Asking,
+  type BehaviourParts,
+  ELSEWHERE,
+  ORDER_TIMEOUT_SECONDS,
+  otherOpen,
+  refuse,
+  SHARED,
+} from "../behaviour/run-session.ts";
+import { isElsewhere, isOpen, type Sender, type Session, senderOf } from "../behaviour/session.ts";
 import type { Grounds } from "../certificate-store.ts";
-import type { TestOrder } from "../erc8004/order.ts";
 import { certificateId } from "../issue.ts";
 import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
-import { incomplete, ordered, orderPath, started, type ToldOfOrders } from "./answers.ts";
+import { incomplete, NOT_OFFERED, OVER, ordered, orderPath, PAID, started, type ToldOfOrders } from "./answers.ts";
 import { askedFor, judged } from "./judge.ts";
 import {
   challengeOf,
@@ -30,13 +38,12 @@ import {
   presented,
   type Way,
 } from "./lost-order.ts";
-import { type LostOrderStore, paymentIdOf, type Sender } from "./lost-order-store.ts";
+import { type LostOrderStore, paymentIdOf } from "./lost-order-store.ts";
 
 export interface RetryParts extends BehaviourParts {
   readonly lostOrders: LostOrderStore;
   /** One of the ways, each as likely as any other. */
   readonly draw: () => Way;
-  readonly senderOf: (session: string, client: string) => Sender;
   readonly sleep: (ms: number) => Promise<void>;
   /** How late a late answer comes, in milliseconds; defaults to what is published. */
   readonly lateMs?: number | undefined;
@@ -47,6 +54,7 @@ export interface Found {
   readonly session: Session;
   readonly lost: LostOrder;
   readonly token: string | null;
+  readonly sender: Sender;
 }
 
 /** What the journal stores for an order. */
@@ -62,21 +70,19 @@ export interface Presentation {
   readonly signed: { readonly to: Address; readonly value: bigint; readonly nonce: Hex };
   /** What it is sold by. */
   readonly route: PaidRoute;
-  /** Where the request came from. */
-  readonly client: string;
 }
 
 export interface RetryTests {
   /** The entry has settled, so a session opens. */
-  start(sale: Sale<TestOrder>): Promise<Completion>;
-  /** The answer to the start, and the token with it, is about to be told again: perhaps to a stranger. */
-  toldAgain(entry: PaymentKey): Promise<void>;
+  start(sale: Sale<Started>): Promise<Completion>;
+  /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
+  told(entry: PaymentKey, client: string): Promise<void>;
   /** An order has settled. */
   order(sale: Sale<LossyInput>): Promise<Completion>;
   /** Null if there is no such session. */
-  find(wallet: Address, token: string | null): Promise<Found | null>;
-  /** The terms of an order; null if it is no longer offered. */
-  serve(found: Found, order: OrderNumber): Promise<Offer | null>;
+  find(asked: Asking): Promise<Found | null>;
+  /** The terms of an order; a string says why it is not offered. */
+  serve(found: Found, order: OrderNumber): Promise<Offer | string>;
   /** The same, without a trace. */
   offer(found: Found, order: OrderNumber): Offer;
   match(found: Found, presentation: Presentation): Promise<Match | null>;
@@ -85,24 +91,15 @@ export interface RetryTests {
   readonly hear: HearAsked;
 }
 
-const OVER = "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
-const PAID =
-  "This order is paid, and the window of its lost answer is over. Nothing was charged. Send the payment's first header again, or request the result.";
-const SHARED =
-  "The answer to this session's start was sent more than once, so its token may be known to strangers: the signature may have been handed in by someone else. Nothing was charged, and no verdict came of it.";
-
 /** How long a second authorization waits until the first has settled or is void, and how often it looks. */
-const UNSETTLED_MS = 10_000;
+const UNSETTLED_LOOKS = 40;
 const LOOK_EVERY_MS = 250;
 
 /** The retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTests(parts: RetryParts): RetryTests {
   const { sessions, lostOrders, certificates, baseUrl, now } = parts;
-  const told = ({ session, token }: Pick<Found, "session" | "token">): ToldOfOrders => ({
-    kind,
-    session,
-    token,
-    baseUrl,
+  const told = (found: Pick<Found, "session" | "token">): ToldOfOrders => ({
+    ...{ kind, baseUrl, session: found.session, token: found.token },
   });
 
   const offer = ({ session, token }: Found, order: OrderNumber): Offer => ({
@@ -116,79 +113,95 @@ export function createRetryTests(parts: RetryParts): RetryTests {
     async start(sale) {
       const token = parts.newToken();
       const session = openSession(parts, kind.product, sale);
-      const { input: order, settlement } = sale;
-      return answered(jsonAnswer(started(told({ session, token }))), [
+      const { settlement } = sale;
+      const { order } = sale.input;
+      return answered(jsonAnswer(started(told({ session, token }), await otherOpen(parts, session))), [
         sessions.adding(session, parts.tokenSha256(token)),
         lostOrders.adding(session.id, parts.draw()),
         ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
       ]);
     },
 
-    toldAgain: (entry) => sessions.share(certificateId(entry, kind.product)),
+    told: (entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
 
     async order({ input: { session: id, token, order }, payment: { nonce }, settlement: { transaction } }) {
       const session = await sessions.byId(id);
       if (session === null) throw new Error(`there is no session ${id}`);
       const settling = challengeOf(session, order) === "control" ? sessions.settling : lostOrders.settling;
-      const answer = jsonAnswer(ordered(told({ session, token }), { order, transaction }));
+      const lost = await lostOrders.of(id);
+      const answer = jsonAnswer(ordered(told({ session, token }), lost, { order, transaction }));
       return answered(answer, [settling(id, { nonce, transaction })]);
     },
 
-    async find(wallet, token) {
+    async find({ wallet, token, client }) {
       const tokenSha256 = token === null ? null : parts.tokenSha256(token);
       const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
-      return session === null ? null : { session, lost: await lostOrders.of(session.id), token };
+      if (session === null) return null;
+      return { session, lost: await lostOrders.of(session.id), token, sender: senderOf(wallet, client) };
     },
 
     async serve(found, order) {
-      const { session, lost } = found;
+      const { session, lost, sender } = found;
       const challenge = challengeOf(session, order);
-      const at = { door: "token", now: now() } as const;
-      const isOffered = (current: Session) =>
-        isOpen(current, at.now) && (challenge === "control" ? current.control === null : !isDelivered(lost));
-      const served = await sessions.serve(session.id, at, (current) => (isOffered(current) ? challenge : null));
-      return served === null ? null : offer(found, order);
+      const at = { door: "token", sender, now: now() } as const;
+      let over = NOT_OFFERED;
+      const served = await sessions.serve(session.id, at, (current) => {
+        if (isElsewhere(current, at)) over = ELSEWHERE;
+        else if (isOpen(current, at.now) && (challenge === "control" ? current.control === null : !isDelivered(lost)))
+          return challenge;
+        return null;
+      });
+      return served === null ? over : offer(found, order);
     },
 
     offer,
 
     async match(found, presentation) {
-      const { session, token } = found;
-      const { order, signed, route, client } = presentation;
+      const { session, token, sender } = found;
+      const { order, signed, route } = presentation;
       const challenge = challengeOf(session, order);
       const asked = askedFor(kind, session, challenge);
       if (signed.to !== asked.payTo || signed.value !== asked.value || session.served.token[challenge] === null)
         return null;
       const over = isOpen(session, now()) ? null : OVER;
       const input = { session: session.id, token, order };
-      const common = { offer: offer(found, order), route, purchase: `${session.id}/${order}`, input, over };
-      if (challenge === "control") return { ...common, paymentId: `challenge:${session.id}` };
+      const common = { offer: offer(found, order), route, purchase: `${session.id}/${order}`, input };
+      const first = { paymentId: challenge === "control" ? `challenge:${session.id}` : paymentIdOf(session.id), over };
+      const refused = isElsewhere(session, { door: "token", sender })
+        ? { ...common, ...first, withhold: refuse, deliver: spoil(parts, found) }
+        : null;
+      if (challenge === "control") return session.control === null && refused ? refused : { ...common, ...first };
       const settled = { ...found, lost: await settledFirst(parts, found, signed.nonce) };
-      const sender = parts.senderOf(session.id, client);
+      const deliver: Match["deliver"] = async (said) => {
+        if (said === "result") return lose(parts, found);
+        return said === "conflict" ? noteSecond(parts, session, signed.nonce) : null;
+      };
+      const another = { ...common, paymentId: null, over };
       switch (presented(settled.lost, signed.nonce, now())) {
         case "second":
-          return { ...common, paymentId: null, withhold: (second) => convict(parts, settled, { second, sender }) };
+          return { ...another, withhold: (second) => convict(parts, settled, second), deliver: spoil(parts, found) };
         case "late":
-          return { ...common, paymentId: null, over: over ?? PAID };
-        default: {
-          const deliver = (said: "result" | "conflict") =>
-            said === "result" ? lose(parts, found, sender) : noteSecond(parts, session, signed.nonce);
-          return { ...common, paymentId: paymentIdOf(session.id), deliver };
-        }
+          return { ...another, over: over ?? PAID };
+        case "first":
+          return refused ?? { ...common, ...first, deliver };
+        default:
+          return { ...common, ...first, deliver };
       }
     },
 
     async result(found) {
-      const { session, lost } = found;
+      const { session, lost, token, sender } = found;
       if (isSafe(session, lost, now())) await pass(parts, session, lost);
       const certificate = await certificates.get(session.id);
-      return certificate === null ? incomplete(told(found), lost, now()) : complete(told(found), certificate);
+      if (certificate !== null) return complete(told(found), certificate);
+      const caller = { door: token === null ? "wallet" : "token", sender } as const;
+      return incomplete(told(found), lost, { isElsewhere: isElsewhere(session, caller), now: now() });
     },
 
     async hear({ network, from, nonce, at, client }) {
       if (network !== MAIN_NETWORK) return;
       const id = await lostOrders.paidBy(from, nonce);
-      if (id !== null) await lostOrders.ask(id, { sender: parts.senderOf(id, client), now: at });
+      if (id !== null) await lostOrders.ask(id, { sender: senderOf(from, client), now: at });
     },
   };
 }
@@ -199,16 +212,24 @@ async function settledFirst(
   { session, lost }: Found,
   nonce: Hex,
 ): Promise<LostOrder> {
-  const deadline = now().getTime() + UNSETTLED_MS;
   let known = lost;
-  while (presented(known, nonce, now()) === "early" && now().getTime() < deadline) {
+  let looks = 0;
+  while (presented(known, nonce, now()) === "early" && looks++ < UNSETTLED_LOOKS) {
     await sleep(LOOK_EVERY_MS);
     known = await lostOrders.of(session.id);
   }
   return known;
 }
 
-/** A conflict with the payment under way: another authorization for the same order. */
+/** An order that was signed and convicts nobody, because it cannot be told who handed it in. */
+const spoil =
+  ({ lostOrders, now }: RetryParts, { session }: Found): NonNullable<Match["deliver"]> =>
+  async (said) => {
+    if (said === "over") await lostOrders.second(session.id, now());
+    return null;
+  };
+
+/** Another authorization for the same order that convicts nobody. */
 async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonce: Hex): Promise<null> {
   if (presented(await lostOrders.of(id), nonce, now()) !== "first") await lostOrders.second(id, now());
   return null;
@@ -220,8 +241,7 @@ async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonc
  */
 async function lose(
   { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
-  { session, lost }: Found,
-  sender: Sender,
+  { session, lost, sender }: Found,
 ): Promise<Loss | null> {
   if (!isOpen(session, now())) return null;
   const at = { sender, now: now() };
@@ -253,8 +273,8 @@ async function pass(parts: RetryParts, session: Session, lost: LostOrder): Promi
 /** FAIL: the answer to a second authorization, recorded together with it. */
 function convict(
   { lostOrders, certificates, baseUrl, now }: RetryParts,
-  { session, lost, token }: Found,
-  { second, sender }: { readonly second: Parameters<NonNullable<Match["withhold"]>>[0]; readonly sender: Sender },
+  { session, lost, token, sender }: Found,
+  second: Withheld,
 ): RecordedAnswer {
   const at = now();
   const certificate = judged(kind, session, { lost, second, now: at });
