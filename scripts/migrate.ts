@@ -1,36 +1,98 @@
-import { fileURLToPath } from "node:url";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import pg from "pg";
-import { trustNearModules } from "../indexer/near-modules.ts";
 
-const FOLDER = fileURLToPath(new URL("../api/adapters/postgres/migrations", import.meta.url));
+/** The schema of the first release: files of `api/adapters/postgres/schema/`, each after those that it needs. */
+const BASELINE = [
+  "platform",
+  "log",
+  "payments",
+  "relay",
+  "certificates",
+  "sessions",
+  "sellers",
+  "score",
+  "settlement-status",
+  "verdicts",
+  "escrow",
+  "purchases",
+  "cafe",
+  "installation",
+];
+
+/** Changes since the first release, oldest first: files of `api/adapters/postgres/migrations/`. A released one never changes. */
+const LATER: readonly string[] = [];
+
 /** Any number: concurrent migrations of one database use it to wait for each other. */
 const LOCK = 7_402_402;
 
+/** A statement that waits for a table makes every later query of that table wait behind it. */
 const LOCKED_WITHIN = "10s";
 
+const RECORDS = `CREATE SCHEMA IF NOT EXISTS migrations;
+  CREATE TABLE IF NOT EXISTS migrations.applied (
+    name text PRIMARY KEY,
+    sha256 bytea NOT NULL,
+    at timestamptz NOT NULL DEFAULT now()
+  );
+  COMMENT ON TABLE migrations.applied IS 'Migrations that have run.';
+  COMMENT ON COLUMN migrations.applied.sha256 IS 'of the migration''s SQL'`;
+
+const UNRELEASED =
+  "A database of an unreleased version cannot be upgraded: start with an empty one (npm start: remove its data directory, DATA_DIR).";
+
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+const read = (file: string): string =>
+  readFileSync(new URL(`../api/adapters/postgres/${file}.sql`, import.meta.url), "utf8");
+
+/** Every migration, in the order in which they run. */
+export const migrations = (): readonly Migration[] => [
+  { name: "baseline", sql: BASELINE.map((name) => read(`schema/${name}`)).join("\n") },
+  ...LATER.map((name) => ({ name, sql: read(`migrations/${name}`) })),
+];
+
 /** Brings the database to the latest schema; needs the role that owns it. Running it again changes nothing. */
-export async function migrate(ownerUrl: string): Promise<void> {
+export async function migrate(ownerUrl: string, all = migrations()): Promise<void> {
   const client = new pg.Client({ connectionString: ownerUrl, keepAlive: true, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
     await client.query("SELECT pg_advisory_lock($1)", [LOCK]);
-    // What waits for a table keeps everybody else waiting behind it.
-    await client.query(`SET lock_timeout = '${LOCKED_WITHIN}'`);
-    const { drizzle, applyMigrations } = await loadDrizzle();
-    await applyMigrations(drizzle(client), { migrationsFolder: FOLDER, migrationsSchema: "migrations" });
+    await client.query(`SET lock_timeout = '${LOCKED_WITHIN}'; ${RECORDS}`);
+    const applied = await readApplied(client);
+    for (const migration of all) await apply(client, migration, applied.get(migration.name) ?? null);
   } finally {
     await client.end();
   }
 }
 
-/** At its time, and with Drizzle's 106 files found at once: otherwise it is a third of what a start of the service loads. */
-async function loadDrizzle() {
-  trustNearModules();
-  const [{ drizzle }, { migrate: applyMigrations }] = await Promise.all([
-    import("drizzle-orm/node-postgres"),
-    import("drizzle-orm/node-postgres/migrator"),
-  ]);
-  return { drizzle, applyMigrations };
+/** The SHA-256 of each migration that has run, by its name. */
+async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, Buffer>> {
+  const { rows } = await client.query<{ name: string; sha256: Buffer }>("SELECT name, sha256 FROM migrations.applied");
+  const { rowCount: used } = await client.query("SELECT WHERE to_regclass('payment') IS NOT NULL");
+  if (rows.length === 0 && used !== 0)
+    throw new Error(`The database has tables, but no record of migrations. ${UNRELEASED}`);
+  return new Map(rows.map(({ name, sha256 }) => [name, sha256]));
+}
+
+async function apply(client: pg.Client, { name, sql }: Migration, applied: Buffer | null): Promise<void> {
+  const sha256 = createHash("sha256").update(sql).digest();
+  if (applied?.equals(sha256)) return;
+  if (applied !== null)
+    throw new Error(
+      `The migration "${name}" has changed since it ran on this database. Put a change of a released schema in a new migration. ${UNRELEASED}`,
+    );
+  await client.query("BEGIN");
+  try {
+    await client.query(sql);
+    await client.query("INSERT INTO migrations.applied (name, sha256) VALUES ($1, $2)", [name, sha256]);
+    await client.query("COMMIT");
+  } catch (cause) {
+    throw new Error(`The migration "${name}" failed and changed nothing: ${(cause as Error).message}`, { cause });
+  }
 }
 
 if (import.meta.main) {
@@ -41,6 +103,11 @@ if (import.meta.main) {
     );
     process.exit(1);
   }
-  await migrate(url);
-  console.log("The database schema is up to date.");
+  try {
+    await migrate(url);
+    console.log("The database schema is up to date.");
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(1);
+  }
 }

@@ -1,1 +1,0 @@
-CREATE INDEX relay_hashes ON relay USING gin (hashes) WITH (fastupdate = off);

@@ -1,0 +1,35 @@
+DO $$ BEGIN
+  CREATE ROLE trust_api NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$;
+
+GRANT USAGE ON SCHEMA public TO trust_api;
+
+CREATE SCHEMA IF NOT EXISTS live;
+GRANT USAGE ON SCHEMA live TO trust_api;
+ALTER DEFAULT PRIVILEGES IN SCHEMA live GRANT SELECT ON TABLES TO trust_api;
+COMMENT ON SCHEMA live IS 'Views of the index. The indexer creates them; the API reads them.';
+
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
+COMMENT ON FUNCTION refuse_change IS 'Rejects every statement that fires it.';
+
+CREATE FUNCTION make_permanent(kept regclass, refused text DEFAULT 'UPDATE OR DELETE') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER permanent BEFORE %s ON %s FOR EACH ROW EXECUTE FUNCTION refuse_change()', refused, kept);
+  EXECUTE format('CREATE TRIGGER permanent_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', kept);
+  EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER permanent, ENABLE ALWAYS TRIGGER permanent_truncate', kept);
+END $$;
+COMMENT ON FUNCTION make_permanent IS
+  'Makes a table append-only for every role, its owner included, and also in a replica session.';
+
+CREATE FUNCTION require_rows(changed bigint, wanted bigint) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF changed <> wanted THEN
+    RAISE EXCEPTION 'changed % rows of %', changed, wanted USING ERRCODE = 'no_data_found';
+  END IF;
+END $$;
+COMMENT ON FUNCTION require_rows IS
+  'Fails, which rolls back the transaction, unless a statement changed the number of rows that it had to.';

@@ -1,0 +1,40 @@
+import { parseArgs } from "node:util";
+import { connect } from "../api/adapters/postgres/connection.ts";
+import { changeInstallation } from "../api/adapters/postgres/installation.ts";
+import { parseConfig } from "../api/config.ts";
+
+const USAGE = `Usage: npm run installation:change -- --reason "why the address, arbiter, origin, or key is another one now"
+
+Records, permanently, that the installation of DATABASE_URL runs with the API's current environment from now on.`;
+
+function readReason(): string | null {
+  try {
+    const { values } = parseArgs({ options: { reason: { type: "string" } } });
+    return values.reason?.trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+async function main(): Promise<string | null> {
+  const reason = readReason();
+  if (reason === null) return USAGE;
+  const config = parseConfig(process.env);
+  if ("problem" in config) return config.problem;
+  const pool = connect(config.databaseUrl, 1);
+  try {
+    const isRecorded = await changeInstallation(pool, config, reason);
+    console.log(isRecorded ? "The change is recorded; restart the service." : "There is nothing to change.");
+    return null;
+  } catch (error) {
+    return `The change was not recorded: ${(error as Error).message}`;
+  } finally {
+    await pool.end();
+  }
+}
+
+const problem = await main();
+if (problem !== null) {
+  console.error(problem);
+  process.exitCode = 1;
+}
