@@ -62,9 +62,9 @@ export const arbiterRoutes = (parts: ArbiterRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: LOG_PATH,
-    summary: "All verdicts, newest first, with the hashes that link them",
+    summary: "All verdicts, newest first, with the SHA-256 of each",
     parameters: [
-      optionalInQuery({ name: "before", description: "Only verdicts before this index.", schema: z.int().min(1) }),
+      optionalInQuery({ name: "before", description: "Only verdicts before the one with this id.", schema: verdictId }),
     ],
     output: json(LOG),
     problems: ["malformed_request"],
@@ -120,7 +120,7 @@ const eitherOf = (categories: readonly Category[]): string =>
 async function overview(c: Context, { arbiter, evaluator, baseUrl }: ArbiterRouteParts): Promise<Response> {
   const [totals, [head = null], corrections] = await Promise.all([
     arbiter.totals(),
-    arbiter.log({ before: null, limit: 1 }),
+    arbiter.list({ before: null, limit: 1 }),
     arbiter.corrections(CORRECTIONS),
   ]);
   const { attestor } = arbiter;
@@ -131,7 +131,7 @@ async function overview(c: Context, { arbiter, evaluator, baseUrl }: ArbiterRout
 }
 
 async function policy(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRouteParts): Promise<Response> {
-  const version = indexInQuery(c, { name: "version", means: "a version of the policy" });
+  const version = versionInQuery(c);
   const found = version === null ? arbiter.policies()[0].policy : arbiter.policy(version);
   if (found === null) throw new Problem("not_found", { detail: `The policy has no version ${version}.` });
   const path = version === null ? POLICY_PATH : policyPath(version);
@@ -143,22 +143,24 @@ async function policy(c: Context, { arbiter, publicLog, baseUrl }: ArbiterRouteP
   return page(c, renderPolicy(found, { baseUrl, path, ...beside, places }));
 }
 
-/** A whole number from 1; null if the query has none. */
-function indexInQuery(c: Context, { name, means }: { readonly name: string; readonly means: string }): number | null {
-  const text = c.req.query(name);
+/** Null if the query has none. */
+function versionInQuery(c: Context): number | null {
+  const text = c.req.query("version");
   if (text === undefined) return null;
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new Problem("malformed_request", { detail: `The query parameter ${name} must be ${means}, from 1.` });
+  throw new Problem("malformed_request", {
+    detail: "The query parameter version must be a version of the policy, from 1.",
+  });
 }
 
 async function log(c: Context, { arbiter, baseUrl }: ArbiterRouteParts): Promise<Response> {
-  const before = indexInQuery(c, { name: "before", means: "an index of the chain of verdicts" });
-  const entries = await arbiter.log({ before, limit: LOG_PAGE });
-  const last = entries.at(-1)?.index ?? 1;
-  return c.json({
-    verdicts: entries.map((entry) => logItem(entry, baseUrl)),
-    next: last > 1 ? `${baseUrl}${LOG_PATH}?before=${last}` : null,
-  });
+  const before = c.req.query("before") ?? null;
+  if (before !== null && (!verdictId.safeParse(before).success || (await arbiter.get(before)) === null))
+    throw new Problem("malformed_request", { detail: "The query parameter before must be the id of a verdict." });
+  const found = await arbiter.list({ before, limit: LOG_PAGE + 1 });
+  const verdicts = found.slice(0, LOG_PAGE).map((verdict) => logItem(verdict, baseUrl));
+  const next = found.length > LOG_PAGE ? `${baseUrl}${LOG_PATH}?before=${verdicts.at(-1)?.id}` : null;
+  return c.json({ verdicts, next });
 }
 
 interface Beside {

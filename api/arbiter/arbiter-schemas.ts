@@ -22,6 +22,7 @@ import { type ClaimSettings, openCategories } from "./claim.ts";
 import type { VerdictDocument } from "./document.ts";
 import { FACT, RESULT, SOURCE, verdictId } from "./fact-schemas.ts";
 import type { arbiterOverview, logItem } from "./overview.ts";
+import { PARTIES_SOURCES } from "./parties.ts";
 import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Policy } from "./policy/policy.ts";
 import { CORRECTION_DAYS } from "./products.ts";
@@ -65,12 +66,13 @@ const shape = {
   category,
   conditions_sha256: sha256Hex,
   deal_ref: nullableText,
+  claimant: address.exactOptional(),
+  parties_named_by: z.enum(PARTIES_SOURCES).exactOptional(),
   facts: z.array(FACT),
   timeline: z.array(z.object({ source: SOURCE, started_at: time, finished_at: time })),
   policy_version: policyVersion,
   issued_at: time,
   verdict_url: url,
-  log: z.object({ index: z.int().min(1), previous_sha256: sha256Hex.nullable() }),
   supersedes: z.object({ id: verdictId, sha256: sha256Hex, reason: z.string() }).exactOptional(),
   attestation: ATTESTATION,
   proof: PROOF,
@@ -109,10 +111,10 @@ export const POLICY = z
 
 const LOG_ITEM = z
   .object({
-    index: z.int().min(1),
     id: verdictId,
     verdict,
     category,
+    claimant: address.exactOptional(),
     sha256: sha256Hex,
     issued_at: time,
     verdict_url: url,

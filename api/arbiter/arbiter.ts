@@ -1,22 +1,21 @@
-import type { QueuedCompletion } from "../kernel/completion.ts";
+import { answered, type Completion, type StoredAnswer } from "../kernel/completion.ts";
 import type { Intake, NotYet, Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { policyVersionOf } from "./claim.ts";
 import { verdictPath } from "./document.ts";
-import type { EscrowDeals, Parties } from "./parties.ts";
+import type { EscrowDeals, Parties, PartiesSource } from "./parties.ts";
 import type { Policy } from "./policy/policy.ts";
 import { type DecidingPolicies, decidingPolicies, rulesFor, versionNumbered } from "./policy/version.ts";
 import type { Variant } from "./products.ts";
 import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
-import { VERDICT_QUEUE, type VerdictStore } from "./verdict-store.ts";
+import type { SignedVerdict, VerdictStore } from "./verdict-store.ts";
 
 export interface ArbiterParts extends VerdictParts {
   readonly deals: EscrowDeals;
   readonly ownWallets: readonly Address[];
 }
 
-export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections" | "totals"> {
+export interface Arbiter extends Pick<VerdictStore, "get" | "list" | "corrections" | "totals"> {
   /** The address of the key that signs for contracts. */
   readonly attestor: Address;
   /** The published policies that decide claims made now, earliest first. */
@@ -31,7 +30,7 @@ export interface Arbiter extends Pick<VerdictStore, "get" | "log" | "corrections
   /** Looks up what the parties' scores are made of, on behalf of a client. A deal that cannot be read is for `admit`. */
   readonly prepare: (request: VerdictRequest, client: string) => Promise<NotYet | null>;
   /** The one verdict a payment buys. Rejects with `Busy`, or if another process owns the sale by now. */
-  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<QueuedCompletion>;
+  readonly decide: (sale: Sale<VerdictRequest>, variant: Variant) => Promise<Completion>;
 }
 
 /** The wallet that pays for a verdict, by its signature, and which kind it buys. */
@@ -45,7 +44,7 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
   return {
     attestor: parts.attestor.address,
     get: store.get,
-    log: store.log,
+    list: store.list,
     corrections: store.corrections,
     totals: store.totals,
     policies: () => decidingPolicies(policies, now()),
@@ -59,18 +58,21 @@ export function createArbiter(parts: ArbiterParts): Arbiter {
     },
     async decide({ input, payment, signal }, variant) {
       const id = verdictId(payment);
-      const order = { id, request: input, supersedes: null, isScored: variant === "scored" };
+      const request = { ...input, claimant: payment.payer };
+      const order = { id, request, supersedes: null, isScored: variant === "scored" };
       const verdict = await reachVerdict(parts, order, signal);
-      return {
-        queue: VERDICT_QUEUE,
-        async complete(transaction) {
-          const { document } = await store.append(verdict, transaction);
-          return { status: 200, body: Buffer.from(document), location: verdictPath(id) };
-        },
-      };
+      return verdict.transfer === undefined
+        ? answered(answerWith(verdict), [store.adding(verdict)])
+        : { complete: async (transaction) => answerWith(await store.add(verdict, transaction)) };
     },
   };
 }
+
+const answerWith = ({ id, document }: SignedVerdict): StoredAnswer => ({
+  status: 200,
+  body: Buffer.from(document),
+  location: verdictPath(id),
+});
 
 async function admit(parts: ArbiterParts, submitted: VerdictRequest, by: Claimant): Promise<Intake<VerdictRequest>> {
   const { deals, tiers, ownWallets } = parts;
@@ -97,7 +99,14 @@ async function admit(parts: ArbiterParts, submitted: VerdictRequest, by: Claiman
       return refused("parties", "expected {payer, payee}, or a deal_ref that names a payment in our escrow");
     if (!(await tiers.ready(parties))) return { unavailable: "Scores are temporarily unavailable." };
   }
-  return { input: { ...request, parties } };
+  return { input: { ...request, parties, ...namedBy({ known, named }) } };
+}
+
+function namedBy({ known, named }: Readonly<Record<"known" | "named", Parties | null>>): {
+  readonly partiesNamedBy?: PartiesSource;
+} {
+  if (known !== null) return { partiesNamedBy: "escrow_contract" };
+  return named === null ? {} : { partiesNamedBy: "signed_offer" };
 }
 
 /** The claim as the payer's own, where its category asks who claims, and the parties that it names by itself. */
@@ -106,7 +115,7 @@ function claimedBy(
   request: VerdictRequest,
   payer: Address,
 ): { readonly request: VerdictRequest; readonly named: Parties | null } | ReturnType<typeof refused> {
-  const { category } = rulesFor(policies, { version: policyVersionOf(request), category: request.category });
+  const { category } = rulesFor(policies, { version: request.policyVersion, category: request.category });
   const claimed = category.claimedBy?.(request.conditions, payer);
   if (claimed === undefined) return { request, named: null };
   if ("refused" in claimed) return refused(claimed.refused.path, claimed.refused.message, claimed.refused.rule);

@@ -8,17 +8,14 @@ import { type Issues, malformed, refuse, submitted } from "./submitted.ts";
 
 /** A claim the arbiter accepts: JSON, so that the journal can store it, and without any payload. */
 export interface Claim {
-  /** Of the policy that decides it; absent in claims stored before there was a second version. */
-  readonly policyVersion?: number;
+  /** Of the policy that decides it, however late. */
+  readonly policyVersion: number;
   readonly category: string;
   /** As parsed by the category's own schema; only that category reads them. */
   readonly conditions: unknown;
   /** SHA-256 of the conditions as submitted, lower-case hex. */
   readonly conditionsSha256: string;
 }
-
-/** The version of the policy that decides a claim, however late. */
-export const policyVersionOf = ({ policyVersion = 1 }: Pick<Claim, "policyVersion">): number => policyVersion;
 
 export interface ClaimSettings extends GuardSettings {
   readonly policies: PolicyVersions;

@@ -25,8 +25,7 @@ export async function correctVerdict(parts: VerdictParts, id: string, reason: st
     supersedes: { id, sha256: old.sha256, reason },
     isScored: JSON.parse(old.document).parties?.payer.tier !== undefined,
   };
-  const reached = await reachVerdict(parts, order, new AbortController().signal);
-  const verdict = await parts.store.inTurn((transaction) => parts.store.append(reached, transaction));
+  const verdict = await parts.store.record(await reachVerdict(parts, order, new AbortController().signal));
   // A concurrent correction may have come first: then that one stands, with its own reason.
   const isOurs = JSON.parse(verdict.document).supersedes.reason === reason;
   return isOurs ? { verdict } : { refused: "corrected", by: verdict.id };

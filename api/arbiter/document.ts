@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Attestation } from "./attestation.ts";
-import { policyVersionOf } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { PartyTiers } from "./parties.ts";
 import type { VerdictRequest } from "./request.ts";
-import type { Place, Superseded } from "./verdict-store.ts";
+import type { Superseded } from "./verdict-store.ts";
 
 export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
 
-/** A whole verdict except its place in the log and its proof. */
+/** A whole verdict except its proof. */
 export interface Decided {
   readonly id: string;
   readonly request: VerdictRequest;
@@ -23,10 +22,9 @@ export interface Decided {
 /** The public record of one verdict, before signing. It holds no content of a deliverable (policy, rule 6). */
 export function verdictDocument(
   { id, request, evidence, issuedAt, tiers, supersedes, attestation }: Decided,
-  { index, previousSha256 }: Place,
   { issuer, baseUrl }: { readonly issuer: string; readonly baseUrl: string },
 ) {
-  const { parties } = request;
+  const { parties, claimant, partiesNamedBy } = request;
   return {
     "@context": ["https://www.w3.org/ns/credentials/undefined-terms/v2"],
     type: "ArbiterVerdict",
@@ -36,15 +34,16 @@ export function verdictDocument(
     category: request.category,
     conditions_sha256: request.conditionsSha256,
     deal_ref: request.dealRef,
+    ...(claimant && { claimant }),
+    ...(claimant && parties && { parties_named_by: partiesNamedBy ?? ("claimant" as const) }),
     ...(parties && {
       parties: tiers ?? { payer: { wallet: parties.payer }, payee: { wallet: parties.payee } },
     }),
     facts: evidence.facts,
     timeline: evidence.timeline,
-    policy_version: policyVersionOf(request),
+    policy_version: request.policyVersion,
     issued_at: issuedAt.toISOString(),
     verdict_url: `${baseUrl}${verdictPath(id)}`,
-    log: { index, previous_sha256: previousSha256 },
     ...(supersedes && { supersedes }),
     attestation,
   };
@@ -54,7 +53,7 @@ export function verdictDocument(
 export type VerdictDocument = ReturnType<typeof verdictDocument>;
 
 /**
- * What the log and corrections link by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, which is
+ * What corrections and the list of verdicts name a verdict by: SHA-256 of the canonical form (RFC 8785) of the whole signed document, which is
  * the form it is stored in. Lower-case hex.
  */
 export const documentSha256 = (document: string): string => createHash("sha256").update(document).digest("hex");

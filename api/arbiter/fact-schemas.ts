@@ -6,12 +6,25 @@ import type { ConditionResult } from "./policy/policy.ts";
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
 export const RESULT = z.enum(["true", "false", "unknown"]) satisfies z.ZodType<ConditionResult>;
 /** What the arbiter looked at. */
-export const SOURCE = z.enum(["fetch", "check-runs", "signatures", "transaction"]) satisfies z.ZodType<
-  Question["source"]
->;
+export const SOURCE = z.enum([
+  "fetch",
+  "check-runs",
+  "check-suites",
+  "commit-statuses",
+  "signatures",
+  "transaction",
+]) satisfies z.ZodType<Question["source"]>;
 
 const measure = z.object({ bytes: count, sha256: sha256Hex });
 const nullableText = z.string().nullable();
+const OUTCOMES = ["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"] as const;
+/** How a list of GitHub's was read; `complete` and `consistent` if it was. */
+const listed = {
+  outcome: z.enum(OUTCOMES),
+  complete: z.boolean().exactOptional(),
+  consistent: z.boolean().exactOptional(),
+  count: count.exactOptional(),
+};
 const signed = z.object({
   format: z.enum(["jws", "eip712"]),
   acceptIndex: count.exactOptional(),
@@ -26,10 +39,12 @@ export const FACT = z
       fact: z.literal("fetch_attempt"),
       attempt: z.int().min(1),
       url: z.string(),
+      request_headers: z.record(z.string(), z.string()).exactOptional(),
       redirects: z.array(z.object({ status: z.int(), location: z.string() })),
       status: z.int().nullable(),
       content_type: nullableText,
       content_encoding: nullableText,
+      challenge: nullableText.exactOptional(),
       received: measure.nullable(),
       decoded: measure.nullable(),
       contains: z.boolean().nullable(),
@@ -40,9 +55,7 @@ export const FACT = z
       fact: z.literal("check_runs"),
       repo: z.string(),
       commit_sha: z.string(),
-      outcome: z.enum(["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"]),
-      complete: z.boolean().exactOptional(),
-      count: count.exactOptional(),
+      ...listed,
     }),
     z.object({
       fact: z.literal("check_run"),
@@ -51,7 +64,25 @@ export const FACT = z
       status: z.string(),
       conclusion: nullableText,
       head_sha: z.string(),
+      app: nullableText.exactOptional(),
+      suite: count.nullable().exactOptional(),
+      counts: z.boolean().exactOptional(),
+      why: z.enum(["newest", "superseded", "fork", "origin_unclear"]).exactOptional(),
     }),
+    z.object({ fact: z.literal("check_suites"), ...listed }),
+    z.object({
+      fact: z.literal("check_suite"),
+      id: count,
+      head_branch: nullableText,
+      head_repository: nullableText,
+      origin: z.enum(["own", "fork", "unclear"]),
+    }),
+    z.object({
+      fact: z.literal("commit_statuses"),
+      ...listed,
+      outcome: z.enum([...OUTCOMES, "not_read"]),
+    }),
+    z.object({ fact: z.literal("commit_status"), id: count, context: z.string(), state: z.string() }),
     z.object({
       fact: z.literal("offer_breach_claim"),
       claimant: address,
@@ -97,6 +128,10 @@ export const FACT = z
       from: address,
       to: address,
       value: atomic,
+      custody: z
+        .literal(true)
+        .exactOptional()
+        .describe("`to` is an escrow, or collects payments for one: a hold, and no payment to a seller."),
     }),
     z.object({ fact: z.literal("decided_before"), verdict: verdictId }),
     z.object({

@@ -8,6 +8,24 @@ export interface FetchLimits {
   readonly maxCodings: number;
 }
 
+/** What an attempt sends in order to ask as a browser does. */
+export interface BrowserHeaders {
+  readonly accept: string;
+  readonly acceptLanguage: string;
+  /** The arbiter's own name follows it. */
+  readonly userAgent: string;
+}
+
+/** A response header by which a firewall says that it answered in place of the site. */
+export interface ChallengeHeader {
+  /** In lower case. */
+  readonly name: string;
+  /** In lower case; null if any value says so. */
+  readonly values: readonly string[] | null;
+  /** The lowest status with which it says so; below that it only says that the firewall is there. */
+  readonly fromStatus: number;
+}
+
 /** One attempt to fetch a deliverable. */
 export interface FetchRequest {
   /** Absolute; checked again, like the target of every redirect. */
@@ -18,6 +36,10 @@ export interface FetchRequest {
   readonly contains: string | null;
   /** Return the decoded body, too: for small documents that are read, never for a deliverable. */
   readonly keep?: true;
+  /** Absent to ask as a program does. */
+  readonly browser?: BrowserHeaders;
+  /** A response with one of these is neither read nor followed. */
+  readonly challenges?: readonly ChallengeHeader[];
   readonly limits: FetchLimits;
 }
 
@@ -65,10 +87,14 @@ export interface ResponseHead {
   /** Header values as sent; null if absent. */
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
+  /** The challenge header that it has, `name: value`; null without one, or if none was asked for. */
+  readonly challenge: string | null;
 }
 
 /** What one attempt saw. Nothing in it depends on the clock or on where a name happened to resolve. */
 export interface Fetched {
+  /** The headers of each of its requests, but for `Host`. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
   /** The redirects followed, in order; `location` without its query, which often holds a temporary token. */
   readonly redirects: readonly { readonly status: number; readonly location: string }[];
   /** Of the last response; null if none arrived. */

@@ -1,5 +1,5 @@
 import type { CheckRuns } from "./check-runs.ts";
-import { type Claim, policyVersionOf } from "./claim.ts";
+import type { Claim } from "./claim.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Fetcher } from "./fetcher.ts";
 import type { Fact, Observation, Question } from "./policy/category.ts";
@@ -13,6 +13,8 @@ export interface EvidenceParts {
   readonly transactions: Transactions;
   readonly policies: PolicyVersions;
   readonly now: () => Date;
+  /** Resolves after a time; rejects if the signal aborts. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
@@ -20,12 +22,13 @@ export interface EvidenceParts {
  * Rejects with `Busy`, and if the signal aborts.
  */
 export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal: AbortSignal): Promise<Evidence> {
-  const rules = rulesFor(parts.policies, { version: policyVersionOf(claim), category: claim.category });
+  const rules = rulesFor(parts.policies, { version: claim.policyVersion, category: claim.category });
   const seen: Observation[] = [];
   const timeline: Evidence["timeline"][number][] = [];
   for (;;) {
     const question = rules.category.next(claim.conditions, seen);
     if (question === null) break;
+    if (question.source === "fetch" && question.afterMs !== undefined) await parts.wait(question.afterMs, signal);
     const started = parts.now();
     seen.push(await look(parts, question, signal));
     timeline.push({
@@ -69,6 +72,10 @@ async function look(
       return { source: "fetch", fetched: await fetcher.attempt(question.request, signal) };
     case "check-runs":
       return { source: "check-runs", reading: await checkRuns.read(question.commit, signal) };
+    case "check-suites":
+      return { source: "check-suites", reading: await checkRuns.suites(question.commit, question.of, signal) };
+    case "commit-statuses":
+      return { source: "commit-statuses", reading: await checkRuns.statuses(question.commit, signal) };
     case "signatures":
       return { source: "signatures", reading: await readSignatures(fetcher, question, signal) };
     case "transaction":

@@ -6,7 +6,7 @@ import { verdictPath } from "./document.ts";
 import type { Policy } from "./policy/policy.ts";
 import type { DecidingPolicies, DecidingPolicy } from "./policy/version.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES } from "./products.ts";
-import type { LogEntry, VerdictTotals } from "./verdict-store.ts";
+import type { ListedVerdict, VerdictTotals } from "./verdict-store.ts";
 
 export const POLICY_PATH = "/arbiter/policy";
 /** One version of the policy, in force or not. */
@@ -21,14 +21,14 @@ export interface OverviewParts {
   /** Those that decide, earliest first. */
   readonly policies: DecidingPolicies;
   readonly totals: VerdictTotals;
-  readonly head: LogEntry | null;
-  readonly corrections: readonly LogEntry[];
+  readonly head: ListedVerdict | null;
+  readonly corrections: readonly ListedVerdict[];
   /** Where ERC-8183 jobs get their evaluators; null if there is none. */
   readonly evaluator: Address | null;
   readonly baseUrl: string;
 }
 
-/** The arbiter at a glance: what it sells, under which policy, who signs, and how long its log is. */
+/** The arbiter at a glance: what it sells, under which policy, who signs, and its newest verdicts. */
 export function arbiterOverview(parts: OverviewParts) {
   const { attestor, policies, totals, head, corrections, evaluator, baseUrl } = parts;
   const { chainId, key } = NETWORKS[ARBITER_NETWORK];
@@ -70,7 +70,7 @@ export function arbiterOverview(parts: OverviewParts) {
     verdicts: { ...totals, record: `${baseUrl}${verdictPath("<id>")}` },
     log: {
       url: `${baseUrl}${LOG_PATH}`,
-      rule: "Every verdict carries its index and the SHA-256 of the canonical JSON (RFC 8785) of the entire signed document before it. Indices have no gaps.",
+      rule: "Every verdict, with its corrections, is an entry of the append-only transparency log (/log), which proves that none was changed or removed.",
       head: head && logItem(head, baseUrl),
     },
     corrections: { window_days: CORRECTION_DAYS, latest: corrections.map((entry) => logItem(entry, baseUrl)) },
@@ -84,12 +84,15 @@ const categoriesOf = ({ policy, decides }: DecidingPolicy) =>
     .filter(({ name }) => decides.includes(name))
     .map(({ name, summary }) => ({ name, summary, policy_version: policy.version }));
 
-/** One line of the log. */
-export const logItem = ({ index, id, outcome, category, sha256, issuedAt, supersedes }: LogEntry, baseUrl: string) => ({
-  index,
+/** One line of the list of verdicts. */
+export const logItem = (
+  { id, outcome, category, claimant, sha256, issuedAt, supersedes }: ListedVerdict,
+  baseUrl: string,
+) => ({
   id,
   verdict: outcome,
   category,
+  ...(claimant !== null && { claimant }),
   sha256,
   issued_at: issuedAt.toISOString(),
   verdict_url: `${baseUrl}${verdictPath(id)}`,

@@ -7,6 +7,11 @@ export interface Parties {
   readonly payee: Address;
 }
 
+/** Who can say that these are a deal's parties: our escrow contract, the offer that the payee signed, or whoever claims. */
+export const PARTIES_SOURCES = ["escrow_contract", "signed_offer", "claimant"] as const;
+
+export type PartiesSource = (typeof PARTIES_SOURCES)[number];
+
 /** The parties of payments in the service's own escrow contracts. Rejects if the chain cannot be read. */
 export interface EscrowDeals {
   parties(payment: Hex): Promise<Parties | null>;

@@ -7,7 +7,7 @@ import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
 import type { Tiers } from "./parties.ts";
 import { ARBITER_NETWORK } from "./products.ts";
 import type { VerdictRequest } from "./request.ts";
-import type { NewVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
+import type { NewVerdict, SignedVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
 
 export interface VerdictParts extends EvidenceParts {
   readonly store: VerdictStore;
@@ -28,8 +28,8 @@ export interface VerdictOrder {
 }
 
 /**
- * Looks and decides; the result is signed once its place in the log is known. Rejects with `Busy`, if the signal
- * aborts, and while the tiers of a scored verdict cannot be read.
+ * Looks, decides and signs. Rejects with `Busy`, if the signal aborts, and while the tiers of a scored verdict cannot be
+ * read.
  */
 export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, signal: AbortSignal): Promise<NewVerdict> {
   const { id, request, supersedes } = order;
@@ -40,7 +40,7 @@ export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, sig
   const decided = { id, request, supersedes, issuedAt: parts.now(), tiers };
   const { transfer } = evidence;
   return {
-    ...verdictOf(parts, decided, evidence),
+    ...(await verdictOf(parts, decided, evidence)),
     ...(transfer && {
       transfer: {
         ...transfer,
@@ -50,28 +50,27 @@ export async function reachVerdict(parts: VerdictParts, order: VerdictOrder, sig
   };
 }
 
-/** The verdict on what was seen, to be signed. */
-function verdictOf(
+/** The signed verdict on what was seen. */
+async function verdictOf(
   { signer, attestor, baseUrl }: VerdictParts,
   order: Omit<Decided, "evidence" | "attestation">,
   evidence: Evidence,
-): NewVerdict {
+): Promise<SignedVerdict> {
   const { id, request, issuedAt, supersedes } = order;
   const { conditionsSha256, dealRef } = request;
   const outcome = evidence.verdict;
   const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
   const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
   const decided: Decided = { ...order, evidence, attestation };
+  const unsigned = verdictDocument(decided, { issuer: signer.issuer, baseUrl });
+  const document = await signer.signAsText(unsigned, issuedAt);
   return {
     id,
     request,
     outcome,
     issuedAt,
+    document,
+    sha256: documentSha256(document),
     supersedes: supersedes?.id ?? null,
-    signAt(place) {
-      const unsigned = verdictDocument(decided, place, { issuer: signer.issuer, baseUrl });
-      const document = signer.signAsText(unsigned, issuedAt);
-      return { document, sha256: documentSha256(document) };
-    },
   };
 }

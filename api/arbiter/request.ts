@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { PaymentKey } from "../kernel/route.ts";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
 import { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
-import type { Parties } from "./parties.ts";
+import type { Parties, PartiesSource } from "./parties.ts";
 import { malformed, refuse, submitted, unicodeText } from "./submitted.ts";
 
 /** A request for a verdict: JSON, so that the journal and the record can store it. */
@@ -11,6 +11,10 @@ export interface VerdictRequest extends Claim {
   /** The caller's own name for its deal. */
   readonly dealRef: string | null;
   readonly parties: Parties | null;
+  /** The wallet that has paid for the verdict. */
+  readonly claimant?: Address;
+  /** Missing if only the claimant names the parties. */
+  readonly partiesNamedBy?: PartiesSource;
 }
 
 export interface RequestSettings extends ClaimSettings {

@@ -17,6 +17,8 @@ export interface WalletTransfer {
   readonly to: Address;
   /** Atomic units. */
   readonly value: bigint;
+  /** Present if the recipient is an escrow, or what collects payments for one. */
+  readonly custody?: true;
 }
 
 /**

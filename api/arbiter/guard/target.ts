@@ -36,13 +36,16 @@ const SECRET_PARAMETERS =
 const hasSecretParameter = (url: URL): boolean =>
   [...url.searchParams.keys()].some((name) => SECRET_PARAMETERS.test(name));
 
+/** The service's own name, or one below it such as `www`. */
+const isOwnName = (host: string, own: string): boolean => host === own || host.endsWith(`.${own}`);
+
 function nameFault(url: URL, { ownHost }: GuardSettings): TargetFault | null {
   const host = bareHost(url);
   if (isAddress(host)) {
     if (addressClass(host) !== "public") return "address";
     return sameAddress(host, ownHost) ? "own_host" : null;
   }
-  if (host === ownHost.replace(/\.$/, "")) return "own_host";
+  if (isOwnName(host, ownHost.replace(/\.$/, ""))) return "own_host";
   // A trailing dot makes no difference to DNS but does to certificates.
   return host.includes(".") && !url.hostname.endsWith(".") && !PRIVATE_SUFFIXES.test(host) ? null : "name";
 }
@@ -66,7 +69,7 @@ export function targetFault(url: URL, settings: GuardSettings): TargetFault | nu
 export interface Resolved {
   readonly url: URL;
   readonly addresses: readonly string[];
-  /** Where the service itself can be reached: the addresses of its host and of the machine's interfaces. */
+  /** The addresses of the machine's interfaces and, if they are refused, of the service's host. */
   readonly ownAddresses: readonly string[];
 }
 

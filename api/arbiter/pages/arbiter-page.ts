@@ -1,6 +1,6 @@
 import { html, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
-import { packageUrl, VERIFIER } from "../../packages/published.ts";
+import { npxCommand, VERIFIER } from "../../packages/published.ts";
 import { EXAMPLE_INPUT } from "../example.ts";
 import { type arbiterOverview, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";
 import { VERDICT_TONES } from "./policy-page.ts";
@@ -32,7 +32,7 @@ ${codeBlock({ id: "claim", caption: "A claim", language: "json", text: JSON.stri
         html`<li><h3><a href="${policyPath(version)}#${name}"><code>${name}</code></a></h3><span class="note soft">${summary}</span></li>`,
     )}</ul></section>
 ${attestationSection(overview, baseUrl)}
-${chainSection(overview)}
+${verdictsSection(overview)}
 ${correctionsSection(overview)}
 <p class="soft small">Also available <a href="/arbiter?format=json">as JSON</a>.</p>`,
   });
@@ -47,16 +47,16 @@ ${facts(
     ["EIP-712 signer", html`<code>${attestation.signer}</code>`],
     ["Conditions hash", claim.conditions_sha256],
     ...(jobs === null ? [] : [["ERC-8183 jobs", html`<code>${jobs.address}</code>`] as const]),
-    ["Check offline", html`<code>npx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
+    ["Check offline", html`<code>${npxCommand(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}</code>`],
   ],
   "ruled",
 )}</section>`;
 
-const chainSection = ({
+const verdictsSection = ({
   verdicts,
   log,
-}: Overview): Markup => html`<section aria-labelledby="chain"><h2 id="chain">The chain of verdicts</h2>
-<p class="measure">${log.rule} <a href="${LOG_PATH}">All verdicts</a>. Besides, each verdict is an entry of the <a href="/log">transparency log</a>, which counts all records, from 0.</p>
+}: Overview): Markup => html`<section aria-labelledby="log"><h2 id="log">All verdicts</h2>
+<p class="measure">Every verdict, with its corrections, is an entry of the append-only <a href="/log">transparency log</a>, which proves that none was changed or removed. The <a href="${LOG_PATH}">list of verdicts</a> has them all.</p>
 ${facts(
   [
     ["Released", verdicts.release],
@@ -82,5 +82,5 @@ ${
 
 const path = (url = ""): string => new URL(url).pathname;
 
-const itemLink = ({ index, verdict, verdict_url, id }: Item): Markup =>
-  html`<span>${mark(VERDICT_TONES[verdict], verdict)} No. ${index} <a class="mono" href="${path(verdict_url)}">${id}</a></span>`;
+const itemLink = ({ verdict, verdict_url, id }: Item): Markup =>
+  html`<span>${mark(VERDICT_TONES[verdict], verdict)} <a class="mono" href="${path(verdict_url)}">${id}</a></span>`;

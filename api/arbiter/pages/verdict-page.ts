@@ -2,7 +2,7 @@ import { html, instant, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../../layout/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
-import { packageUrl, VERIFIER } from "../../packages/published.ts";
+import { npxCommand, VERIFIER } from "../../packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
 import type { Fact, JudgedCondition } from "../policy/category.ts";
@@ -30,17 +30,17 @@ export function renderVerdict(stored: StoredVerdict, places: readonly LogPlace[]
 <h1>${HEADINGS[stored.outcome]}</h1>
 <p class="state">${MEANINGS[stored.outcome]}</p>
 ${correction(stored, record)}
-${facts(summary(stored, record), "ruled")}</article>
+${facts(summary(record), "ruled")}</article>
 ${conditionsSection(record)}
 ${observationsSection(record)}
 ${logSection(places)}
 <section aria-labelledby="check"><h2 id="check">Check it</h2>
-<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature and its place in the chain of verdicts can be checked without this service:</p>
+<p class="measure"><a href="${path}?format=json">The signed record</a> never changes. Its signature can be checked without this service:</p>
 ${codeBlock({
   id: "verify",
   caption: "Check the signature",
   language: "bash",
-  text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\nnpx -y ${packageUrl(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}`,
+  text: `curl -s '${baseUrl}${path}?format=json' > verdict.json\n${npxCommand(baseUrl, VERIFIER)} verdict.json --issuer ${baseUrl}`,
 })}
 <p class="measure soft">It states what was observed at that time, under <a href="${policyPath(record.policy_version)}">version ${record.policy_version} of the policy</a>. It is not a warranty.</p></section>`,
   });
@@ -56,17 +56,18 @@ function correction({ supersededBy }: StoredVerdict, { supersedes }: VerdictDocu
   }`;
 }
 
-function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<typeof facts>[0] {
-  const { parties } = record;
+function summary(record: VerdictDocument): Parameters<typeof facts>[0] {
+  const { parties, claimant } = record;
   const party = (name: "payer" | "payee"): Markup => {
     const one = parties?.[name];
-    return html`<code>${one?.wallet}</code>${one && "tier" in one && html` risk tier ${one.tier} (${one.score} of 100), not used to decide`}`;
+    return html`<code>${one?.wallet}</code>${isUnsigned(record, one?.wallet) && html` <span class="soft small">named by the claimant; has not signed</span>`}${one && "tier" in one && html` risk tier ${one.tier} (${one.score} of 100), not used to decide`}`;
   };
   return [
     [
       "Category",
       html`<a href="${policyPath(record.policy_version)}#${record.category}"><code>${record.category}</code></a>`,
     ],
+    ...(claimant === undefined ? [] : [["Claimed by", claimedBy(record)] as const]),
     ["Deal", html`<span class="mono">${record.deal_ref ?? "none given"}</span>`],
     ...(parties
       ? ([
@@ -76,11 +77,16 @@ function summary({ index }: StoredVerdict, record: VerdictDocument): Parameters<
       : []),
     ["Conditions, SHA-256", html`<code>${record.conditions_sha256}</code>`],
     ["Issued", instant(new Date(record.issued_at))],
-    [
-      "Chain of verdicts",
-      index === 1 ? "No. 1, the first" : `No. ${index}, which names the SHA-256 of No. ${index - 1}`,
-    ],
   ];
+}
+
+/** Whether only the claimant says that this wallet is a party. */
+const isUnsigned = ({ claimant, parties_named_by: source }: VerdictDocument, wallet: string | undefined): boolean =>
+  source === "claimant" && wallet !== claimant;
+
+function claimedBy({ claimant, parties }: VerdictDocument): Markup {
+  const isParty = parties === undefined || [parties.payer.wallet, parties.payee.wallet].some((one) => one === claimant);
+  return html`<code>${claimant}</code>${!isParty && html` <span class="soft small">not a party to this deal</span>`}`;
 }
 
 const isCondition = (fact: Fact): fact is Fact & JudgedCondition => fact.fact === "condition";

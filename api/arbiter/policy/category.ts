@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import type { CheckRunsReading } from "../check-runs.ts";
+import type { CheckRunsReading, CheckSuitesReading, Commit, CommitStatusesReading, SuitesOf } from "../check-runs.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../guard/target.ts";
 import type { Parties } from "../parties.ts";
@@ -21,8 +21,11 @@ export interface SignaturesReading {
 
 /** What to look at next. */
 export type Question =
-  | { readonly source: "fetch"; readonly request: FetchRequest }
-  | { readonly source: "check-runs"; readonly commit: { readonly repo: string; readonly commitSha: string } }
+  /** `afterMs` is how long to wait before it. */
+  | { readonly source: "fetch"; readonly request: FetchRequest; readonly afterMs?: number }
+  | { readonly source: "check-runs"; readonly commit: Commit }
+  | { readonly source: "check-suites"; readonly commit: Commit; readonly of: SuitesOf }
+  | { readonly source: "commit-statuses"; readonly commit: Commit }
   | { readonly source: "signatures"; readonly claim: OfferBreachClaim; readonly limits: FetchLimits }
   | { readonly source: "transaction"; readonly asked: TransactionQuestion };
 
@@ -30,6 +33,8 @@ export type Question =
 export type Observation =
   | { readonly source: "fetch"; readonly fetched: Fetched }
   | { readonly source: "check-runs"; readonly reading: CheckRunsReading }
+  | { readonly source: "check-suites"; readonly reading: CheckSuitesReading }
+  | { readonly source: "commit-statuses"; readonly reading: CommitStatusesReading }
   | { readonly source: "signatures"; readonly reading: SignaturesReading }
   | { readonly source: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
   /** Nothing that is asked for: another verdict has decided the same transfer. */

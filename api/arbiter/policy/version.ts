@@ -71,7 +71,7 @@ export interface Rules {
   readonly category: Category;
 }
 
-/** Both exist for every claim that this or an earlier release has accepted. */
+/** Both exist for every claim that was accepted. */
 export function rulesFor(
   versions: PolicyVersions,
   claim: { readonly version: number; readonly category: string },

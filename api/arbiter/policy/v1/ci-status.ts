@@ -4,7 +4,7 @@ import { type Category, category, type Fact, type JudgedCondition, printable, re
 import { conditionsOf } from "./fields.ts";
 import { GOOD_CONCLUSIONS_V1 } from "./tables.ts";
 
-interface Conditions {
+export interface Conditions {
   readonly repo: string;
   readonly commitSha: string;
 }
@@ -13,7 +13,8 @@ interface Conditions {
 const REPO = /^[a-z\d](?:[a-z\d]|-(?=[a-z\d])){0,38}\/(?!\.{1,2}$)[\w.-]{1,100}$/i;
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
 
-const conditions = conditionsOf({
+/** Both versions take claims in alike. */
+export const commitConditions = conditionsOf({
   repo: z.string().regex(REPO, "expected owner/name"),
   commit_sha: z.string().regex(COMMIT, "expected the full commit hash: 40 or 64 hex digits"),
 }).transform(({ repo, commit_sha }): Conditions => ({ repo, commitSha: commit_sha.toLowerCase() }));
@@ -72,7 +73,7 @@ function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): re
 
 const CI_STATUS: Category<Conditions> = {
   name: "ci-status",
-  conditions: () => conditions,
+  conditions: () => commitConditions,
   next: (commit, seen) => (seen.length === 0 ? { source: "check-runs", commit } : null),
   judge({ commitSha }, seen) {
     const reading = readingsOf(seen).at(-1);

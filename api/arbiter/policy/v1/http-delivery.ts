@@ -7,7 +7,7 @@ import { decide } from "./decide.ts";
 import { conditionsOf, sha256Hex, wholeNumber } from "./fields.ts";
 import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
-interface Conditions {
+export interface Conditions {
   readonly url: string;
   /** Null if the claim lacks the condition. */
   readonly expectStatus: number | null;
@@ -58,7 +58,8 @@ const contains = unicodeText.min(1).superRefine((text, issues) => {
     malformed(issues, [], `expected at most ${MAX_CONTAINS_BYTES} bytes of UTF-8`);
 });
 
-const conditions = (settings: GuardSettings) =>
+/** Both versions take claims in alike. */
+export const deliveryConditions = (settings: GuardSettings) =>
   conditionsOf({
     url: urlField(settings),
     expect_status: wholeNumber(200, 599).optional(),
@@ -75,16 +76,20 @@ const conditions = (settings: GuardSettings) =>
     }),
   );
 
-type Judged = Pick<JudgedCondition, "observed" | "result" | "reason">;
+export type Judged = Pick<JudgedCondition, "observed" | "result" | "reason">;
 
-const unknown = (reason: string, observed: JudgedCondition["observed"] = null): Judged => ({
+export const unknown = (reason: string, observed: JudgedCondition["observed"] = null): Judged => ({
   observed,
   result: "unknown",
   reason,
 });
 
-/** The policy's rows for `status`. */
-function judgeStatus({ head, body, failure }: Fetched, { expectStatus }: Conditions): Judged {
+/** The policy's rows for `status`; `undecided` are the version's statuses that prove nothing. */
+export function judgeStatus(
+  { head, body, failure }: Fetched,
+  { expectStatus }: Conditions,
+  undecided: readonly number[],
+): Judged {
   if (head === null) return unknown(failure ?? "unreachable");
   const { status } = head;
   if (isWanted(status, expectStatus))
@@ -93,7 +98,7 @@ function judgeStatus({ head, body, failure }: Fetched, { expectStatus }: Conditi
       : { observed: status, result: "true", reason: "match" };
   if (status < 200 || status > 599) return unknown("odd_status", status);
   if (status >= 300 && status <= 399) return unknown(failure ?? "redirect", status);
-  if (UNDECIDED_STATUSES_V1.includes(status)) return unknown("undecided_status", status);
+  if (undecided.includes(status)) return unknown("undecided_status", status);
   if (status >= 500) return unknown("server_error", status);
   return { observed: status, result: "false", reason: "mismatch" };
 }
@@ -126,10 +131,15 @@ function judgeContent({ body }: Fetched): Judged {
 }
 
 /** Every condition of a claim after one attempt, always in the same order. */
-function judgeAttempt(given: Conditions, fetched: Fetched): readonly JudgedCondition[] {
-  const { expectStatus, expectSha256, minBytes: least, expectContains } = given;
+const judgeAttempt = (given: Conditions, fetched: Fetched): readonly JudgedCondition[] => [
+  { condition: "status", expected: given.expectStatus ?? "2xx", ...judgeStatus(fetched, given, UNDECIDED_STATUSES_V1) },
+  ...judgeBody(given, fetched),
+];
+
+/** The conditions on the body. */
+export function judgeBody(given: Conditions, fetched: Fetched): readonly JudgedCondition[] {
+  const { expectSha256, minBytes: least, expectContains } = given;
   return [
-    { condition: "status", expected: expectStatus ?? "2xx", ...judgeStatus(fetched, given) },
     ...(expectSha256 === null
       ? []
       : [{ condition: "expect_sha256", expected: expectSha256, ...judgeHash(fetched, expectSha256) }]),
@@ -140,7 +150,7 @@ function judgeAttempt(given: Conditions, fetched: Fetched): readonly JudgedCondi
   ];
 }
 
-const UNSEEN: Fetched = { redirects: [], head: null, body: null, failure: "unreachable" };
+export const UNSEEN: Fetched = { requestHeaders: {}, redirects: [], head: null, body: null, failure: "unreachable" };
 
 const verdictOf = (given: Conditions, fetched: Fetched) =>
   decide(judgeAttempt(given, fetched).map(({ result }) => result));
@@ -152,7 +162,8 @@ function deciding(given: Conditions, attempts: readonly Fetched[]): Fetched {
 
 const nullable = (text: string | null): string | null => (text === null ? null : printable(text, 120));
 
-const attemptFact = ({ url }: Conditions, { redirects, head, body, failure }: Fetched, index: number): Fact => ({
+/** What one attempt saw. */
+export const attemptFact = ({ url }: Conditions, { redirects, head, body, failure }: Fetched, index: number): Fact => ({
   fact: "fetch_attempt",
   attempt: index + 1,
   url,
@@ -168,7 +179,7 @@ const attemptFact = ({ url }: Conditions, { redirects, head, body, failure }: Fe
 
 const HTTP_DELIVERY: Category<Conditions> = {
   name: "http-delivery",
-  conditions,
+  conditions: deliveryConditions,
   next(given, seen) {
     const attempts = fetchesOf(seen);
     const isSettled = attempts.some((fetched) => verdictOf(given, fetched) !== "escalate");

@@ -129,7 +129,7 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
     }),
     transfers: read.flatMap(({ asked, reading }) =>
       (reading.outcome === "final" ? reading.transfers : []).map(
-        ({ logIndex, asset, to, value }): TransferFact => ({
+        ({ logIndex, asset, to, value, custody }): TransferFact => ({
           fact: "transfer",
           network: asked.network,
           log_index: logIndex,
@@ -137,6 +137,7 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
           from: asked.from,
           to,
           value: value.toString(),
+          ...(custody && { custody }),
         }),
       ),
     ),

@@ -1,6 +1,9 @@
 import { EFFECTIVE_DATE_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
 import type { Policy, PolicyRule } from "../policy.ts";
 import { POLICY_V1 } from "../v1/policy.ts";
+import { PAYLOAD_HASH_V1 } from "../v1/tables.ts";
+import { CI_STATUS_V2 } from "./ci-status-table.ts";
+import { HTTP_DELIVERY_V2 } from "./http-delivery-table.ts";
 import { OFFER_BREACH_V2 } from "./tables.ts";
 
 /** The rules that version 2 words otherwise, and its new ones. */
@@ -22,12 +25,15 @@ const CHANGED: readonly PolicyRule[] = [
   },
 ];
 
-/** Version 2 of the arbiter's policy: version 1 with the category offer-breach. Never edited: a change makes a new version. */
+/**
+ * Version 2 of the arbiter's policy: version 1 with the category offer-breach, and with other tables for http-delivery
+ * and ci-status. Never edited: a change makes a new version.
+ */
 export const POLICY_V2: Policy = {
   ...POLICY_V1,
   version: 2,
   effective_date: EFFECTIVE_DATE_V2,
-  categories: [...POLICY_V1.categories, OFFER_BREACH_V2],
+  categories: [HTTP_DELIVERY_V2, PAYLOAD_HASH_V1, CI_STATUS_V2, OFFER_BREACH_V2],
   rules: [
     ...POLICY_V1.rules.map((rule) => CHANGED.find(({ number }) => number === rule.number) ?? rule),
     ...CHANGED.filter(({ number }) => POLICY_V1.rules.every((rule) => rule.number !== number)),

@@ -88,6 +88,12 @@ export const OFFER_BREACH_V2: PolicyCategory = {
         "No such transfer; several, and none as offered; more than 32; or another verdict has decided the transfer.",
       result: "unknown",
     },
+    {
+      condition: "settlement",
+      observed:
+        "The transfer went, in place of the offer's payTo, to an escrow: a collector of base/commerce-payments, or an escrow contract of this service. It is a hold under another scheme that the same URL may offer.",
+      result: "unknown",
+    },
     { condition: "time", observed: "The block's time is at or before the offer's validUntil.", result: "true" },
     {
       condition: "time",

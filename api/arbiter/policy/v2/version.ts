@@ -1,13 +1,15 @@
 import { decideV2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
-import { VERSION_1 } from "../v1/version.ts";
+import { payloadHash } from "../v1/payload-hash.ts";
 import type { PolicyVersion } from "../version.ts";
+import { ciStatusV2 } from "./ci-status.ts";
+import { httpDeliveryV2 } from "./http-delivery.ts";
 import { offerBreach } from "./offer-breach.ts";
 import { POLICY_V2 } from "./policy.ts";
 
-/** It brings a category. Claims in the others stay with version 1. */
+/** It brings a category and changes two. Claims in the fourth stay with version 1. */
 export const VERSION_2: PolicyVersion = {
   policy: POLICY_V2,
-  categories: [...VERSION_1.categories, offerBreach],
-  unchanged: VERSION_1.categories,
+  categories: [httpDeliveryV2, payloadHash, ciStatusV2, offerBreach],
+  unchanged: [payloadHash],
   decide: decideV2,
 };

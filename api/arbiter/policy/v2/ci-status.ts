@@ -1,0 +1,236 @@
+import type {
+  CheckRun,
+  CheckRunsReading,
+  CheckSuite,
+  CheckSuitesReading,
+  CommitStatusesReading,
+  Listed,
+} from "../../check-runs.ts";
+import {
+  type Category,
+  category,
+  type Fact,
+  type JudgedCondition,
+  type Observation,
+  printable,
+  type Question,
+} from "../category.ts";
+import { type Conditions, commitConditions } from "../v1/ci-status.ts";
+import { GOOD_CONCLUSIONS_V1 } from "../v1/tables.ts";
+import { ENDED_CONCLUSIONS_V2, WORKFLOWS_APP } from "./ci-status-table.ts";
+
+type Judged = Pick<JudgedCondition, "result" | "reason" | "observed">;
+
+/** What has been read so far; undefined what has not been asked for. */
+interface Readings {
+  readonly runs: CheckRunsReading | undefined;
+  readonly suites: CheckSuitesReading | undefined;
+  readonly statuses: CommitStatusesReading | undefined;
+}
+
+const readingsOf = (seen: readonly Observation[]): Readings => ({
+  runs: seen.find((one) => one.source === "check-runs")?.reading,
+  suites: seen.find((one) => one.source === "check-suites")?.reading,
+  statuses: seen.find((one) => one.source === "commit-statuses")?.reading,
+});
+
+type Origin = "own" | "fork" | "unclear";
+
+const isWorkflows = ({ app }: CheckRun): boolean => app?.slug === WORKFLOWS_APP;
+
+/** Where a suite's commit was pushed. GitHub names the head repository of its own workflows, and only of those. */
+function originOf({ headBranch, workflow, pullRequests }: CheckSuite): Origin {
+  if (workflow !== null) return workflow.head?.id === workflow.repository.id ? "own" : "fork";
+  const isElsewhere = pullRequests.length > 0 && pullRequests.every(({ head, base }) => head !== base);
+  return headBranch === null || isElsewhere ? "fork" : "own";
+}
+
+const suitesIn = (reading: CheckSuitesReading | undefined): readonly CheckSuite[] =>
+  reading?.outcome === "read" ? reading.suites : [];
+
+type SuitesById = ReadonlyMap<number, readonly CheckSuite[]>;
+
+/** A workflow's suite is known by its workflow run alone: its head branch may be a fork's. */
+function suiteOf(run: CheckRun, suites: SuitesById): CheckSuite | null {
+  const own = (run.suite === null ? null : suites.get(run.suite)) ?? [];
+  return (isWorkflows(run) ? own.find(({ workflow }) => workflow !== null) : own[0]) ?? null;
+}
+
+/** A run, where its commit was pushed, and the check it is of: two workflows may give their jobs the same name. */
+function place(run: CheckRun, suites: SuitesById) {
+  const suite = suiteOf(run, suites);
+  const origin: Origin = suite === null || run.app === null ? "unclear" : originOf(suite);
+  return { run, origin, check: JSON.stringify([run.app?.id, suite?.workflow?.id, run.name]) };
+}
+
+type Why = "newest" | "superseded" | "fork" | "origin_unclear";
+
+interface Considered {
+  readonly run: CheckRun;
+  readonly why: Why;
+}
+
+/** Every run in the order of their numbers, which GitHub gives in the order of their creation, and why it counts or not. */
+function considered(runs: readonly CheckRun[], suites: readonly CheckSuite[]): readonly Considered[] {
+  const byId = Map.groupBy(suites, ({ id }) => id);
+  const placed = runs.map((run) => place(run, byId));
+  const own = placed.filter(({ origin }) => origin === "own");
+  const newest = new Map<string, number>();
+  for (const { run, check } of own) newest.set(check, Math.max(run.id, newest.get(check) ?? 0));
+  return placed
+    .map(({ run, origin, check }): Considered => {
+      if (origin !== "own") return { run, why: origin === "fork" ? "fork" : "origin_unclear" };
+      return { run, why: newest.get(check) === run.id ? "newest" : "superseded" };
+    })
+    .toSorted((one, other) => one.run.id - other.run.id);
+}
+
+const consideredIn = ({ runs, suites }: Readings): readonly Considered[] =>
+  runs?.outcome === "read" ? considered(runs.runs, suitesIn(suites)) : [];
+
+const stateOf = ({ status, conclusion }: CheckRun): string =>
+  status === "completed" && conclusion !== null ? conclusion : "open";
+
+/** Why a list decides nothing; null if it was read whole. */
+const listFault = (reading: Listed | { readonly outcome: string } | undefined): string | null => {
+  if (reading === undefined) return "unavailable";
+  if (!("partial" in reading)) return reading.outcome;
+  if (reading.changed) return "inconsistent";
+  return reading.partial ? "partial" : null;
+};
+
+/** The rows of the policy's table for `check_runs`, in the order they apply. */
+function judgeRuns(readings: Readings, commitSha: string): Judged {
+  const { runs, suites } = readings;
+  const unknown = (reason: string, observed: string | null = null): Judged => ({ result: "unknown", reason, observed });
+  const fault = listFault(runs);
+  if (runs?.outcome !== "read" || fault !== null) return unknown(fault ?? "unavailable");
+  if (runs.runs.some(({ headSha }) => headSha !== commitSha)) return unknown("other_commit");
+  if (runs.runs.length === 0) return unknown("no_runs");
+  const suitesFault = listFault(suites);
+  if (suitesFault !== null) return unknown(suitesFault);
+  const all = consideredIn(readings);
+  if (all.some(({ why }) => why === "origin_unclear")) return unknown("origin_unclear");
+  const states = [...new Set(all.filter(({ why }) => why === "newest").map(({ run }) => stateOf(run)))].sort();
+  const observed = states.length === 0 ? null : states.map((one) => printable(one, 40)).join(", ");
+  const isGood = (state: string) => GOOD_CONCLUSIONS_V1.includes(state);
+  const isEnded = (state: string) => ENDED_CONCLUSIONS_V2.includes(state);
+  if (states.some((state) => state !== "open" && !isGood(state) && !isEnded(state)))
+    return { result: "false", reason: "bad_conclusion", observed };
+  if (states.includes("open")) return unknown("pending", observed);
+  if (states.some(isEnded)) return unknown("cancelled", observed);
+  if (states.length === 0) return unknown("no_runs");
+  return { result: "true", reason: "all_good", observed };
+}
+
+/** The rows for `commit_statuses`. */
+function judgeStatuses(statuses: CommitStatusesReading | undefined): Judged {
+  if (statuses === undefined) return { result: "unknown", reason: "not_read", observed: null };
+  const fault = listFault(statuses);
+  if (statuses.outcome !== "read" || fault !== null)
+    return { result: "unknown", reason: fault ?? "unavailable", observed: null };
+  const states = [...new Set(statuses.statuses.map(({ state }) => state))].sort();
+  const observed = states.length === 0 ? null : states.map((one) => printable(one, 40)).join(", ");
+  const isGood = states.every((state) => state === "success");
+  return isGood
+    ? { result: "true", reason: states.length === 0 ? "none" : "all_good", observed }
+    : { result: "unknown", reason: "not_success", observed };
+}
+
+/** Suites are asked for while they can change the answer, statuses once they can. */
+function next(commit: Conditions, seen: readonly Observation[]): Question | null {
+  const readings = readingsOf(seen);
+  const { runs, suites, statuses } = readings;
+  if (runs === undefined) return { source: "check-runs", commit };
+  const canDecide = runs.outcome === "read" && runs.runs.length > 0 && listFault(runs) === null;
+  if (!canDecide) return null;
+  if (suites === undefined) {
+    const of = { workflows: runs.runs.some(isWorkflows), apps: !runs.runs.every(isWorkflows) };
+    return { source: "check-suites", commit, of };
+  }
+  const isGood = judgeRuns(readings, commit.commitSha).result === "true";
+  return isGood && statuses === undefined ? { source: "commit-statuses", commit } : null;
+}
+
+const listFacts = (reading: Listed | { readonly outcome: string }, count: number): Fact =>
+  "partial" in reading
+    ? { outcome: "read", complete: !reading.partial, consistent: !reading.changed, count }
+    : { outcome: reading.outcome };
+
+function runFacts(readings: Readings): readonly Fact[] {
+  return consideredIn(readings).map(({ run, why }) => ({
+    fact: "check_run",
+    id: run.id,
+    name: printable(run.name, 120),
+    status: printable(run.status, 40),
+    conclusion: run.conclusion === null ? null : printable(run.conclusion, 40),
+    head_sha: printable(run.headSha, 64),
+    app: run.app === null ? null : printable(run.app.slug, 100),
+    suite: run.suite,
+    counts: why === "newest",
+    why,
+  }));
+}
+
+function suiteFacts({ runs, suites }: Readings): readonly Fact[] {
+  if (suites === undefined) return [];
+  const all = suitesIn(suites);
+  const byId = Map.groupBy(all, ({ id }) => id);
+  const named = runs?.outcome === "read" ? runs.runs.flatMap((run) => suiteOf(run, byId) ?? []) : [];
+  const shown = [...new Set(named)].toSorted((one, other) => one.id - other.id);
+  return [
+    { fact: "check_suites", ...listFacts(suites, all.length) },
+    ...shown.map((suite) => ({
+      fact: "check_suite",
+      id: suite.id,
+      head_branch: suite.headBranch === null ? null : printable(suite.headBranch, 120),
+      head_repository: suite.workflow?.head ? printable(suite.workflow.head.name, 140) : null,
+      origin: originOf(suite),
+    })),
+  ];
+}
+
+function statusFacts(statuses: CommitStatusesReading | undefined): readonly Fact[] {
+  if (statuses === undefined) return [{ fact: "commit_statuses", outcome: "not_read" }];
+  const all = statuses.outcome === "read" ? statuses.statuses : [];
+  return [
+    { fact: "commit_statuses", ...listFacts(statuses, all.length) },
+    ...all
+      .toSorted((one, other) => one.id - other.id)
+      .map(({ id, context, state }) => ({
+        fact: "commit_status",
+        id,
+        context: printable(context, 120),
+        state: printable(state, 40),
+      })),
+  ];
+}
+
+function facts({ repo, commitSha }: Conditions, seen: readonly Observation[]): readonly Fact[] {
+  const readings = readingsOf(seen);
+  const { runs } = readings;
+  if (runs === undefined) return [];
+  const count = runs.outcome === "read" ? runs.runs.length : 0;
+  return [
+    { fact: "check_runs", repo, commit_sha: commitSha, ...listFacts(runs, count) },
+    ...runFacts(readings),
+    ...suiteFacts(readings),
+    ...statusFacts(readings.statuses),
+  ];
+}
+
+const CI_STATUS: Category<Conditions> = {
+  name: "ci-status",
+  conditions: () => commitConditions,
+  next,
+  judge({ commitSha }, seen) {
+    const readings = readingsOf(seen);
+    return [
+      { condition: "check_runs", expected: GOOD_CONCLUSIONS_V1.join(", "), ...judgeRuns(readings, commitSha) },
+      { condition: "commit_statuses", expected: "success", ...judgeStatuses(readings.statuses) },
+    ];
+  },
+  facts,
+};
+
+export const ciStatusV2 = category(CI_STATUS);
