@@ -5,7 +5,7 @@ export const exampleRecord = {
   wallet: EXAMPLE_WALLETS[0],
   score: 61,
   tier: "C",
-  score_version: 4,
+  score_version: 1,
   as_of: "2026-11-25T09:30:00.000Z",
   as_of_block: 38_500_000,
   flags: [],

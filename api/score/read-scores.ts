@@ -1,8 +1,6 @@
-import type { CertificateFact } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
-import { scoreDocument } from "../../packages/verifier/src/score/v4/document.ts";
-import type { ScoreFacts, SellerExam } from "../../packages/verifier/src/score/v4/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
+import { scoreDocument } from "../../packages/verifier/src/score/document.ts";
+import type { CertificateFact, ChainReading, ScoreFacts, SellerExam } from "../../packages/verifier/src/score/facts.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import { certUrl } from "../certification/links.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Found, LookUps } from "./lookup/look-up.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import { answered, jsonAnswer } from "../kernel/completion.ts";
 import type { Atomic } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
@@ -74,7 +74,7 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<In
         ? { input }
         : {
             unavailable:
-              "Scores are not sold while the index of on-chain payments is down or behind, or more than 30 blocks apart from that of the escrows, nor before a call without a payment has had their facts looked up.",
+              "Scores are not sold while the index of on-chain payments is down or behind, nor before a call without a payment has had their facts looked up.",
           },
     async sell({ input }) {
       const records = await scores.of(wallets(input));

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { CAPABILITIES } from "../../packages/verifier/src/score/v1/record.ts";
-import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/v4/bands.ts";
-import type { ScoreFacts } from "../../packages/verifier/src/score/v4/facts.ts";
-import type { ScoreDocument } from "../../packages/verifier/src/score/v4/record.ts";
+import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/bands.ts";
+import type { ScoreFacts } from "../../packages/verifier/src/score/facts.ts";
+import { CAPABILITIES, type ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import { result } from "../certification/certification-schemas.ts";
 import { address, atomic, count, day, network, sha256Hex, time, transactionHash, url } from "../kernel/schema.ts";
 import { MAX_WALLETS } from "./products.ts";
@@ -14,7 +13,7 @@ const exam = {
   origin: z.string(),
   result,
   level: z.enum(["full", "safe"]).nullable(),
-  control: z.enum(["file", "signature"]).meta({ description: "Who consented: the origin, or the wallet itself." }),
+  control: z.literal("file").meta({ description: "The origin's file named this wallet, which bought the exam." }),
   issued_at: time,
   valid_until: time,
 };
@@ -32,7 +31,7 @@ const INPUTS = z
       .meta({ description: "The newest PASS and FAIL that count of the sellers who are paid at the wallet." }),
     chain: z.object({
       network: z.string(),
-      scope: z.enum(["full", "authorised", "selective"]),
+      scope: z.enum(["full", "selective"]),
       lookup: z.object({ block: count, block_hash: tx, as_of_block: count }).nullable(),
       first_block: count,
       window: z.object({ from: day, to: day }),
@@ -50,8 +49,8 @@ const INPUTS = z
           last_tx: tx,
           returned: atomic,
           funder_at_floor: address.nullable(),
-          other_funders: count.nullable(),
-          unfunded_payers: count.nullable(),
+          other_funders: count,
+          unfunded_payers: count,
           payers: z.array(z.object({ payer: address, block: count, funder: address.nullable() })).nullable(),
         }),
       ),
@@ -128,7 +127,7 @@ export const SCORE = z
     flags: z.array(FLAG),
     caps: z.array(
       z.object({
-        cap: z.enum(["unrated", "fresh_fail", "scope_authorised", "tier_b_requirements", "tier_a_requirements"]),
+        cap: z.enum(["unrated", "fresh_fail", "tier_b_requirements", "tier_a_requirements"]),
         limit: z.literal([...new Set(Object.values(CAP_LIMITS))]),
         because: z.array(z.string()),
       }),

@@ -1,6 +1,4 @@
-import type { Product } from "../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
-import type { SellerExam } from "../../packages/verifier/src/score/v4/facts.ts";
+import type { ChainReading, Product, SellerExam } from "../../packages/verifier/src/score/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
 import type { Address } from "../kernel/wallet.ts";
 

@@ -1,6 +1,6 @@
-import type { PayerFact } from "../../../packages/verifier/src/score/v3/facts.ts";
-import { otherFunders } from "../../../packages/verifier/src/score/v3/funders.ts";
-import { COUNTERPARTY_BANDS, INDEPENDENCE, LOOKUPS } from "../../../packages/verifier/src/score/v4/bands.ts";
+import { COUNTERPARTY_BANDS, INDEPENDENCE, LOOKUPS } from "../../../packages/verifier/src/score/bands.ts";
+import type { PayerFact } from "../../../packages/verifier/src/score/facts.ts";
+import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { funderAt, type Inflows } from "./inflows.ts";
 

@@ -1,4 +1,4 @@
-import { LOOKUPS } from "../../../packages/verifier/src/score/v4/bands.ts";
+import { LOOKUPS } from "../../../packages/verifier/src/score/bands.ts";
 import type { Address } from "../../kernel/wallet.ts";
 
 /** A transfer of USDC to a wallet; value in atomic USDC. */

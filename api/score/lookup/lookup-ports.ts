@@ -11,7 +11,7 @@ export interface Mark {
 
 /** What the index says of several wallets, all after one block. */
 export interface PayeesReading {
-  readonly scope: "full" | "authorised" | "selective";
+  readonly scope: "full" | "selective";
   readonly firstBlock: number;
   readonly asOfBlock: number;
   readonly wallets: readonly Payees[];

@@ -1,5 +1,5 @@
-import type { ChainReading, PayeeFact } from "../../../packages/verifier/src/score/v3/facts.ts";
-import { otherFunders } from "../../../packages/verifier/src/score/v3/funders.ts";
+import type { ChainReading, PayeeFact } from "../../../packages/verifier/src/score/facts.ts";
+import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { LookedPayee } from "./examine.ts";
 import type { Snapshot } from "./lookup-ports.ts";
@@ -36,6 +36,6 @@ function known(payee: PayeeFact, looked: LookedPayee, { wallet, largestFunder }:
     funder_at_floor,
     payers,
     other_funders: otherFunders(payers, { wallet, payee: payee.payee, funders: [largestFunder, funder_at_floor] }),
-    unfunded_payers: Math.max(payers.length, payee.unfunded_payers ?? 0) - funded,
+    unfunded_payers: Math.max(payers.length, payee.unfunded_payers) - funded,
   };
 }

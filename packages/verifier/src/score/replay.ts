@@ -1,14 +1,16 @@
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
-import { type AnyScoreDocument, SCORE_VERSIONS } from "./index.ts";
-import type { ScoreRecord, ScoreVersion } from "./version.ts";
+import { SCORE_VERSION } from "./bands.ts";
+import { scoreDocument } from "./document.ts";
+import { parseScoreFacts } from "./parse-facts.ts";
+import type { ScoreDocument } from "./record.ts";
 
-export interface Replay<Document extends ScoreRecord = AnyScoreDocument> {
+export interface Replay {
   /** The document says exactly what follows from its facts, including their hash. */
   readonly same: boolean;
   readonly differences: readonly Difference[];
   /** What follows from the facts. */
-  readonly computed: Document;
+  readonly computed: ScoreDocument;
 }
 
 /** A place where the document differs, like `components.payments.points`; undefined where one side has nothing. */
@@ -19,42 +21,28 @@ export interface Difference {
 }
 
 /**
- * Recomputes score documents from the facts they carry, each by the version it names: one document, or the list of a
- * batch. Nothing is fetched; whether the facts are true is for their certificates and transactions to show.
- * @throws InputError if the text is not a score document of a known version
+ * Recomputes score documents from the facts they carry: one document, or the list of a batch. Nothing is fetched;
+ * whether the facts are true is for their certificates and transactions to show.
+ * @throws InputError if the text is not a score document
  */
-export const replayScores = (source: string | Uint8Array): Promise<readonly Replay[]> =>
-  replayBy(SCORE_VERSIONS, source);
-
-/** The same with these versions. */
-export async function replayBy<Document extends ScoreRecord>(
-  versions: readonly ScoreVersion<Document>[],
-  source: string | Uint8Array,
-): Promise<readonly Replay<Document>[]> {
+export async function replayScores(source: string | Uint8Array): Promise<readonly Replay[]> {
   const json = readJson(source);
-  if (!Array.isArray(json)) return [await replay(versions, json, "")];
+  if (!Array.isArray(json)) return [await replay(json, "")];
   if (json.length === 0) throw new InputError("The list contains no score documents.");
-  return Promise.all(json.map((document: Json, index) => replay(versions, document, `[${index}].`)));
+  return Promise.all(json.map((document: Json, index) => replay(document, `[${index}].`)));
 }
 
 /** `place` prefixes the paths in errors. */
-async function replay<Document extends ScoreRecord>(
-  versions: readonly ScoreVersion<Document>[],
-  document: Json,
-  place: string,
-): Promise<Replay<Document>> {
+async function replay(document: Json, place: string): Promise<Replay> {
   if (!isObject(document) || !Object.hasOwn(document, "inputs"))
     throw new InputError(`${place}inputs is missing; expected a score document, which carries its facts.`);
-  const named = versions.find(({ version }) => version === document.score_version);
-  if (named === undefined)
-    throw new InputError(`${place}score_version is ${quote(document.score_version)}; ${known(versions)}.`);
-  const computed = await named.compute(document.inputs, `${place}inputs`);
+  const { score_version, inputs } = document;
+  if (score_version !== SCORE_VERSION)
+    throw new InputError(`${place}score_version is ${quote(score_version)}; expected ${SCORE_VERSION}.`);
+  const computed = await scoreDocument(parseScoreFacts(inputs, `${place}inputs`));
   const differences = differencesBetween(document, asJson(computed), "");
   return { same: differences.length === 0, differences, computed };
 }
-
-const known = (versions: readonly ScoreVersion[]): string =>
-  `known ${versions.length === 1 ? "is" : "are"} ${versions.map(({ version }) => version).join(", ")}`;
 
 function readJson(source: string | Uint8Array): Json {
   try {
@@ -66,7 +54,7 @@ function readJson(source: string | Uint8Array): Json {
 }
 
 /** Interfaces have no index signature, even if all their members are JSON. */
-const asJson = (document: ScoreRecord): JsonObject => document as unknown as JsonObject;
+const asJson = (document: ScoreDocument): JsonObject => document as unknown as JsonObject;
 
 /** Compares objects member by member; list items are either equal or different. */
 function differencesBetween(stated: Json | undefined, computed: Json | undefined, path: string): readonly Difference[] {

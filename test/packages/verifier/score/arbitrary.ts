@@ -6,8 +6,8 @@ import {
   type PaymentFacts,
   type Product,
   type ScoreFacts,
-} from "../../../../packages/verifier/src/score/v1/facts.ts";
-import { certificate, daysAgo, escrow, FUNDER, facts, payee, payments, transaction, withoutFunders } from "./facts.ts";
+} from "../../../../packages/verifier/src/score/facts.ts";
+import { certificate, daysAgo, FUNDER, facts, outcomes, payee, payments, transaction } from "./facts.ts";
 
 const PRODUCTS: readonly Product[] = ["basic", "suite", "scam", "recipient"];
 
@@ -69,6 +69,10 @@ const payeesOf = (minLength: number, maxLength: number): fc.Arbitrary<readonly P
 
 const honestPayees = fc.nat(64).map((count) => Array.from({ length: count }, (_, n) => payee(n)));
 
+/** Buyers, and their buyer-days. */
+export const buyerDays = (most: number) =>
+  fc.tuple(fc.nat(most), fc.nat(4 * most)).map(([buyers, more]) => [buyers, buyers && buyers + more] as const);
+
 /** Facts that an index and a service could have, from an unknown wallet to one of rank. */
 export const anyFacts: fc.Arbitrary<ScoreFacts> = fc
   .record({
@@ -80,14 +84,12 @@ export const anyFacts: fc.Arbitrary<ScoreFacts> = fc
       { arbitrary: payeesOf(63, 64), weight: 1 },
     ),
     largest_funder: funder,
-    releases: fc.nat(7),
-    refunds: fc.oneof(fc.constant(0), fc.nat(9)),
-    authorised: fc.nat(3).map((n) => n === 0),
+    releases: buyerDays(7),
+    refunds: fc.oneof(fc.constant([0, 0] as const), buyerDays(9)),
   })
-  .map(({ certificates, made, payees, largest_funder, releases, refunds, authorised }) => {
-    const given = facts({ payments: made, payees, largest_funder, escrow: escrow(releases, refunds) }, certificates);
-    return authorised ? withoutFunders(given) : given;
-  });
+  .map(({ certificates, made, payees, largest_funder, releases, refunds }) =>
+    facts({ payments: made, payees, largest_funder, escrow: outcomes(releases, refunds) }, certificates),
+  );
 
 /** The same facts in another order. */
 export const shuffled = (given: ScoreFacts): fc.Arbitrary<ScoreFacts> => {
@@ -104,7 +106,7 @@ export const shuffled = (given: ScoreFacts): fc.Arbitrary<ScoreFacts> => {
 
 /** What the index says after one more payment of 0.05 USD, at `as_of`, to a payee that is independent. */
 export function afterHonestPayment(given: ScoreFacts, { to, evicted }: { to: PayeeFact; evicted: number }): ScoreFacts {
-  const { payments: made, payees, scope } = given.chain;
+  const { payments: made, payees } = given.chain;
   const today = dayOf(given.as_of);
   const known = made.days.find(({ day }) => day === today) ?? { day: today, count: 0, value: "0" };
   const days = [
@@ -114,14 +116,12 @@ export function afterHonestPayment(given: ScoreFacts, { to, evicted }: { to: Pay
   const paid = { ...to, value: String(BigInt(to.value) + 50_000n), last_at: given.as_of, last_tx: transaction(7) };
   const others = payees.filter((one) => one.payee !== to.payee);
   const kept = others.length < 64 ? others : others.toSpliced(evicted % others.length, 1);
-  const entry =
-    scope === "full" ? paid : { ...paid, funder_at_floor: null, other_funders: null, unfunded_payers: null };
   return {
     ...given,
     chain: {
       ...given.chain,
       payments: { days, last: { at: given.as_of, tx: transaction(7) } },
-      payees: [...kept, entry],
+      payees: [...kept, paid],
     },
   };
 }

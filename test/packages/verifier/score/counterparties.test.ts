@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
+import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { FUNDER, facts, payee } from "./facts.ts";
 
 describe("an examined payee", () => {

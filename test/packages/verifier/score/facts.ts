@@ -7,7 +7,7 @@ import {
   type Product,
   type ScoreFacts,
   windowAt,
-} from "../../../../packages/verifier/src/score/v1/facts.ts";
+} from "../../../../packages/verifier/src/score/facts.ts";
 
 const DAY_MS = 86_400_000;
 export const AS_OF = "2026-11-25T09:30:00.000Z";
@@ -48,6 +48,7 @@ export const payee = (n: number, facts: Partial<PayeeFact> = {}): PayeeFact => (
   funder_at_floor: FUNDER,
   other_funders: 3,
   unfunded_payers: 0,
+  payers: null,
   ...facts,
 });
 
@@ -64,18 +65,17 @@ export const payments = (
   };
 };
 
-const NO_ESCROW: ChainFacts["escrow"] = {
-  release_payers: 0,
-  last_release_tx: null,
-  refunds_against: 0,
-  last_refund_tx: null,
-};
-
-export const escrow = (releases: number, refunds: number): ChainFacts["escrow"] => ({
-  release_payers: releases,
-  last_release_tx: releases > 0 ? transaction(2) : null,
-  refunds_against: refunds,
-  last_refund_tx: refunds > 0 ? transaction(3) : null,
+/** Releases and refunds: how many buyers, and their buyer-days. */
+export const outcomes = (
+  [buyers, release_days]: readonly [number, number],
+  [refunded_buyers, refund_days]: readonly [number, number] = [0, 0],
+): ChainFacts["escrow"] => ({
+  buyers,
+  release_days,
+  last_release_tx: release_days > 0 ? transaction(2) : null,
+  refunded_buyers,
+  refund_days,
+  last_refund_tx: refund_days > 0 ? transaction(3) : null,
 });
 
 /** A wallet that has done nothing but what is given. */
@@ -96,20 +96,11 @@ export const facts = (
     payments: payments(),
     largest_funder: FUNDER,
     payees: [],
-    escrow: NO_ESCROW,
+    escrow: outcomes([0, 0]),
+    lookup: null,
     ...chain,
   },
-});
-
-/** The same history as an index of authorised payments alone would have it. */
-export const withoutFunders = ({ chain, ...rest }: ScoreFacts): ScoreFacts => ({
-  ...rest,
-  chain: {
-    ...chain,
-    scope: "authorised",
-    largest_funder: null,
-    payees: chain.payees.map((one) => ({ ...one, funder_at_floor: null, other_funders: null, unfunded_payers: null })),
-  },
+  seller_exams: [],
 });
 
 export const ALL_PASSES = [certificate("suite"), certificate("scam"), certificate("recipient")];

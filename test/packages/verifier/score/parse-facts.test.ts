@@ -1,26 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import type { ChainFacts } from "../../../../packages/verifier/src/score/v1/facts.ts";
-import { parseScoreFacts } from "../../../../packages/verifier/src/score/v1/parse-facts.ts";
+import type { ChainFacts } from "../../../../packages/verifier/src/score/facts.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
 import { isObject, type Json, type JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
-import {
-  AS_OF,
-  certificate,
-  daysAgo,
-  escrow,
-  facts,
-  payee,
-  payments,
-  transaction,
-  WALLET,
-  withoutFunders,
-} from "./facts.ts";
+import { AS_OF, certificate, daysAgo, facts, outcomes, payee, payments, transaction, WALLET } from "./facts.ts";
 
 const full = facts(
   {
     payments: payments([daysAgo(1), 2, 2_000], [daysAgo(89), 1, 1_000]),
     payees: [payee(1), payee(2)],
-    escrow: escrow(2, 1),
+    escrow: outcomes([2, 2], [1, 1]),
   },
   [certificate("scam"), certificate("scam", { age: 40, reversed: true })],
 );
@@ -68,7 +57,6 @@ const leaves = places.filter((path) => typeof at(asJson(full), path) !== "object
 
 test("what is written is read back, in either scope", () => {
   expect(parse(full)).toEqual(full);
-  expect(parse(withoutFunders(full))).toEqual(withoutFunders(full));
   expect(places.length).toBeGreaterThan(60);
 });
 
@@ -87,7 +75,11 @@ test.each(places.map((path) => [written(path), path] as const))(
   "%s of another kind is refused by that name",
   (name, path) => {
     const is = at(asJson(full), path);
-    const others: readonly Json[] = [true, ...(isObject(is) ? [[]] : [{}]), ...(typeof is === "number" ? ["1"] : [1])];
+    const others: readonly Json[] = [
+      true,
+      ...(isObject(is) || is === null ? ["{}"] : [{}]),
+      ...(typeof is === "number" ? ["1"] : [1]),
+    ];
     for (const other of others) expect(refusal(changed(path, other))).toMatch(`${name} is `);
   },
 );
@@ -114,6 +106,9 @@ test.each([
   ["an unknown scope", ["chain", "scope"], "watched"],
   ["a chain by its name", ["chain", "network"], "base"],
   ["a day without a payment", ["chain", "payments", "days", 0, "count"], 0],
+  ["another scope", ["chain", "scope"], "authorised"],
+  ["no count of funders", ["chain", "payees", 1, "other_funders"], null],
+  ["no count of unfunded payers", ["chain", "payees", 1, "unfunded_payers"], null],
 ] as const)("%s is refused", (_, path, value) =>
   expect(refusal(changed(path, value))).toMatch(`${written(path)} is ${JSON.stringify(value)}; expected`),
 );
@@ -123,38 +118,11 @@ test("an index that did not answer is not a history", () =>
 
 describe("facts that contradict each other are refused", () => {
   const withChain = (chain: Partial<ChainFacts>) => ({ ...full, chain: { ...full.chain, ...chain } });
-  const authorised = withoutFunders(full);
   const late = "2026-11-25T09:30:01.000Z";
   test.each<[string, unknown, string]>([
     ["a window of other days", withChain({ window: { from: "2026-08-27", to: "2026-11-25" } }), "chain.window"],
     ["a window of another day", withChain({ window: { from: "2026-08-28", to: "2026-11-24" } }), "chain.window"],
     ["an index that begins after its block", withChain({ first_block: 40_000_001 }), "chain.first_block"],
-    ["a funder in scope authorised", changed(["chain", "largest_funder"], WALLET, authorised), "chain.largest_funder"],
-    [
-      "a funder at the floor there",
-      changed(["chain", "payees", 0, "funder_at_floor"], WALLET, authorised),
-      "chain.payees[0].funder_at_floor",
-    ],
-    [
-      "a count of funders there",
-      changed(["chain", "payees", 0, "other_funders"], 3, authorised),
-      "chain.payees[0].other_funders",
-    ],
-    [
-      "a count of unfunded payers there",
-      changed(["chain", "payees", 1, "unfunded_payers"], 0, authorised),
-      "chain.payees[1].unfunded_payers",
-    ],
-    [
-      "no count of funders in scope full",
-      changed(["chain", "payees", 1, "other_funders"], null),
-      "chain.payees[1].other_funders",
-    ],
-    [
-      "no count of unfunded payers in scope full",
-      changed(["chain", "payees", 1, "unfunded_payers"], null),
-      "chain.payees[1].unfunded_payers",
-    ],
     [
       "a certificate that ends as it begins",
       changed(["certificates", 0, "valid_until"], daysAgo(1)),
@@ -195,22 +163,41 @@ describe("facts that contradict each other are refused", () => {
       changed(["chain", "escrow", "last_release_tx"], null),
       "chain.escrow.last_release_tx",
     ],
-    [
-      "a transaction without releases",
-      changed(["chain", "escrow", "release_payers"], 0),
-      "chain.escrow.last_release_tx",
-    ],
+    ["days without a buyer", changed(["chain", "escrow", "buyers"], 0), "chain.escrow.release_days"],
     [
       "refunds without a transaction",
       changed(["chain", "escrow", "last_refund_tx"], null),
       "chain.escrow.last_refund_tx",
     ],
-    [
-      "a transaction without refunds",
-      changed(["chain", "escrow", "refunds_against"], 0),
-      "chain.escrow.last_refund_tx",
-    ],
+    ["days without a refunded buyer", changed(["chain", "escrow", "refunded_buyers"], 0), "chain.escrow.refund_days"],
   ])("%s", (_, given, where) => expect(refusal(asJson(given))).toMatch(`inputs.${where}: expected `));
+});
+
+describe("in scope selective", () => {
+  const lookup = { block: 39_000_000, block_hash: transaction(9), as_of_block: 39_500_000 };
+  const payers = [1, 2, 3].map((n) => ({ payer: payee(40 + n).payee, block: 38_000_000, funder: payee(50 + n).payee }));
+  const selective = facts({ scope: "selective", lookup, payees: [payee(1, { payers })] });
+  const withPayer = (payer: object) =>
+    facts({
+      ...selective.chain,
+      payees: [payee(1, { payers: [{ ...payers[0], ...payer }, ...payers.slice(1)] as never })],
+    });
+
+  test("what is written is read back", () => expect(parse(selective)).toEqual(selective));
+
+  test.each<[string, unknown, string]>([
+    ["payers without a look-up", changed(["chain", "lookup"], null, selective), "chain.lookup"],
+    ["a look-up in scope full", changed(["chain", "lookup"], lookup as never), "chain.lookup"],
+    ["a look-up after the index", changed(["chain", "lookup", "block"], 39_500_001, selective), "chain.lookup.block"],
+    ["no payers", changed(["chain", "payees", 0, "payers"], null, selective), "chain.payees[0].payers"],
+    ["payers in scope full", changed(["chain", "payees", 0, "payers"], []), "chain.payees[0].payers"],
+    ["fewer funders", changed(["chain", "payees", 0, "other_funders"], 2, selective), "chain.payees[0].other_funders"],
+    ["a payer after the look-up", withPayer({ block: 39_000_001 }), "chain.payees[0].payers[0]"],
+    ["the wallet as a payer", withPayer({ payer: WALLET }), "chain.payees[0].payers[0]"],
+    ["a payer without a funder", withPayer({ funder: null }), "chain.payees[0].other_funders"],
+  ])("%s contradicts the rest", (_, given, where) =>
+    expect(refusal(asJson(given))).toMatch(`inputs.${where}: expected `),
+  );
 });
 
 describe("a list is refused", () => {

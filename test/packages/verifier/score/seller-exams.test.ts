@@ -1,16 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ScoreFacts as ScoreFactsV2 } from "../../../../packages/verifier/src/score/v2/facts.ts";
-import { score as scoreV3 } from "../../../../packages/verifier/src/score/v3/score.ts";
-import { scoreDocument } from "../../../../packages/verifier/src/score/v4/document.ts";
-import type { SellerExam } from "../../../../packages/verifier/src/score/v4/facts.ts";
-import { parseScoreFacts } from "../../../../packages/verifier/src/score/v4/parse-facts.ts";
-import { score } from "../../../../packages/verifier/src/score/v4/score.ts";
+import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
+import type { SellerExam } from "../../../../packages/verifier/src/score/facts.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
+import { score } from "../../../../packages/verifier/src/score/score.ts";
 import type { Json } from "../../../../packages/verifier/src/strict-json.ts";
 import { anyFacts } from "./arbitrary.ts";
 import { ALL_PASSES, facts } from "./facts.ts";
-import { asV2 } from "./facts-v2.ts";
-import { asV3 } from "./facts-v3.ts";
 
 const PASS: SellerExam = {
   id: "a1".repeat(16),
@@ -25,23 +21,21 @@ const PASS: SellerExam = {
 const failId = "b2".repeat(16);
 const FAIL: SellerExam = {
   ...PASS,
-  ...{ id: failId, url: `https://trust.example/cert/${failId}`, result: "fail", level: null, control: "signature" },
+  ...{ id: failId, url: `https://trust.example/cert/${failId}`, result: "fail", level: null },
 };
-const KNOWN = asV3(asV2(facts({}, ALL_PASSES)) as ScoreFactsV2);
+const KNOWN = facts({}, ALL_PASSES);
 const asJson = (given: unknown): Json => JSON.parse(JSON.stringify(given));
 
 describe("exams of sellers", () => {
   test("change nothing of a score but the facts beside escrow outcomes, and their pages", () =>
     fc.assert(
       fc.property(anyFacts, fc.subarray([PASS, FAIL]), (given, seller_exams) => {
-        const known = asV3(asV2(given) as ScoreFactsV2);
-        const without = scoreV3(known);
-        const { components, evidence, ...assessed } = score({ ...known, seller_exams });
-        const { components: known3, evidence: pages, ...assessed3 } = without;
-        expect(assessed).toEqual({ ...assessed3, score_version: 4 });
+        const { components: known, evidence: pages, ...without } = score(given);
+        const { components, evidence, ...assessed } = score({ ...given, seller_exams });
+        expect(assessed).toEqual(without);
         const { escrow_outcomes, ...others } = components;
-        const { escrow_outcomes: outcomes, ...others3 } = known3;
-        expect(others).toEqual(others3);
+        const { escrow_outcomes: outcomes, ...othersWithout } = known;
+        expect(others).toEqual(othersWithout);
         const told = seller_exams.map(({ id: _, ...exam }) => expect.objectContaining({ counts: false, ...exam }));
         expect(escrow_outcomes).toEqual({ ...outcomes, facts: [...outcomes.facts, ...told] });
         const named = (one: (typeof evidence)[number]) =>
@@ -82,9 +76,9 @@ describe("exams of sellers", () => {
     ["two of one result", [PASS, PASS], "inputs.seller_exams[1] repeats"],
     ["another member", [{ ...PASS, points: 3 }], 'inputs.seller_exams[0] has an unknown member "points"'],
     [
-      "a FAIL that the wallet did not sign for",
-      [{ ...FAIL, control: "file" }],
-      "inputs.seller_exams[0].control: expected",
+      "one that no file gave consent to",
+      [{ ...FAIL, control: "signature" }],
+      'inputs.seller_exams[0].control is "signature"; expected',
     ],
     ["a FAIL with a level", [{ ...FAIL, level: "safe" }], "inputs.seller_exams[0].level: expected"],
     ["a PASS without one", [{ ...PASS, level: null }], "inputs.seller_exams[0].level: expected"],

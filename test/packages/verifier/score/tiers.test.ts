@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { REQUIREMENTS } from "../../../../packages/verifier/src/score/v1/bands.ts";
-import { capsOf } from "../../../../packages/verifier/src/score/v1/caps.ts";
-import { score } from "../../../../packages/verifier/src/score/v1/score.ts";
-import { ALL_PASSES, certificate, daysAgo, escrow, facts, payees, payments, withoutFunders } from "./facts.ts";
+import { REQUIREMENTS } from "../../../../packages/verifier/src/score/bands.ts";
+import { capsOf } from "../../../../packages/verifier/src/score/caps.ts";
+import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { ALL_PASSES, certificate, daysAgo, facts, outcomes, payees, payments } from "./facts.ts";
 
 /** The given number of payments, one a week, the last one the given number of days ago. */
 const weekly = (weeks: number, { last = 1, value = 1_000 } = {}) =>
@@ -11,7 +11,7 @@ const weekly = (weeks: number, { last = 1, value = 1_000 } = {}) =>
 /** Everything that gives points, so far as three parameters do not limit it. */
 const best = ({ counterparties = 20, weeks = 6, certificates = ALL_PASSES }) => {
   const made = Array.from({ length: weeks }, (_, week) => [daysAgo(7 * week), 50, 25_000_000] as const);
-  return facts({ payments: payments(...made), payees: payees(counterparties), escrow: escrow(5, 0) }, certificates);
+  return facts({ payments: payments(...made), payees: payees(counterparties), escrow: outcomes([5, 5]) }, certificates);
 };
 
 describe("the tiers", () => {
@@ -36,7 +36,7 @@ describe("a wallet without any certificate", () => {
     [0, payments()],
     [2, payments([daysAgo(1), 2, 2_000_000])],
   ])("and with %i payments is unrated, with score 0", (_, made) => {
-    const given = facts({ payments: made, payees: payees(3), escrow: escrow(5, 0) });
+    const given = facts({ payments: made, payees: payees(3), escrow: outcomes([5, 5]) });
     expect(score(given)).toMatchObject({
       score: 0,
       tier: "unrated",
@@ -136,27 +136,6 @@ test("every expired capability has its flag", () => {
     "expired_retry_safety",
   ]);
   expect(score(facts({}, [...old, certificate("scam")])).flags).not.toContain("expired_scam_resistance");
-});
-
-describe("an index of authorised payments alone", () => {
-  test("shows no independence, and gives no tier above C", () => {
-    const assessed = score(withoutFunders(best({})));
-    expect(assessed).toMatchObject({ score: 77, tier: "C" });
-    expect(assessed.caps).toEqual([
-      { cap: "scope_authorised", limit: 77, because: ["funders_unknown"] },
-      { cap: "tier_b_requirements", limit: 77, because: ["independent_counterparties"] },
-    ]);
-    const { facts: examined, points } = assessed.components.independent_counterparties;
-    expect(points).toBe(0);
-    expect(examined).toHaveLength(20);
-    expect(examined.every((fact) => fact.kind === "counterparty" && fact.reason === "funder_unknown")).toBe(true);
-  });
-
-  test("says so of a low score too", () =>
-    expect(score(withoutFunders(facts({}, [certificate("basic")])))).toMatchObject({
-      score: 26,
-      caps: [{ cap: "scope_authorised" }],
-    }));
 });
 
 describe("what a tier requires beside its points", () => {

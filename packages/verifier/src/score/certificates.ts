@@ -1,13 +1,13 @@
 import { BEHAVIOURAL_PASS, PAYMENT_CAPABILITY } from "./bands.ts";
-import type { CertificateFact, ScoreFactsOf } from "./facts.ts";
+import type { CertificateFact, ScoreFacts } from "./facts.ts";
 import { paymentsFact, paymentTotals } from "./payments.ts";
 import {
   type BehaviouralCapability,
   CAPABILITIES,
   type Capability,
+  type Fact,
   type Flag,
   type Judged,
-  type WalletFact,
 } from "./record.ts";
 
 // `facts` are `inOrder` in this file: certificates are oldest first.
@@ -19,16 +19,16 @@ interface Standing {
 }
 
 /** Reversed certificates count for nothing. */
-export const standing = ({ certificates }: ScoreFactsOf<unknown>): readonly CertificateFact[] =>
+export const standing = ({ certificates }: ScoreFacts): readonly CertificateFact[] =>
   certificates.filter(({ reversed_at }) => reversed_at === null);
 
-const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFactsOf<unknown>): boolean => as_of < valid_until;
+const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boolean => as_of < valid_until;
 
 /**
  * A capability's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
  * untested.
  */
-function standingOf(facts: ScoreFactsOf<unknown>, capability: Capability): Standing | null {
+function standingOf(facts: ScoreFacts, capability: Capability): Standing | null {
   const own = standing(facts).filter(({ product }) => product === CAPABILITIES[capability]);
   const newestFresh = (wanted: CertificateFact["result"]) =>
     own.findLast((certificate) => certificate.result === wanted && isFresh(certificate, facts));
@@ -36,21 +36,21 @@ function standingOf(facts: ScoreFactsOf<unknown>, capability: Capability): Stand
   return certificate === undefined ? null : { certificate, fresh: isFresh(certificate, facts) };
 }
 
-const isExpired = (facts: ScoreFactsOf<unknown>, capability: Capability): boolean =>
+const isExpired = (facts: ScoreFacts, capability: Capability): boolean =>
   standingOf(facts, capability)?.fresh === false;
 
 const BEHAVIOURAL: readonly BehaviouralCapability[] = ["scam_resistance", "recipient_awareness", "retry_safety"];
 
-const isRetryFail = (facts: ScoreFactsOf<unknown>, capability: Capability): boolean =>
+const isRetryFail = (facts: ScoreFacts, capability: Capability): boolean =>
   capability === "retry_safety" && standingOf(facts, capability)?.certificate.result === "fail";
 
 /** A flag for each fresh FAIL of a behavioural test. */
-export const freshFails = (facts: ScoreFactsOf<unknown>): readonly Flag[] =>
+export const freshFails = (facts: ScoreFacts): readonly Flag[] =>
   BEHAVIOURAL.map((capability) => ({ capability, stands: standingOf(facts, capability) }))
     .filter(({ stands }) => stands?.fresh === true && stands.certificate.result === "fail")
     .map(({ capability }) => `fresh_fail_${capability}` as const);
 
-export const flagsOf = (facts: ScoreFactsOf<unknown>): readonly Flag[] => [
+export const flagsOf = (facts: ScoreFacts): readonly Flag[] => [
   ...freshFails(facts),
   ...(Object.keys(CAPABILITIES) as Capability[])
     .filter((capability) => isExpired(facts, capability))
@@ -61,7 +61,7 @@ export const flagsOf = (facts: ScoreFactsOf<unknown>): readonly Flag[] => [
  * The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. Retry safety has no points of its
  * own: what speaks against it is shown here.
  */
-export function judgePaymentCapability(facts: ScoreFactsOf<unknown>): Judged<WalletFact> {
+export function judgePaymentCapability(facts: ScoreFacts): Judged {
   const against = (["can_pay", "full_suite", "retry_safety"] as const)
     .filter((capability) => isExpired(facts, capability) || isRetryFail(facts, capability))
     .flatMap((capability) => factsOf(standingOf(facts, capability), false));
@@ -79,13 +79,13 @@ export function judgePaymentCapability(facts: ScoreFactsOf<unknown>): Judged<Wal
 }
 
 /** A fresh FAIL outweighs every PASS. */
-export function judgeBehaviour(facts: ScoreFactsOf<unknown>, capability: BehaviouralCapability): Judged<WalletFact> {
+export function judgeBehaviour(facts: ScoreFacts, capability: BehaviouralCapability): Judged {
   const stands = standingOf(facts, capability);
   const passed = stands?.fresh === true && stands.certificate.result === "pass";
   return { points: passed ? BEHAVIOURAL_PASS : 0, facts: factsOf(stands, passed) };
 }
 
-function factsOf(stands: Standing | null, counts: boolean): readonly WalletFact[] {
+function factsOf(stands: Standing | null, counts: boolean): readonly Fact[] {
   if (stands === null) return [];
   const { url, product, result, valid_until } = stands.certificate;
   return [{ kind: "certificate", counts, url, product, result, fresh: stands.fresh, valid_until }];

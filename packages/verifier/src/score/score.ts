@@ -3,36 +3,18 @@ import { type Achieved, capsOf, tierOf } from "./caps.ts";
 import { flagsOf, judgeBehaviour, judgePaymentCapability } from "./certificates.ts";
 import { judgeCounterparties } from "./counterparties.ts";
 import { judgeEscrow } from "./escrow.ts";
-import type { ScoreFacts, ScoreFactsOf } from "./facts.ts";
+import type { ScoreFacts } from "./facts.ts";
 import { inOrder } from "./order.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
-import type {
-  Assessment,
-  AssessmentOf,
-  BehaviouralCapability,
-  Component,
-  Evidence,
-  Judged,
-  WalletFact,
-} from "./record.ts";
+import type { Assessment, BehaviouralCapability, Component, Evidence, Fact, Judged } from "./record.ts";
 
 /**
- * The risk score of a wallet: score_version 1, a pure function in whole numbers. The same facts give the same answer,
- * in whatever order. `facts` satisfy `parseScoreFacts`.
+ * The risk score of a wallet, a pure function in whole numbers. The same facts give the same answer, in whatever order.
+ * `facts` satisfy `parseScoreFacts`.
  */
-export const score = (facts: ScoreFacts): Assessment => assess(facts, judgeEscrow(facts), SCORE_VERSION);
-
-/** A fact of any version, as far as its evidence goes. */
-type Found = WalletFact | { readonly counts: boolean; readonly tx: `0x${string}` };
-
-/** The same with a version's own judgement of the wallet as merchant. */
-export function assess<Version extends number, Outcome extends Found>(
-  facts: ScoreFactsOf<unknown>,
-  escrow: Judged<Outcome>,
-  version: Version,
-): AssessmentOf<Version, WalletFact | Outcome> {
+export function score(facts: ScoreFacts): Assessment {
   const ordered = inOrder(facts);
-  const components = judge(ordered, escrow);
+  const components = judge(ordered);
   const points = Object.values(components).reduce((sum, component) => sum + component.points, 0);
   const caps = capsOf(ordered, points, achieved(ordered, components));
   const limited = Math.max(0, Math.min(points, ...caps.map(({ limit }) => limit)));
@@ -41,12 +23,12 @@ export function assess<Version extends number, Outcome extends Found>(
     wallet,
     score: limited,
     tier: tierOf(limited, caps),
-    score_version: version,
+    score_version: SCORE_VERSION,
     as_of,
     as_of_block,
-    components,
     flags: flagsOf(ordered),
     caps,
+    components,
     evidence: evidenceOf(
       Object.values(components).flatMap((component) => component.facts),
       facts.chain.network,
@@ -54,10 +36,10 @@ export function assess<Version extends number, Outcome extends Found>(
   };
 }
 
-type Components<Outcome> = AssessmentOf<number, WalletFact | Outcome>["components"];
+type Components = Assessment["components"];
 
-function judge<Outcome>(facts: ScoreFactsOf<unknown>, escrow: Judged<Outcome>): Components<Outcome> {
-  const component = <One>(name: ComponentName, { points, facts }: Judged<One>): Component<One> => ({
+function judge(facts: ScoreFacts): Components {
+  const component = (name: ComponentName, { points, facts }: Judged): Component => ({
     points,
     max: MAX_POINTS[name],
     facts,
@@ -73,21 +55,20 @@ function judge<Outcome>(facts: ScoreFactsOf<unknown>, escrow: Judged<Outcome>): 
     payments: component("payments", judgePayments(facts, counting(counterparties))),
     active_weeks: component("active_weeks", judgeWeeks(facts)),
     recency: component("recency", judgeRecency(facts)),
-    escrow_outcomes: component("escrow_outcomes", escrow),
+    escrow_outcomes: component("escrow_outcomes", judgeEscrow(facts)),
   };
 }
 
-const counting = ({ facts }: Judged<{ readonly counts: boolean }>): number =>
-  facts.filter(({ counts }) => counts).length;
+const counting = ({ facts }: Judged): number => facts.filter(({ counts }) => counts).length;
 
-const achieved = ({ chain }: ScoreFactsOf<unknown>, components: Components<Found>): Achieved => ({
+const achieved = ({ chain }: ScoreFacts, components: Components): Achieved => ({
   behavioural_passes: counting(components.scam_resistance) + counting(components.recipient_awareness),
   independent_counterparties: counting(components.independent_counterparties),
   active_weeks: activeWeeks(chain).length,
 });
 
 /** Each page and each transaction once, in the order the facts name them. */
-function evidenceOf(facts: readonly Found[], network: string): readonly Evidence[] {
+function evidenceOf(facts: readonly Fact[], network: string): readonly Evidence[] {
   const urls = facts.flatMap((fact) => ("url" in fact ? [fact.url] : []));
   const transactions = facts.flatMap((fact) => ("tx" in fact ? [fact.tx] : []));
   return [...[...new Set(urls)].map((url) => ({ url })), ...[...new Set(transactions)].map((tx) => ({ network, tx }))];

@@ -1,4 +1,4 @@
-import type { ScoreFactsOf } from "./facts.ts";
+import type { PayeeFact, ScoreFacts } from "./facts.ts";
 
 type Key = readonly string[];
 
@@ -11,13 +11,22 @@ const compare = (a: Key, b: Key): number => {
 const sortedBy = <T>(items: readonly T[], key: (item: T) => Key): readonly T[] =>
   items.toSorted((a, b) => compare(key(a), key(b)));
 
-/** The same facts in the single order that is scored, hashed and served: oldest first, then by name. */
-export const inOrder = <Escrow>(facts: ScoreFactsOf<Escrow>): ScoreFactsOf<Escrow> => ({
+/**
+ * The same facts in the single order that is scored, hashed and served: oldest first, then by name; payers by their
+ * address; of exams, the PASS before the FAIL.
+ */
+export const inOrder = ({ seller_exams, ...facts }: ScoreFacts): ScoreFacts => ({
   ...facts,
   certificates: sortedBy(facts.certificates, ({ issued_at, id }) => [issued_at, id]),
   chain: {
     ...facts.chain,
     payments: { ...facts.chain.payments, days: sortedBy(facts.chain.payments.days, ({ day }) => [day]) },
-    payees: sortedBy(facts.chain.payees, ({ last_at, payee }) => [last_at, payee]),
+    payees: sortedBy(facts.chain.payees, ({ last_at, payee }) => [last_at, payee]).map(payersInOrder),
   },
+  seller_exams: sortedBy(seller_exams, ({ result }) => [result]).toReversed(),
+});
+
+const payersInOrder = (one: PayeeFact): PayeeFact => ({
+  ...one,
+  payers: one.payers === null ? null : sortedBy(one.payers, ({ payer }) => [payer]),
 });

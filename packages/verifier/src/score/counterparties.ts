@@ -1,12 +1,9 @@
 import { COUNTERPARTY_BANDS, INDEPENDENCE, pointsIn } from "./bands.ts";
-import { dayOf, type PayeeFact, type ScoreFactsOf } from "./facts.ts";
-import type { Judged, NotCounted, WalletFact } from "./record.ts";
+import { dayOf, type PayeeFact, type ScoreFacts } from "./facts.ts";
+import type { Judged, NotCounted } from "./record.ts";
 
 /** Why a payee is not an independent counterparty, or null if it is. */
-function reasonAgainst(
-  payee: PayeeFact,
-  { window, largest_funder }: ScoreFactsOf<unknown>["chain"],
-): NotCounted | null {
+function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
   const [value, returned] = [BigInt(payee.value), BigInt(payee.returned)];
   if (value < INDEPENDENCE.floor) return "below_floor";
   if (dayOf(payee.last_at) < window.from) return "outside_window";
@@ -17,13 +14,12 @@ function reasonAgainst(
 
 /** Payers with unknown funders do not count; if they could have made the difference, that is the reason. */
 function reasonOfFunders({ other_funders, unfunded_payers }: PayeeFact): NotCounted | null {
-  if (other_funders === null || unfunded_payers === null) return "funder_unknown";
   if (other_funders >= INDEPENDENCE.otherFunders) return null;
   return other_funders + unfunded_payers >= INDEPENDENCE.otherFunders ? "funder_unknown" : "too_few_funders";
 }
 
 /** Every examined payee, with the reason if it does not count. */
-export function judgeCounterparties({ chain }: ScoreFactsOf<unknown>): Judged<WalletFact> {
+export function judgeCounterparties({ chain }: ScoreFacts): Judged {
   const facts = chain.payees.map((one) => {
     const reason = reasonAgainst(one, chain);
     const { payee, last_tx } = one;

@@ -1,4 +1,4 @@
-// score_version 1 as data: what the function computes with, and what documentation and pictures are drawn from.
+// The score as data: what the function computes with, and what documentation and pictures are drawn from.
 
 export const SCORE_VERSION = 1;
 
@@ -83,16 +83,39 @@ export const RECENCY_BANDS: readonly { readonly withinDays: number; readonly poi
   { withinDays: 60, points: 1 },
 ];
 
-/** By the number of payers who released to the wallet. */
+/** An escrowed payment says something about its merchant from this amount on, in atomic USDC: dust does not. */
+export const OUTCOME_FLOOR = 50_000;
+
+/** By the number of buyers with a release to the wallet in the window. */
 export const RELEASE_BANDS: readonly Band[] = [
   { from: 1, points: 1 },
   { from: 3, points: 2 },
   { from: 5, points: 3 },
 ];
-/** Points deducted for each refund against the wallet as merchant, and the maximum deduction. */
-export const REFUND_PENALTY = { each: 1, most: 6 } as const;
 
-/** The tier of a score, highest first; `unrated` does not depend on the score. This version does not use E. */
+/** Points deducted by refunded buyer-days in percent of all buyer-days; none for refunds of fewer buyers. */
+export const REFUNDS = {
+  buyers: 5,
+  bands: [
+    { from: 5, points: 1 },
+    { from: 10, points: 2 },
+    { from: 20, points: 3 },
+    { from: 35, points: 4 },
+    { from: 50, points: 6 },
+  ],
+} as const satisfies { readonly buyers: number; readonly bands: readonly Band[] };
+
+/** In scope `selective`: how much is looked up for one wallet, and when a wallet's inflows are too many to be read. */
+export const LOOKUPS = {
+  /** The newest payers of a payee. */
+  payersPerPayee: 16,
+  /** Different payers of all payees together. */
+  payers: 128,
+  /** A wallet with more transfers to it than this has an unknown funder. */
+  mostInflows: 10_000,
+} as const;
+
+/** The tier of a score, highest first; `unrated` does not depend on the score. E is not used. */
 export const TIERS = [
   { tier: "A", from: 90 },
   { tier: "B", from: 78 },
@@ -109,8 +132,6 @@ export const CAP_LIMITS = {
   unrated: 0,
   /** A fresh FAIL of a behavioural test. */
   fresh_fail: 25,
-  /** The index only has authorized payments, so independence cannot be shown. */
-  scope_authorised: 77,
   /** `REQUIREMENTS` of the tier are not met. */
   tier_b_requirements: 77,
   tier_a_requirements: 89,

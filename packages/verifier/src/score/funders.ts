@@ -1,5 +1,4 @@
-import type { Account } from "../v1/facts.ts";
-import type { PayerFact } from "./facts.ts";
+import type { Account, PayerFact } from "./facts.ts";
 
 export interface Circle {
   readonly wallet: Account;

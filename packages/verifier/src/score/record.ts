@@ -4,9 +4,9 @@ import type {
   Atomic,
   CertificateFact,
   Day,
-  EscrowFacts,
   Product,
-  ScoreFactsOf,
+  ScoreFacts,
+  SellerExam,
   Time,
   TransactionHash,
 } from "./facts.ts";
@@ -38,10 +38,10 @@ export type NotCounted =
  * Where a component's points come from. `counts`: it adds or removes points. Each names a certificate's page or a
  * transaction.
  */
-export type Fact = WalletFact | OutcomeFact;
+export type Fact = WalletFact | OutcomeFact | ExamFact;
 
 /** One that does not come from escrowed sales. */
-export type WalletFact = { readonly counts: boolean } & (
+type WalletFact = { readonly counts: boolean } & (
   | ({ readonly kind: "certificate"; readonly fresh: boolean } & Pick<
       CertificateFact,
       "url" | "product" | "result" | "valid_until"
@@ -71,19 +71,33 @@ export type WalletFact = { readonly counts: boolean } & (
   | { readonly kind: "last_payment"; readonly at: Time; readonly days: number; readonly tx: TransactionHash }
 );
 
-/** One about the wallet as merchant; `tx` is the last release or refund. */
-type OutcomeFact = { readonly counts: boolean } & (
-  | { readonly kind: "releases"; readonly payers: number; readonly tx: TransactionHash }
-  | { readonly kind: "refunds"; readonly refunds: number; readonly tx: TransactionHash }
+/** One about the wallet as merchant. */
+type OutcomeFact = {
+  readonly counts: boolean;
+  readonly buyers: number;
+  /** Buyer-days. */
+  readonly days: number;
+  /** One of the last of them. */
+  readonly tx: TransactionHash;
+} & (
+  | { readonly kind: "releases" }
+  /** `percent` of all buyer-days, rounded down. */
+  | { readonly kind: "refunds"; readonly percent: number }
 );
 
+/** What an exam says of the wallet as merchant, next to its escrow outcomes. It never counts. */
+type ExamFact = { readonly kind: "seller_exam"; readonly counts: false; readonly fresh: boolean } & Pick<
+  SellerExam,
+  "url" | "origin" | "result" | "level" | "control" | "issued_at" | "valid_until"
+>;
+
 /** What a component's rule finds. */
-export interface Judged<Found = Fact> {
+export interface Judged {
   readonly points: number;
-  readonly facts: readonly Found[];
+  readonly facts: readonly Fact[];
 }
 
-export interface Component<Found = Fact> extends Judged<Found> {
+export interface Component extends Judged {
   /** The maximum points; only refunds against the wallet as merchant can make them negative. */
   readonly max: number;
 }
@@ -101,16 +115,13 @@ export type Evidence =
   /** `network` is a CAIP-2 identifier. */
   | { readonly network: string; readonly tx: TransactionHash };
 
-/** A whole score record of this version, except the hash of its facts. */
-export type Assessment = AssessmentOf<typeof SCORE_VERSION, Fact>;
-
-/** The same of a version whose components find such facts. */
-export interface AssessmentOf<Version, Found> extends Pick<ScoreFactsOf<unknown>, "wallet" | "as_of" | "as_of_block"> {
+/** A whole score record except the hash of its facts. */
+export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of_block"> {
   /** 0 to 100: the sum of the points, not below 0 and not above the limit of any cap. */
   readonly score: number;
   readonly tier: Tier;
-  readonly score_version: Version;
-  readonly components: Readonly<Record<ComponentName, Component<Found>>>;
+  readonly score_version: typeof SCORE_VERSION;
+  readonly components: Readonly<Record<ComponentName, Component>>;
   readonly flags: readonly Flag[];
   readonly caps: readonly Cap[];
   /** Everything the components' facts name, each once. */
@@ -118,12 +129,9 @@ export interface AssessmentOf<Version, Found> extends Pick<ScoreFactsOf<unknown>
 }
 
 /** The risk score record as served. */
-export type ScoreDocument = Assessment & Inputs<EscrowFacts>;
-
-/** What a record carries beside its assessment. */
-export interface Inputs<Escrow> {
+export type ScoreDocument = Assessment & {
   /** SHA-256 of the RFC 8785 form of `inputs`, in hexadecimal. */
   readonly inputs_sha256: string;
   /** The facts, in the order of `inOrder`: everything needed to recompute the rest. */
-  readonly inputs: ScoreFactsOf<Escrow>;
-}
+  readonly inputs: ScoreFacts;
+};

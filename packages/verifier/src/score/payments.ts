@@ -7,31 +7,31 @@ import {
   pointsIn,
   RECENCY_BANDS,
 } from "./bands.ts";
-import type { ChainFactsOf, Day, ScoreFactsOf } from "./facts.ts";
-import type { Judged, WalletFact } from "./record.ts";
+import type { ChainFacts, Day, ScoreFacts } from "./facts.ts";
+import type { Fact, Judged } from "./record.ts";
 
 const DAY_MS = 86_400_000;
 
 /** The qualifying payments of the window; `value` is atomic USDC. */
 export const paymentTotals = ({
   payments: { days },
-}: ChainFactsOf<unknown>): { readonly count: number; readonly value: bigint } => ({
+}: ChainFacts): { readonly count: number; readonly value: bigint } => ({
   count: days.reduce((sum, { count }) => sum + count, 0),
   value: days.reduce((sum, { value }) => sum + BigInt(value), 0n),
 });
 
 /** The corresponding fact, or nothing if there are none. */
 export function paymentsFact(
-  chain: ChainFactsOf<unknown>,
+  chain: ChainFacts,
   { considered, counts }: { readonly considered: number; readonly counts: boolean },
-): readonly WalletFact[] {
+): readonly Fact[] {
   const { count, value } = paymentTotals(chain);
   const { last } = chain.payments;
   if (last === null) return [];
   return [{ kind: "payments", counts, count, considered, value: String(value), ...chain.window, tx: last.tx }];
 }
 
-export function judgePayments({ chain }: ScoreFactsOf<unknown>, counterparties: number): Judged<WalletFact> {
+export function judgePayments({ chain }: ScoreFacts, counterparties: number): Judged {
   const { count, value } = paymentTotals(chain);
   const considered = Math.min(count, PAYMENTS_PER_COUNTERPARTY * counterparties);
   const points = Math.min(pointsIn(PAYMENT_COUNT_BANDS, considered), pointsIn(PAYMENT_VALUE_BANDS, value));
@@ -48,11 +48,11 @@ function isoWeek(day: Day): string {
 }
 
 /** The ISO weeks with a qualifying payment, oldest first; days are oldest first. */
-export const activeWeeks = ({ payments: { days } }: ChainFactsOf<unknown>): readonly string[] => [
+export const activeWeeks = ({ payments: { days } }: ChainFacts): readonly string[] => [
   ...new Set(days.map(({ day }) => isoWeek(day))),
 ];
 
-export function judgeWeeks({ chain }: ScoreFactsOf<unknown>): Judged<WalletFact> {
+export function judgeWeeks({ chain }: ScoreFacts): Judged {
   const { last } = chain.payments;
   const weeks = activeWeeks(chain);
   if (last === null) return { points: 0, facts: [] };
@@ -62,7 +62,7 @@ export function judgeWeeks({ chain }: ScoreFactsOf<unknown>): Judged<WalletFact>
   };
 }
 
-export function judgeRecency({ chain, as_of }: ScoreFactsOf<unknown>): Judged<WalletFact> {
+export function judgeRecency({ chain, as_of }: ScoreFacts): Judged {
   const { last } = chain.payments;
   if (last === null) return { points: 0, facts: [] };
   const days = Math.floor((Date.parse(as_of) - Date.parse(last.at)) / DAY_MS);

@@ -1,6 +1,6 @@
 import { CAP_LIMITS, type CapName, PAYMENT_CAPABILITY, REQUIREMENTS, TIERS, type Tier } from "./bands.ts";
 import { freshFails, standing } from "./certificates.ts";
-import type { ScoreFactsOf } from "./facts.ts";
+import type { ScoreFacts } from "./facts.ts";
 import { paymentTotals } from "./payments.ts";
 import type { Cap } from "./record.ts";
 
@@ -12,14 +12,13 @@ export type Achieved = Readonly<Record<Requirement, number>>;
 const cap = (name: CapName, because: readonly string[]): Cap => ({ cap: name, limit: CAP_LIMITS[name], because });
 
 /** Tier requirements apply only to points they would hold down; the other caps whenever their condition holds. */
-export function capsOf(facts: ScoreFactsOf<unknown>, points: number, achieved: Achieved): readonly Cap[] {
+export function capsOf(facts: ScoreFacts, points: number, achieved: Achieved): readonly Cap[] {
   const fails = freshFails(facts);
   const isKnown =
     standing(facts).length > 0 || paymentTotals(facts.chain).count >= PAYMENT_CAPABILITY.qualifyingPayments.from;
   return [
     ...(isKnown ? [] : [cap("unrated", ["no_certificate", "too_few_payments"])]),
     ...(fails.length > 0 ? [cap("fresh_fail", fails)] : []),
-    ...(facts.chain.scope === "authorised" ? [cap("scope_authorised", ["funders_unknown"])] : []),
     ...requirementCap("tier_b_requirements", points, achieved),
     ...requirementCap("tier_a_requirements", points, achieved),
   ];

@@ -1,19 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import { score as scoreV1 } from "../../../../packages/verifier/src/score/v1/score.ts";
-import * as bands from "../../../../packages/verifier/src/score/v2/bands.ts";
-import { parseScoreFacts } from "../../../../packages/verifier/src/score/v2/parse-facts.ts";
-import { score } from "../../../../packages/verifier/src/score/v2/score.ts";
-import { anyFacts } from "./arbitrary.ts";
-import { certificate, escrow, transaction } from "./facts.ts";
-import { asV2, factsV2, outcomes } from "./facts-v2.ts";
+import * as bands from "../../../../packages/verifier/src/score/bands.ts";
+import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
+import { score } from "../../../../packages/verifier/src/score/score.ts";
+import { anyFacts, buyerDays } from "./arbitrary.ts";
+import { certificate, facts, outcomes, transaction } from "./facts.ts";
 
 // Every number here is the rule's own, written out again: a changed band must change a row.
 
 const asJson = (given: unknown) => JSON.parse(JSON.stringify(given));
 const judged = (...given: Parameters<typeof outcomes>) =>
-  score(factsV2({ escrow: outcomes(...given) })).components.escrow_outcomes;
+  score(facts({ escrow: outcomes(...given) })).components.escrow_outcomes;
 
 test.each([
   [0, 0],
@@ -61,18 +59,15 @@ describe("refunds take points by their share of the buyer-days", () => {
 });
 
 test("the bands are stated as the rule has them", () => {
-  expect(bands.SCORE_VERSION).toBe(2);
   expect(bands.OUTCOME_FLOOR).toBe(50_000);
   expect(bands.REFUNDS.buyers).toBe(5);
 });
 
 test("one more buyer-day of releases never lowers the score, one more of refunds never raises it", () => {
-  /** Buyers, and their buyer-days. */
-  const some = (most: number) =>
-    fc.tuple(fc.nat(most), fc.nat(4 * most)).map(([buyers, more]) => [buyers, buyers && buyers + more] as const);
   fc.assert(
-    fc.property(anyFacts, some(40), some(20), (given, released, refunded) => {
-      const at = (...escrow: Parameters<typeof outcomes>) => score(asV2(given, outcomes(...escrow))).score;
+    fc.property(anyFacts, buyerDays(40), buyerDays(20), (given, released, refunded) => {
+      const at = (...escrow: Parameters<typeof outcomes>) =>
+        score({ ...given, chain: { ...given.chain, escrow: outcomes(...escrow) } }).score;
       const another = ([buyers, days]: readonly [number, number], who: 0 | 1) => [buyers + who, days + 1] as const;
       const now = at(released, refunded);
       for (const who of [0, 1] as const) {
@@ -84,30 +79,21 @@ test("one more buyer-day of releases never lowers the score, one more of refunds
   );
 });
 
-test("without outcomes it says what version 1 says", () =>
-  fc.assert(
-    fc.property(anyFacts, (given) => {
-      const without = { ...given, chain: { ...given.chain, escrow: escrow(0, 0) } };
-      expect(score(asV2(given))).toEqual({ ...scoreV1(without), score_version: 2 });
-    }),
-    { numRuns: 200 },
-  ));
-
 test("a release and a refund are evidence, and refunds never take the score below zero", () => {
-  const given = factsV2({ escrow: outcomes([1, 1], [5, 9]) }, [certificate("basic")]);
-  expect(score(given)).toMatchObject({ score: 21, score_version: 2 });
+  const given = facts({ escrow: outcomes([1, 1], [5, 9]) }, [certificate("basic")]);
+  expect(score(given)).toMatchObject({ score: 21 });
   expect(score(given).evidence.slice(1)).toEqual([
     { network: "eip155:8453", tx: transaction(2) },
     { network: "eip155:8453", tx: transaction(3) },
   ]);
-  expect(score(factsV2({ escrow: outcomes([0, 0], [5, 9]) }, [certificate("basic", { age: 31 })])).score).toBe(0);
+  expect(score(facts({ escrow: outcomes([0, 0], [5, 9]) }, [certificate("basic", { age: 31 })])).score).toBe(0);
 });
 
 describe("the facts", () => {
   const whole = outcomes([2, 3], [1, 1]);
   const refusal = (changed: object): string => {
     try {
-      parseScoreFacts(asJson(factsV2({ escrow: { ...whole, ...changed } })));
+      parseScoreFacts(asJson(facts({ escrow: { ...whole, ...changed } })));
     } catch (error) {
       expect(error).toBeInstanceOf(InputError);
       return (error as InputError).message;
@@ -116,7 +102,7 @@ describe("the facts", () => {
   };
 
   test("are read back as written", () => {
-    for (const given of [factsV2(), factsV2({ escrow: whole }, [certificate("scam")])])
+    for (const given of [facts(), facts({ escrow: whole }, [certificate("scam")])])
       expect(parseScoreFacts(asJson(given))).toEqual(given);
   });
 
@@ -128,6 +114,6 @@ describe("the facts", () => {
     [{ last_refund_tx: null }, /last_refund_tx: expected null if and only if refund_days is 0$/],
     [{ refunded_buyers: -1 }, /refunded_buyers is -1; expected a whole number of at least 0$/],
     [{ buyers: undefined }, /buyers is nothing; expected/],
-    [{ release_payers: 1 }, /inputs\.chain\.escrow has an unknown member "release_payers"$/],
+    [{ releases: 1 }, /inputs\.chain\.escrow has an unknown member "releases"$/],
   ])("that contradict each other are refused: %j", (changed, said) => expect(refusal(changed)).toMatch(said));
 });
