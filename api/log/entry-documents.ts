@@ -56,7 +56,7 @@ const PATHS: Partial<Record<EntryType, string>> = {
 export function createDocuments({ signer, baseUrl }: DocumentParts) {
   const { issuer } = signer;
   const sign = (members: object, at: Date): Promise<string> =>
-    signer.signAside(Object.assign(members, { "@context": CONTEXT, issuer }), at);
+    signer.signAsText(Object.assign(members, { "@context": CONTEXT, issuer }), at);
   return async ({ type, ref: id, at, recorded }: Waiting): Promise<EntryContent> => {
     const made = async (members: object, when: Date): Promise<EntryContent> => ({
       type,

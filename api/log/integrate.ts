@@ -2,13 +2,11 @@ import { formatCheckpoint } from "../../packages/verifier/src/tlog/checkpoint.ts
 import { growTiles } from "../../packages/verifier/src/tlog/grow.ts";
 import { leafHash, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { type NoteSigner, signNote } from "../../packages/verifier/src/tlog/note.ts";
-import { endedLog } from "./ended-log.ts";
 import { type EntryContent, entryBytes } from "./entry.ts";
 import type { Announced, Waiting } from "./entry-documents.ts";
 import type { KnownHead } from "./known-heads.ts";
-import type { Generation, LogStore } from "./log-store.ts";
+import type { LogStore } from "./log-store.ts";
 import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./log-writer.ts";
-import { createPatience } from "./patience.ts";
 import { createForkCheck, type TrustParts } from "./trust.ts";
 import { unfit } from "./which-log.ts";
 
@@ -20,6 +18,7 @@ export interface LogState {
 }
 
 export interface LogParts extends TrustParts {
+  readonly origin: string;
   readonly vkey: string;
   readonly signer: NoteSigner;
   readonly store: LogStore;
@@ -59,7 +58,6 @@ export function createLog(parts: LogParts) {
   const { generation, origin, vkey, store, writer, elapsedMs, log } = parts;
   const forkCheck = createForkCheck(parts);
   const unmade = new Set<string>();
-  const isPatient = createPatience(elapsedMs);
   /** For which server of the database the log was checked; null until it is. */
   let trusted: string | null = null;
   /** That another process has checked it does not count now. */
@@ -68,7 +66,6 @@ export function createLog(parts: LogParts) {
   let state: LogState = { state: "starting", problem: null };
   let isOver = false;
   let hasBegun = false;
-  let ended: Announced | null = null;
   let checkAt = Number.NEGATIVE_INFINITY;
 
   const say = (next: LogState): void => {
@@ -107,7 +104,6 @@ export function createLog(parts: LogParts) {
     const { own, silent } = finding;
     if (finding.is === "wait" && (isDoubted || !(await writer.isVouchedFor(generation, server))))
       return waitFor(silent);
-    if (generation > 1 && own.at === null && !(await knowsEndOfLast())) return false;
     if (silent.length > 0) log.error({ silent }, "the log goes on without knowing what these have seen of it");
     if (finding.is === "trusted") await writer.vouch(generation, server);
     trusted = server;
@@ -121,15 +117,6 @@ export function createLog(parts: LogParts) {
     const problem = `${silent.join(" and ")} cannot be asked what is known of the log`;
     say({ state: "checking", problem });
     return false;
-  }
-
-  /** What ends the last log is in this one for good: those who do not answer yet may know more of it. */
-  async function knowsEndOfLast(): Promise<boolean> {
-    const last = (await store.generations()).find((one) => one.generation === generation - 1) as Generation;
-    const answers = await parts.heads.ask(last.origin);
-    if (isPatient(answers, parts.heads.sources)) return waitFor(answers.silent);
-    ended = endedLog(last, await store.newest(last.generation), answers);
-    return true;
   }
 
   const isBeginning = async ({ size, root }: KnownHead, end: TreeEnd): Promise<boolean> =>
@@ -195,19 +182,11 @@ export function createLog(parts: LogParts) {
   async function appendAll(turn: WritingTurn): Promise<Uint8Array[]> {
     const leaves: Uint8Array[] = [];
     const { size } = turn.end;
-    const append = async (entries: readonly NewEntry[], done: readonly string[]) => {
-      await turn.append(entries, done);
-      leaves.push(...entries.map(({ entry }) => leafHash(entry)));
-    };
-    if (size === 0 && ended !== null) {
-      const { type, ref, members } = ended;
-      const content = await parts.documentOf({ type, ref, at: parts.now(), recorded: { kind: "announced", members } });
-      await append([{ type, ref, index: 0, entry: entryBytes(content, 0) }], []);
-    }
     for (let after = "0"; leaves.length < MOST; ) {
       const rows = await turn.waiting(after, CHUNK, [...unmade]);
       const { entries, done } = await make(rows, size + leaves.length);
-      if (done.length > 0) await append(entries, done);
+      if (done.length > 0) await turn.append(entries, done);
+      leaves.push(...entries.map(({ entry }) => leafHash(entry)));
       after = rows.at(-1)?.seq ?? after;
       if (rows.length < CHUNK) break;
     }
@@ -221,7 +200,6 @@ export function createLog(parts: LogParts) {
       refuse(`a later log has begun: set LOG_GENERATION to its number, and restart this process.`);
       return null;
     }
-    if (end.size > 0) ended = null;
     // A negative age: the database's clock was set back, and nobody waits until it has caught up.
     const isYoung = end.age >= 0 && end.age < CHECKPOINT_EVERY_SECONDS;
     if (!(await continues(end)) || isYoung) return null;
@@ -238,7 +216,7 @@ export function createLog(parts: LogParts) {
     async integrate(): Promise<number> {
       if (isOver || (!hasBegun && !(await begin()))) return 0;
       try {
-        if (!(await isTrusted()) || (ended === null && !(await writer.hasWaiting([...unmade])))) return 0;
+        if (!(await isTrusted()) || !(await writer.hasWaiting([...unmade]))) return 0;
         const danger = await parts.danger(generation);
         if (danger !== null) return Number(refuse(danger));
         say({ state: "integrating", problem: null });

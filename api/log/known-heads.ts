@@ -24,8 +24,8 @@ export interface KnownHeads {
   /** How many could be asked; with none, nothing can be known from outside. */
   readonly sources: number;
   /**
-   * Asks all of them about the log of this origin. Never rejects for one that does not answer: it is named in
-   * `silent`. A source that has not seen the log yet answers without a head, and is not silent.
+   * Asks all of them. Never rejects for one that does not answer: it is named in `silent`. A source that has not seen the
+   * log yet answers without a head, and is not silent.
    */
-  ask(origin: string): Promise<KnownTo>;
+  ask(): Promise<KnownTo>;
 }

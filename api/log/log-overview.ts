@@ -20,7 +20,6 @@ export const ENTRY_MEANINGS: Readonly<Record<EntryType, string>> = {
   policy: "Policy of the arbiter",
   score_version: "Version of the risk score",
   signing_key: "Signing key",
-  log_ended: "End of an earlier log",
 };
 
 export interface OverviewParts {

@@ -2,37 +2,31 @@ import { counted, html, instant, type Markup } from "../layout/html.ts";
 import { codeBlock, facts, renderPage } from "../layout/page.ts";
 import { ENTRY_MEANINGS, type entryDocument, type LogOverview } from "./log-overview.ts";
 import { LOG_PATH } from "./log-paths.ts";
-import { logPath } from "./origin.ts";
 import { checkCommands, followCommands } from "./verify-commands.ts";
 
 type Listed = LogOverview["newest"][number];
 
 /** The page of a log: its newest checkpoint, its witnesses, and how to check all of it. */
 export function renderLog(log: LogOverview, baseUrl: string): string {
-  const ended = log.generations.some(({ generation, ended: over }) => generation === log.generation && over);
   return renderPage({
-    title: ended ? `Transparency log ${log.generation}, ended` : "Transparency log",
+    title: "Transparency log",
     description: WHAT,
-    canonical: `${baseUrl}${pageOf(log, log.generation)}`,
-    jsonUrl: `${baseUrl}${LOG_PATH}?generation=${log.generation}&format=json`,
-    ...(ended ? {} : { current: LOG_PATH }),
+    canonical: `${baseUrl}${LOG_PATH}`,
+    jsonUrl: `${baseUrl}${LOG_PATH}?format=json`,
+    current: LOG_PATH,
     main: html`<div class="hero"><p class="eyebrow">Transparency log</p>
-<h1>${ended ? "A log that has ended" : "Everyone sees the same record"}</h1>
+<h1>Everyone sees the same record</h1>
 <p class="lead">${WHAT}</p></div>
 ${headSection(log)}
 ${searchSection(log)}
 ${witnessSection(log)}
 ${verifySection(log, baseUrl)}
-${newestSection(log)}
-${generationsSection(log)}`,
+${newestSection(log)}`,
   });
 }
 
 const WHAT =
   "Every certificate, verdict, correction and escrow evaluation is an entry of one append-only log. Its root covers them all, so that nothing can be changed or removed unnoticed.";
-
-const pageOf = ({ generations }: LogOverview, generation: number): string =>
-  (generations.at(-1)?.generation ?? generation) === generation ? LOG_PATH : `${LOG_PATH}?generation=${generation}`;
 
 const count = (number: number): string => number.toLocaleString("en-US");
 
@@ -65,12 +59,9 @@ const pathOf = (url: string): string => url.slice(new URL(url).origin.length);
 
 const searchSection = ({
   search,
-  generation,
-  generations,
 }: LogOverview): Markup => html`<section aria-labelledby="find"><h2 id="find">Find a record</h2>
 <form action="${LOG_PATH}#find" method="get"><div class="field"><label for="id">Record id, or index</label>
 <input id="id" name="id" required maxlength="80" value="${search?.id ?? ""}" placeholder="Id or index" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
-${generations.length > 1 && html`<input type="hidden" name="generation" value="${generation}">`}
 <button class="button" type="submit">Find</button></form>
 ${search !== undefined && resultsOf(search)}</section>`;
 
@@ -114,17 +105,6 @@ const newestSection = ({
   newest,
 }: LogOverview): Markup => html`<section aria-labelledby="newest"><h2 id="newest">Newest entries</h2>
 ${newest.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${newest.map(entryRow)}</ul>`}</section>`;
-
-const generationsSection = (log: LogOverview): Markup =>
-  log.generations.length < 2
-    ? html``
-    : html`<section aria-labelledby="ended"><h2 id="ended">All logs of this service</h2>
-<p class="measure">A log that lost entries is never continued: it ends, and the next one begins with the fact that it did. Proofs from an ended log stay valid.</p>
-<ul class="rows">${log.generations.map(
-        ({ generation, origin, started_at, ended }) =>
-          html`<li><a class="mono" href="${pageOf(log, generation)}">${origin}</a><span>${ended ? "ended" : "grows"}</span>
-<span class="note soft small">Since ${instant(new Date(started_at))}, below <span class="mono">${logPath(generation)}/</span></span></li>`,
-      )}</ul></section>`;
 
 /** The page of one entry. */
 export function renderEntry(entry: ReturnType<typeof entryDocument>, meaning: string): string {

@@ -38,14 +38,9 @@ export const logRoutes = (parts: LogRouteParts): readonly Route[] => [
         description: "A record's id, or an index of the log: returns the entries about it.",
         schema: z.string().max(MOST_ID),
       }),
-      optionalInQuery({
-        name: "generation",
-        description: "An earlier log of this service, which has ended; by default the present one.",
-        schema: z.int().min(1),
-      }),
     ],
     output: jsonOrPage(LOG),
-    problems: ["malformed_request", "not_found"],
+    problems: ["malformed_request"],
     handle: (c) => overview(c, parts),
   },
   ...generationsOf(parts.publicLog).flatMap((generation) => [
@@ -96,8 +91,7 @@ async function found(text: string, generation: number, { publicLog }: LogRoutePa
 }
 
 async function overview(c: Context, { publicLog, baseUrl }: LogRouteParts): Promise<Response> {
-  const { store, checkpoints, places } = publicLog;
-  const generation = generationIn(c, publicLog);
+  const { store, checkpoints, places, generation } = publicLog;
   const id = c.req.query("id")?.trim();
   if (id !== undefined && id.length > MOST_ID)
     throw new Problem("malformed_request", { detail: `The query parameter id has at most ${MOST_ID} characters.` });
@@ -122,16 +116,6 @@ async function overview(c: Context, { publicLog, baseUrl }: LogRouteParts): Prom
   });
   c.header("cache-control", "no-cache");
   return wantsHtml(c) ? page(c, renderLog(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
-}
-
-function generationIn(c: Context, publicLog: PublicLog): number {
-  const text = c.req.query("generation");
-  if (text === undefined) return publicLog.generation;
-  const generation = wholeNumber(text);
-  if (generation !== null && generationsOf(publicLog).includes(generation)) return generation;
-  throw new Problem("not_found", {
-    detail: `There is no log ${text.slice(0, 40)}; the logs of this service are numbered from 1 to ${publicLog.generation}.`,
-  });
 }
 
 /** What an id of a record is made of. The database takes no U+0000. */

@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context } from "hono";
 import { z } from "zod";
 import { Problem } from "../kernel/errors.ts";
-import { isHeld } from "../kernel/etag.ts";
+import { etagOf, isHeld } from "../kernel/etag.ts";
 import { inPath, type Output } from "../kernel/output.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
 import { checkpointPath } from "./log-paths.ts";
@@ -62,14 +61,11 @@ async function checkpoint(c: Context, { checkpoints }: PublicLog, generation: nu
 
 /** A text that caches may keep as said, and then revalidate by its tag. */
 export function sendText(c: Context, text: string, caching: string): Response {
-  const headers = { etag: tagOf(text), "cache-control": caching };
+  const headers = { etag: etagOf(text), "cache-control": caching };
   if (isHeld(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
   const length = String(Buffer.byteLength(text));
   return c.body(text, 200, { ...headers, "content-type": "text/plain; charset=utf-8", "content-length": length });
 }
-
-const tagOf = (body: string | Uint8Array, coding = ""): string =>
-  `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}${coding}"`;
 
 /**
  * The path as it was sent. An escaped form is another path, which caches would keep beside the first one. Dots are resolved
@@ -101,7 +97,7 @@ const ABSENT = {
 const OCTETS = { "content-type": "application/octet-stream", "cache-control": FOR_GOOD } as const;
 
 function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>, more: Readonly<Record<string, string>> = {}): Response {
-  const headers = { etag: tagOf(bytes), ...OCTETS, ...more };
+  const headers = { etag: etagOf(bytes), ...OCTETS, ...more };
   if (isHeld(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
   return c.body(bytes, 200, { ...headers, "content-length": String(bytes.length) });
 }
@@ -110,7 +106,7 @@ function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>, more: Readonly<Re
 async function sendBundle(c: Context, { bytes }: Resource): Promise<Response> {
   const vary = { vary: "Accept-Encoding" };
   if (!acceptsGzip(c.req.header("accept-encoding"))) return sendBytes(c, bytes, vary);
-  const etag = tagOf(bytes, "-gzip");
+  const etag = etagOf(bytes, "-gzip");
   const coded = { ...vary, etag, "content-encoding": "gzip" };
   if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ...OCTETS, ...vary, etag });
   return sendBytes(c, new Uint8Array(await compressed(bytes)), coded);

@@ -7,7 +7,6 @@ import { createPatience } from "./patience.ts";
 
 export interface TrustParts {
   readonly generation: number;
-  readonly origin: string;
   readonly store: Pick<LogStore, "newest" | "tiles">;
   readonly heads: KnownHeads;
   /** Milliseconds since an arbitrary moment; never runs backwards. */
@@ -24,7 +23,7 @@ export type Finding =
  * Whether the database still has everything that was published of the log, as witnesses and anchors know it. Their silence
  * is waited for, but not without end: a dead witness must not stop the log for good.
  */
-export function createForkCheck({ generation, origin, store, heads, elapsedMs }: TrustParts) {
+export function createForkCheck({ generation, store, heads, elapsedMs }: TrustParts) {
   const isPatient = createPatience(elapsedMs);
   const rootAt = async (size: number): Promise<Uint8Array> => {
     if (size === 0) return EMPTY_ROOT;
@@ -38,7 +37,7 @@ export function createForkCheck({ generation, origin, store, heads, elapsedMs }:
     /** @param remembered what this process itself has seen committed */
     async check(remembered: readonly KnownHead[]): Promise<Finding> {
       // Before the database is read: what is published has been committed before.
-      const answers = await heads.ask(origin);
+      const answers = await heads.ask();
       const own = (await store.newest(generation)) ?? { size: 0, root: EMPTY_ROOT, at: null };
       const problem = await findFork(own, [...answers.heads, ...remembered], rootAt);
       if (problem !== null) return { is: "fork", problem };

@@ -1,6 +1,6 @@
-import { packageUrl, VERIFIER } from "../packages/published.ts";
+import { npxCommand, VERIFIER } from "../packages/published.ts";
 
-const verifier = (baseUrl: string): string => `npx -y ${packageUrl(baseUrl, VERIFIER)}`;
+const verifier = (baseUrl: string): string => npxCommand(baseUrl, VERIFIER);
 
 /** Fetches a certificate with its proof, and checks both offline. */
 export const checkCommands = (

@@ -17,14 +17,10 @@ export const witnessSources = (witnesses: readonly Witness[], calls: WitnessCall
     head: async (log) => witnessedHead(witness, log, await calls.get(headUrl(witness, log.name))),
   }));
 
-/** @param keyOf the key of a log of ours */
-export const createKnownHeads = (
-  sources: readonly HeadSource[],
-  keyOf: (origin: string) => Promise<VerifierKey>,
-): KnownHeads => ({
+/** @param key the log's */
+export const createKnownHeads = (sources: readonly HeadSource[], key: VerifierKey): KnownHeads => ({
   sources: sources.length,
-  async ask(origin) {
-    const key = await keyOf(origin);
+  async ask() {
     const answers = await Promise.all(
       sources.map(({ name, head }) =>
         head(key).then(

@@ -88,7 +88,7 @@ interface Given {
 }
 
 /** More than half of the witnesses, unless the setting says otherwise. */
-export const witnessPolicy = ({ LOG_WITNESSES: witnesses, LOG_QUORUM, LOG_WITNESS_WAIT }: Given): WitnessPolicy => ({
+const witnessPolicy = ({ LOG_WITNESSES: witnesses, LOG_QUORUM, LOG_WITNESS_WAIT }: Given): WitnessPolicy => ({
   witnesses,
   quorum: LOG_QUORUM ?? (witnesses.length === 0 ? 0 : Math.floor(witnesses.length / 2) + 1),
   waitMs: LOG_WITNESS_WAIT * 1_000,

@@ -7,6 +7,7 @@ import { generatePrivateKey } from "viem/accounts";
 import { expect, test } from "vitest";
 import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { createLogAnchors } from "../../../api/adapters/chain/log-anchors.ts";
+import { SHARES } from "../../../api/adapters/chain/relayer/places.ts";
 import { createRelayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import { createAnchorStore } from "../../../api/adapters/postgres/anchor-store.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
@@ -24,7 +25,15 @@ const chain = await forFile(startTestChain());
 const at = await logStage();
 const { log, pool, owner } = at;
 const reader = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 9_000 });
-const parts = { pool, log: { warn: () => undefined }, client: reader.client, chainId: 8453, counter: null };
+const parts = {
+  pool,
+  log: { warn: () => undefined },
+  client: reader.client,
+  chainId: 8453,
+  counter: null,
+  shares: SHARES.arbiter,
+  mostLostWei: null,
+};
 const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
 const anchors = createAnchorStore(pool, 8453);
 const contract = createLogAnchors({ chain: reader, relayer });

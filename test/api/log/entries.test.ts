@@ -57,20 +57,20 @@ test("every record waits in its own transaction: what is rolled back is in no lo
   const queued = async () => (await owner.query("SELECT type, ref FROM log_pending ORDER BY seq")).rows;
   const names = (records: readonly RecordRow[]) => records.map(({ type, ref }) => ({ type, ref }));
   await owner.query("BEGIN");
-  await write(recordsOf(1));
-  expect(await queued()).toEqual(names(recordsOf(1)));
+  await write(await recordsOf(1));
+  expect(await queued()).toEqual(names(await recordsOf(1)));
   await owner.query("ROLLBACK");
   await owner.query("BEGIN");
-  await write(recordsOf(2));
+  await write(await recordsOf(2));
   await owner.query("COMMIT");
   await nothingWaits();
-  expect((await logged()).slice(before.length)).toEqual(names(recordsOf(2)));
+  expect((await logged()).slice(before.length)).toEqual(names(await recordsOf(2)));
 });
 
 test("the document of an entry is the one that a reader finds at its address", async () => {
-  await write(recordsOf(3));
+  await write(await recordsOf(3));
   await nothingWaits();
-  const records = new Map(recordsOf(3).map((record) => [record.type, record]));
+  const records = new Map((await recordsOf(3)).map((record) => [record.type, record]));
   for (const [type, path] of [
     ["verdict", "/arbiter/verdict/"],
     ["correction", "/arbiter/verdict/"],
@@ -98,8 +98,8 @@ test("the document of an entry is the one that a reader finds at its address", a
 test("a large document stands by the digest of its canonical form, and is found at its address", async () => {
   const [ref, document] = ["c".repeat(32), JSON.stringify({ zeal: "z".repeat(20_000), about: "a large one" })];
   await owner.query(
-    `INSERT INTO verdict (idx, id, category, outcome, request, document, sha256, issued_at)
-     VALUES (1, $1, 'seller_offline', 'refund', '{}', $2, repeat('a', 64), now())`,
+    `INSERT INTO verdict (id, category, outcome, request, document, sha256, issued_at)
+     VALUES ($1, 'seller_offline', 'refund', '{}', $2, repeat('a', 64), now())`,
     [ref, document],
   );
   await nothingWaits();
@@ -110,7 +110,7 @@ test("a large document stands by the digest of its canonical form, and is found 
 
 test("a large answer to a contest stands by its digest, too, and verifiers find it in the contest's record", async () => {
   const large = JSON.stringify({ zeal: "z".repeat(20_000), about: "a large one" });
-  const records = recordsOf(4);
+  const records = await recordsOf(4);
   const { ref, document } = records.find(({ type }) => type === "contest_answer") as RecordRow;
   const enlarged = (value: unknown) => (value === document ? large : value);
   await write(
@@ -131,11 +131,7 @@ test("policies, versions of the score and the signing key are those that the ser
   await nothingWaits();
   const types = new Set((await logged()).map(({ type }) => type));
   // No exam of a seller has ended here.
-  expect(ENTRY_TYPES.filter((type) => !types.has(type))).toEqual([
-    "seller_certificate",
-    "seller_correction",
-    "log_ended",
-  ]);
+  expect(ENTRY_TYPES.filter((type) => !types.has(type))).toEqual(["seller_certificate", "seller_correction"]);
   for (const { policy } of POLICY_VERSIONS) {
     const { policy_sha256 } = await documentOf("policy", String(policy.version));
     expect(policy_sha256).toBe(sha256(await publishedPolicy(policy.version)));
@@ -144,8 +140,10 @@ test("policies, versions of the score and the signing key are those that the ser
   const [current] = keys;
   expect((await documentOf("signing_key", current?.kid ?? "")).key).toMatchObject({ kid: current?.kid });
   const versions = (await logged()).filter(({ type }) => type === "score_version").map(({ ref }) => ref);
-  const rules = await Promise.all(versions.map(async (ref) => (await documentOf("score_version", ref)).rules_sha256));
-  expect([versions, new Set(rules).size]).toEqual([["1", "2", "3", "4"], 4]);
+  expect(versions).toEqual(["1"]);
+  expect(await documentOf("score_version", "1")).toMatchObject({
+    rules_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
 });
 
 const publishedPolicy = async (version: number): Promise<unknown> => read(`/arbiter/policy?version=${version}`);

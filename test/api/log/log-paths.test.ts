@@ -13,7 +13,7 @@ const SELLER = "0123456789abcdef0123456789abcdef";
 const CERTIFICATE = certUrl("", { id: "0123456789abcdef" });
 const VERDICT = verdictPath("0123456789abcdef0123456789abcdef");
 
-test.each<[EntryType, string, [record: string | null, proof: string]]>([
+test.each<[EntryType, string, [record: string, proof: string]]>([
   ["certificate", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof`]],
   ["reversal", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof?type=reversal`]],
   ["proof", "0123456789abcdef", [CERTIFICATE, `${CERTIFICATE}.tlog-proof?type=proof`]],
@@ -26,13 +26,12 @@ test.each<[EntryType, string, [record: string | null, proof: string]]>([
   ["policy", "2", [policyPath(2), "/log/entry/7.tlog-proof"]],
   ["score_version", "3", ["/docs#score", "/log/entry/7.tlog-proof"]],
   ["signing_key", "kid", ["/.well-known/jwks.json", "/log/entry/7.tlog-proof"]],
-  ["log_ended", "1", [null, "/log/entry/7.tlog-proof"]],
 ])("an entry of type %s about %s links its record and its proof: %j", (type, ref, [record, proof]) => {
   expect(recordPath({ type, ref })).toBe(record);
   expect(proofPath({ type, ref, generation: 1, index: 7 })).toBe(proof);
 });
 
-test("every type of entry is above", () => expect(ENTRY_TYPES).toHaveLength(13));
+test("every type of entry is above", () => expect(ENTRY_TYPES).toHaveLength(12));
 
 test("a later log has its number in its path, the first one has none", () => {
   expect([logPath(1), logPath(2)]).toEqual(["/log", "/log/2"]);

@@ -224,8 +224,8 @@ describe("a witness that has seen more than the database has", async () => {
     await at.offer(witness);
     expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing on may fork/);
     expect(at.distrusted()).toBe(1);
-    const heads = createKnownHeads(witnessSources([witness], createWitnessCalls()), async () => at.log.verifier);
-    const { heads: found, silent } = await heads.ask(at.log.origin);
+    const heads = createKnownHeads(witnessSources([witness], createWitnessCalls()), at.log.verifier);
+    const { heads: found, silent } = await heads.ask();
     expect(silent).toEqual([]);
     expect(found).toMatchObject([{ size: 5, root: Uint8Array.from((await other.log.store.newest(1))?.root ?? []) }]);
   });
@@ -292,9 +292,9 @@ test("a head is believed only with the log's signature and the witness's own; si
       sources.map(({ witness }) => witness),
       createWitnessCalls(),
     ),
-    async () => at.log.verifier,
+    at.log.verifier,
   );
-  const { heads: found, silent } = await heads.ask(at.log.origin);
+  const { heads: found, silent } = await heads.ask();
   expect([heads.sources, found.length, silent.length]).toEqual([4, 1, 2]);
   expect(found[0]).toMatchObject({ size: 3, source: `the witness ${sources[3]?.signer.key.name}` });
 });
