@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Answer, Exchange } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import type { ChainSettlement, KeptBody, KeptExchange } from "./record.ts";
+import { bareUrl, bodySha256 } from "./request-document.ts";
 
 /** How much of a body is kept, in bytes. */
 const KEPT_BYTES = 4_096;
@@ -45,18 +46,25 @@ const keptAnswer = ({ status, headers, body }: Answer) => ({ status, headers: ta
 
 const kept = ({ number, request, answer, failure }: Exchange): KeptExchange => ({
   number,
-  // A payment's header is ours, and whole: a reader sends it again.
-  request,
+  request: keptRequest(request),
   answer: answer === null ? null : keptAnswer(answer),
   failure: failure === null ? null : tame(failure),
 });
 
-/** Statements repeat what a seller said. */
+/** A payment's header is ours, and whole. The buyer's text, in the query and the body, is told by its digest alone. */
+function keptRequest({ url, body, ...request }: Exchange["request"]): KeptExchange["request"] {
+  return { ...request, ...bareUrl(url), bodySha256: bodySha256(body) };
+}
+
+/** URLs in our statements, without their queries. */
+const withoutQueries = (text: string): string => text.replaceAll(/(https?:\/\/[^\s?]+)\?[^\s,]*/gi, "$1");
+
+/** Statements repeat what a seller said, and name what was asked for. */
 export const keptChecks = (results: readonly CheckResult[]): readonly CheckResult[] =>
   results.map(({ reason, findings, ...result }) => ({
     ...result,
-    reason: reason === null ? null : tame(reason),
-    findings: findings.map((finding) => ({ ...finding, statement: tame(finding.statement) })),
+    reason: reason === null ? null : tame(withoutQueries(reason)),
+    findings: findings.map((finding) => ({ ...finding, statement: tame(withoutQueries(finding.statement)) })),
   }));
 
 interface Seen {

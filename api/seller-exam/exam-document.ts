@@ -1,11 +1,10 @@
-import { CHECK_TITLES, CHECKS } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import { CHECK_WEIGHTS, LEVEL_MEANINGS } from "../../packages/seller-check/src/exam/level.ts";
+import { remedyOf } from "../../packages/seller-check/src/exam/remedies.ts";
+import { CHECK_TITLES, CHECKS, type CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { certUrl, evidenceUrl } from "../certification/links.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
-import { consentText, consentToken, consentUrl } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";
-import type { Prospect } from "./ports.ts";
 import {
-  CONSENT_DAYS,
   COOLDOWN_MINUTES,
   EXAM_PRICE,
   MOST_RUNS,
@@ -14,29 +13,23 @@ import {
   SELLER_CEILING,
 } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
+import { consentDocument, requestDocument } from "./request-document.ts";
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-/** What a level says. */
-const LEVELS = {
-  full: "no check failed",
-  safe: "terms, purchase, replay, forgery and lost_answer passed; binding, caching or offer_receipt did not",
-  none: "terms, purchase, replay, forgery or lost_answer did not pass",
-} as const;
+const checkDocument = ({ findings, ...result }: CheckResult) => ({
+  ...result,
+  weight: CHECK_WEIGHTS[result.check],
+  findings: findings.map((finding) => ({ ...finding, remedy: remedyOf(finding) })),
+});
 
 const orderFields = ({ settlement, payment, againOf, ...order }: ExamOrder) => ({
-  mode: order.mode,
   origin: order.origin,
-  request: {
-    url: order.url,
-    method: order.method,
-    body: order.body,
-    content_type: order.contentType,
-    other: order.other,
-  },
+  path_prefix: order.consent.prefix,
+  request: requestDocument(order),
   pay_to: order.payTo,
   price: formatUsd(order.amount),
-  consent: order.consent,
+  consent: consentDocument(order.consent),
   ordered_at: iso(order.orderedAt),
   paid: { network: payment.network, payer: payment.payer, transaction: settlement.transaction },
   again_of: againOf,
@@ -50,13 +43,9 @@ const examLinks = (baseUrl: string, id: string) => ({
 });
 
 /** The answer to an order. */
-export const orderedDocument = (
-  order: Pick<ExamOrder, "id" | "mode" | "origin" | "payTo" | "amount">,
-  baseUrl: string,
-) => ({
+export const orderedDocument = (order: Pick<ExamOrder, "id" | "origin" | "payTo" | "amount">, baseUrl: string) => ({
   id: order.id,
   status: "incomplete",
-  mode: order.mode,
   ...examLinks(baseUrl, order.id),
   result_within_seconds: RESULT_WITHIN_SECONDS,
   origin: order.origin,
@@ -76,7 +65,7 @@ export function examStatus({ order, result, correction, refund }: Exam, baseUrl:
     certified: result.isPublic && result.level !== null,
     level: result.level,
     note: result.note,
-    checks: result.checks,
+    checks: result.checks.map(checkDocument),
     spent: result.spent === null ? null : formatUsd(result.spent),
     runs: result.runs,
     began_at: iso(result.beganAt),
@@ -96,24 +85,10 @@ export const examTerms = () => ({
   payments: Number(PAYMENTS_A_RUN),
   runs: MOST_RUNS,
   cooldown_minutes: COOLDOWN_MINUTES,
-  checks: CHECKS.map((check) => ({ check, passes_if: CHECK_TITLES[check] })),
-  levels: LEVELS,
+  checks: CHECKS.map((check) => ({ check, passes_if: CHECK_TITLES[check], weight: CHECK_WEIGHTS[check] })),
+  levels: LEVEL_MEANINGS,
   refusals: REFUSALS,
-  without_consent: "Only unpaid requests are sent. The record is reached by its id, and certifies nothing.",
 });
-
-/** How to give consent to an exam of this origin that pays this wallet. */
-export function consentTerms(origin: string, { payTo }: Pick<Prospect, "payTo">, host: string) {
-  const to = { host, origin, payTo };
-  return {
-    file: { url: consentUrl(origin), line: consentToken(to) },
-    signature: {
-      wallet: payTo,
-      text: consentText(to, "<expires>"),
-      expires: `a time like 2026-12-31T00:00:00Z, within ${CONSENT_DAYS} days`,
-    },
-  };
-}
 
 /** In one sentence, for buyers. */
 export const EXAM_DESCRIPTION = `Examines a paid x402 endpoint as a buyer that pays: is it charged once, as quoted, bound to its request, safe to retry? The seller may ask for at most ${briefUsd(SELLER_CEILING)} USDC a payment.`;

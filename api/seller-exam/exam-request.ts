@@ -4,9 +4,9 @@ import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts"
 import { claimFault, type GuardSettings, type TargetFault } from "../arbiter/guard/target.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address } from "../kernel/wallet.ts";
 import { SELLER_CEILING } from "./products.ts";
-import type { Consent, ExaminedRequest, ExamMode } from "./record.ts";
+import type { Consent, ExaminedRequest } from "./record.ts";
 
 /** Why an exam is refused. Nothing is charged then. */
 export const REFUSALS = {
@@ -15,7 +15,7 @@ export const REFUSALS = {
   not_paid: "the seller does not answer an unpaid request with a valid 402",
   not_payable: "the 402 offers nothing that an exam can pay: USDC on our main network under the scheme exact",
   too_dear: "the seller asks for more than the ceiling or than max_price",
-  bad_consent: "the signature gives no consent",
+  bad_consent: "no line of the origin's file lets this wallet buy an exam of the request",
 } as const;
 
 export type RefusalCode = keyof typeof REFUSALS;
@@ -27,11 +27,11 @@ export interface Refusal {
 
 /** What is fixed when an exam is ordered: nothing else is ever signed. JSON, for the journal. */
 export interface Settled {
+  readonly origin: string;
   readonly payTo: Address;
   /** In atomic units. */
   readonly amount: string;
-  readonly mode: ExamMode;
-  readonly consent: Consent | null;
+  readonly consent: Consent;
 }
 
 /** A request for an exam: JSON, so that the journal can store it. */
@@ -40,7 +40,6 @@ export interface ExamRequest extends ExaminedRequest {
   readonly other: string | null;
   /** In atomic units. */
   readonly maxPrice: string;
-  readonly consent: { readonly signature: Hex; readonly expires: string } | null;
   /** Null until the intake has looked. */
   readonly settled: Settled | null;
 }
@@ -50,7 +49,8 @@ export interface RequestSettings extends GuardSettings {
   readonly baseUrl: string;
 }
 
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+/** An unpaid request by any other method may do more than ask for a quote. */
+export const METHODS = ["GET", "POST"] as const;
 const MOST_URL = 2_048;
 const MOST_BODY = 8_192;
 
@@ -92,14 +92,6 @@ function atomic(text: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
 }
 
-/** Consent that stands in a request. */
-export const SIGNED_CONSENT = z
-  .strictObject({
-    signature: z.string().regex(/^0x([0-9a-f]{2}){1,2048}$/i, "expected a signature in hex"),
-    expires: z.string().max(30),
-  })
-  .describe("A signature of the payee's wallet, where no file at the origin gives consent.");
-
 const body = z.strictObject({
   url: z.string().min(1).max(MOST_URL).describe("The paid endpoint."),
   method: z.enum(METHODS).optional().describe("GET, or POST where there is a body."),
@@ -114,11 +106,8 @@ const body = z.strictObject({
     .min(1)
     .max(MOST_URL)
     .optional()
-    .describe(
-      "Another paid URL of the same origin, or its path: a payment for `url` must not buy it. GET or POST only.",
-    ),
+    .describe("Another paid URL of the same origin, or its path: a payment for `url` must not buy it."),
   max_price: price.optional().describe(`The most that one payment may cost; at most ${formatUsd(SELLER_CEILING)}.`),
-  consent: SIGNED_CONSENT.optional(),
 });
 
 /** The body as documented to callers. */
@@ -142,15 +131,12 @@ export const EXAM_REQUEST: z.ZodType<ExamRequest> = body.transform((given, issue
     ...request,
     other: typeof other === "string" ? other : null,
     maxPrice: `${isLower ? most : SELLER_CEILING}`,
-    consent: given.consent === undefined ? null : { ...given.consent, signature: given.consent.signature as Hex },
     settled: null,
   };
 });
 
 /** At the same origin: what may be visited at `url` may be visited there, and nothing else. */
 function otherOf(text: string, resource: ExaminedRequest): string | { readonly refused: string } {
-  if (resource.method !== "GET" && resource.method !== "POST")
-    return { refused: "goes with GET and POST only, by which a payment can do no more than buy something" };
   const route = namedRoute(text, resource);
   return typeof route === "string" ? { refused: `it ${route}` } : route.url;
 }

@@ -6,9 +6,12 @@ import { Problem } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { inPath, json, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { mixedCaseAddress } from "../kernel/schema.ts";
+import { type Address, parseAddress } from "../kernel/wallet.ts";
 import { wantsHtml } from "../layout/negotiate.ts";
-import { consentTerms, EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
-import { EXAM_BODY, EXAM_REQUEST, type ExamRequest } from "./exam-request.ts";
+import { consentUrl } from "./consent.ts";
+import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
+import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, METHODS } from "./exam-request.ts";
 import { EXAM_STATUS, EXAM_TERMS, ORDERED } from "./exam-schemas.ts";
 import type { ExamStore } from "./exam-store.ts";
 import type { TakeFree } from "./free-exam.ts";
@@ -30,7 +33,6 @@ export interface ExamRouteParts {
 }
 
 const NOT_SOLD = "Exams of sellers are not sold here: no account is set up to pay for them.";
-const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
   buyRoute(parts),
@@ -41,6 +43,7 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({ name: "url", description: "A paid endpoint, to look at its quote.", schema: z.string() }),
       optionalInQuery({ name: "method", description: "Its method; GET by default.", schema: z.enum(METHODS) }),
+      optionalInQuery({ name: "wallet", description: "The wallet that is to buy the exam.", schema: mixedCaseAddress }),
     ],
     output: json(EXAM_TERMS),
     problems: ["malformed_request", "too_many_requests"],
@@ -73,7 +76,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     body: EXAM_BODY,
     output: json(ORDERED),
     prepare: intake.prepare,
-    intake: intake.admit,
+    intake: (input, payer, { nonce }) => intake.admit(input, { payer, nonce }),
     example: { input: { url: "https://seller.example/haiku" }, output: exampleOutput(baseUrl) },
     sell: { atOnce: intake.sell },
     isRecordUnlisted: true,
@@ -81,12 +84,15 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
 
 function exampleOutput(baseUrl: string) {
   const [id, payTo] = ["6f1c2b7d9e0a4c5f8b3d2e1f0a9c8b7d", "0x5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e"] as const;
-  return orderedDocument({ id, mode: "paid", origin: "https://seller.example", payTo, amount: 10_000n }, baseUrl);
+  return orderedDocument({ id, origin: "https://seller.example", payTo, amount: 10_000n }, baseUrl);
 }
 
-async function terms(c: Context, { exams, peers, baseUrl }: ExamRouteParts): Promise<Response> {
+async function terms(c: Context, { exams, peers }: ExamRouteParts): Promise<Response> {
   const common = { ...examTerms(), for_sale: exams.isForSale };
-  const [url, method] = [c.req.query("url"), c.req.query("method")];
+  const [url, method, buyer] = ["url", "method", "wallet"].map((name) => c.req.query(name));
+  const wallet = buyer === undefined ? null : parseAddress(buyer);
+  if (buyer !== undefined && wallet === null)
+    throw new Problem("malformed_request", { detail: "wallet: expected an address, 0x and 40 hex digits" });
   if (url === undefined) return c.json(common);
   const parsed = EXAM_REQUEST.safeParse({ url, ...(method === undefined ? {} : { method }) });
   if (!parsed.success) {
@@ -95,7 +101,7 @@ async function terms(c: Context, { exams, peers, baseUrl }: ExamRouteParts): Pro
   }
   return c.json({
     ...common,
-    seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), baseUrl }),
+    seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), wallet }),
   });
 }
 
@@ -103,23 +109,27 @@ const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).orig
 
 interface Asking {
   readonly client: string;
-  readonly baseUrl: string;
+  readonly wallet: Address | null;
 }
 
-async function seller(intake: ExamIntake, request: ExamRequest, { client, baseUrl }: Asking): Promise<object> {
-  const prospect = await intake.look(request, client);
+async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking): Promise<object> {
+  const { file, prospect } = await intake.look(request, asking);
   const origin = originOf(request.url);
-  if ("code" in prospect) return { url: request.url, refused: prospect, not_now: null, origin };
+  const consent = file && {
+    file: { url: consentUrl(origin), line: intake.line(asking.wallet) },
+    lines: file.lines.map(({ wallet, prefix, expires }) => ({ wallet, path_prefix: prefix, expires })),
+    problems: file.faults,
+  };
+  const common = { url: request.url, origin, ...(consent !== null && { consent }) };
+  if ("code" in prospect) return { ...common, refused: prospect, not_now: null };
   const notNow = await intake.wait(request, prospect);
   return {
-    url: request.url,
+    ...common,
     refused: null,
     not_now: notNow?.detail ?? null,
-    origin,
     pay_to: prospect.payTo,
     price: formatUsd(prospect.amount),
-    mode: prospect.mode,
-    consent: consentTerms(origin, prospect, new URL(baseUrl).host),
+    path_prefix: prospect.consent.prefix,
   };
 }
 

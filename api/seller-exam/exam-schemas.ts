@@ -4,9 +4,34 @@ import { CHECKS } from "../../packages/seller-check/src/exam/vocabulary.ts";
 const usd = z.string().regex(/^\d+\.\d{2,6}$/);
 const address = z.string().regex(/^0x[0-9a-f]{40}$/);
 const time = z.iso.datetime();
-const mode = z.enum(["paid", "passive"]).describe("`passive`: without consent, only unpaid requests.");
 export const examId = z.string().regex(/^[0-9a-f]{32}$/);
 const id = examId;
+
+/** What a record is about. */
+export const PATH_PREFIX = z.string().describe("Ends with a slash: the paths under it; `/` is the whole origin.");
+
+/** A request in public: its query and its body are told by their digests alone. */
+export const EXAMINED_REQUEST = z.object({
+  method: z.string(),
+  url: z.string().describe("Without its query."),
+  query_sha256: z.string().nullable(),
+  body_sha256: z.string().nullable(),
+  content_type: z.string(),
+  other: z
+    .string()
+    .nullable()
+    .describe("Another route, at which a payment of this one was to be presented; null if none was named."),
+});
+
+export const CONSENT_LINE = z
+  .object({
+    kind: z.literal("file"),
+    url: z.string(),
+    text: z.string(),
+    expires: z.string(),
+    path_prefix: PATH_PREFIX,
+  })
+  .describe("The line of the origin's file that names the buyer.");
 
 const links = {
   exam_url: z.url().describe("Its status."),
@@ -18,7 +43,6 @@ const links = {
 export const ORDERED = z.object({
   id,
   status: z.literal("incomplete"),
-  mode,
   ...links,
   result_within_seconds: z.int(),
   origin: z.string(),
@@ -27,8 +51,18 @@ export const ORDERED = z.object({
   ceiling: usd,
 });
 
+export const CHECK_WEIGHT = z
+  .enum(["safe", "full"])
+  .describe("The lowest level that needs the check: safe, and so full too, or full alone.");
+
+export const REMEDY = z
+  .object({ text: z.string(), link: z.url() })
+  .nullable()
+  .describe("How the seller mends it; null where it holds.");
+
 const check = z.object({
   check: z.enum(CHECKS),
+  weight: CHECK_WEIGHT,
   outcome: z.enum(["pass", "fail", "not_applicable"]),
   reason: z.string().nullable(),
   findings: z.array(
@@ -37,6 +71,7 @@ const check = z.object({
       statement: z.string(),
       holds: z.boolean(),
       exchanges: z.array(z.int()),
+      remedy: REMEDY,
     }),
   ),
 });
@@ -45,26 +80,12 @@ const check = z.object({
 export const EXAM_STATUS = z.object({
   id,
   ...links,
-  mode,
   origin: z.string(),
-  request: z.object({
-    url: z.string(),
-    method: z.string(),
-    body: z.string().nullable(),
-    content_type: z.string(),
-    other: z
-      .string()
-      .nullable()
-      .describe("Another route, at which a payment of this one was to be presented; null if none was named."),
-  }),
+  path_prefix: PATH_PREFIX,
+  request: EXAMINED_REQUEST,
   pay_to: address,
   price: usd,
-  consent: z
-    .union([
-      z.object({ kind: z.literal("file"), url: z.string(), text: z.string() }),
-      z.object({ kind: z.literal("signature"), text: z.string(), signature: z.string(), expires: z.string() }),
-    ])
-    .nullable(),
+  consent: CONSENT_LINE,
   ordered_at: time,
   paid: z.object({ network: z.string(), payer: address, transaction: z.string() }),
   again_of: id.nullable().describe("The corrected exam that it repeats free of charge, bought with the same payment."),
@@ -98,10 +119,9 @@ export const EXAM_TERMS = z.object({
   payments: z.int(),
   runs: z.int(),
   cooldown_minutes: z.int(),
-  checks: z.array(z.object({ check: z.enum(CHECKS), passes_if: z.string() })),
+  checks: z.array(z.object({ check: z.enum(CHECKS), passes_if: z.string(), weight: CHECK_WEIGHT })),
   levels: texts,
   refusals: texts,
-  without_consent: z.string(),
   for_sale: z.boolean(),
   seller: z
     .object({
@@ -111,11 +131,16 @@ export const EXAM_TERMS = z.object({
       origin: z.string(),
       pay_to: address.optional(),
       price: usd.optional(),
-      mode: mode.optional(),
+      path_prefix: PATH_PREFIX.optional(),
       consent: z
         .object({
-          file: z.object({ url: z.string(), line: z.string() }),
-          signature: z.object({ wallet: address, text: z.string(), expires: z.string() }),
+          file: z.object({ url: z.string(), line: z.string() }).describe("Where to place which line."),
+          lines: z
+            .array(z.object({ wallet: address, path_prefix: PATH_PREFIX, expires: z.string() }))
+            .describe("Who may buy exams now, as the file says."),
+          problems: z
+            .array(z.object({ line: z.int(), problem: z.string() }))
+            .describe("Lines that are addressed to us and give no consent."),
         })
         .optional(),
     })

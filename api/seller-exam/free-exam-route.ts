@@ -4,8 +4,6 @@ import { readJson } from "../kernel/body.ts";
 import { type Clients, clientOf } from "../kernel/client.ts";
 import { inPath, json } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
-import type { Hex } from "../kernel/wallet.ts";
-import { SIGNED_CONSENT } from "./exam-request.ts";
 import { examId, ORDERED } from "./exam-schemas.ts";
 import type { TakeFree } from "./free-exam.ts";
 
@@ -14,10 +12,9 @@ const BODY = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .describe("From the operator, with the correction."),
-  consent: SIGNED_CONSENT.optional(),
 });
 
-const EXPECTED = 'The body must be JSON like {"token": "…"}, with 32 hex digits; consent is optional.';
+const EXPECTED = 'The body must be JSON like {"token": "…"}, with 32 hex digits.';
 
 export interface FreeExamRouteParts {
   readonly exams: { readonly takeFree: TakeFree };
@@ -37,8 +34,7 @@ export const freeExamRoute = (parts: FreeExamRouteParts): Route => ({
 });
 
 async function again(c: Context, { exams: { takeFree }, peers }: FreeExamRouteParts): Promise<Response> {
-  const { token, consent } = await readJson(c, BODY, EXPECTED);
-  const given = consent === undefined ? null : { ...consent, signature: consent.signature as Hex };
-  const document = await takeFree(c.req.param("id") ?? "", { token, consent: given }, clientOf(c, peers));
+  const { token } = await readJson(c, BODY, EXPECTED);
+  const document = await takeFree(c.req.param("id") ?? "", token, clientOf(c, peers));
   return c.json(document, 200, { "cache-control": "no-store" });
 }

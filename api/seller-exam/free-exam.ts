@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { Problem } from "../kernel/errors.ts";
 import type { NotYet } from "../kernel/route.ts";
-import type { Hex } from "../kernel/wallet.ts";
 import { orderedDocument } from "./exam-document.ts";
 import type { ExamStore } from "./exam-store.ts";
 import { type GrantStore, tokenSha256 } from "./grant.ts";
@@ -12,19 +11,14 @@ import { type ExamIntake, refusedProblem } from "./take-order.ts";
 export interface FreeExamParts {
   readonly store: Pick<ExamStore, "get">;
   readonly grants: Pick<GrantStore, "find" | "take">;
-  readonly intake: Pick<ExamIntake, "look" | "wait">;
+  readonly intake: Pick<ExamIntake, "look" | "open">;
   /** No trailing slash. */
   readonly baseUrl: string;
   readonly now: () => Date;
 }
 
-export interface FreeOrder {
-  readonly token: string;
-  readonly consent: { readonly signature: Hex; readonly expires: string } | null;
-}
-
 /** Takes an exam that was granted, on behalf of a client. @returns the answer to the order, the same each time */
-export type TakeFree = (id: string, order: FreeOrder, client: string) => Promise<ReturnType<typeof orderedDocument>>;
+export type TakeFree = (id: string, token: string, client: string) => Promise<ReturnType<typeof orderedDocument>>;
 
 /** One for each corrected exam, and one more for each that something of ours has ended. */
 const freeExamId = (id: string, broken: number): string =>
@@ -38,7 +32,7 @@ const freeExamId = (id: string, broken: number): string =>
  * now, since the old one may be as old as the correction.
  */
 export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExamParts): TakeFree {
-  return async (id, { token, consent }, client) => {
+  return async (id, token, client) => {
     const [corrected, grant] = isExamId(id) ? await Promise.all([store.get(id), grants.find(id)]) : [null, null];
     if (corrected === null || grant === null || grant.tokenSha256 !== tokenSha256(token))
       throw new Problem("not_found", { detail: "There is no exam free of charge for this id and this token." });
@@ -50,11 +44,11 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
     const known = await answer();
     if (known !== null) return known;
     const { url, method, body, contentType, other, origin, payment, settlement } = corrected.order;
-    const request = { url, method, body, contentType, other, maxPrice: `${SELLER_CEILING}`, consent, settled: null };
-    const prospect = await intake.look(request, client);
+    const request = { url, method, body, contentType, other, maxPrice: `${SELLER_CEILING}`, settled: null };
+    const { payer, nonce } = payment;
+    const { prospect } = await intake.look(request, { client, wallet: payer });
     if ("code" in prospect) throw refusedProblem(prospect);
-    if (prospect.mode === "passive") throw NO_CONSENT;
-    const notYet = await intake.wait(request, prospect);
+    const notYet = await intake.open(request, prospect, { payer, nonce });
     if (notYet !== null) return (await answer()) ?? refuse(notYet);
     const order = {
       ...{ id: freeId, origin, url, method, body, contentType, other, ...prospect, payment, settlement },
@@ -69,7 +63,3 @@ export function createFreeExams({ store, grants, intake, baseUrl, now }: FreeExa
 function refuse({ detail, retryAfterSeconds }: NotYet): never {
   throw new Problem("not_available", { detail, headers: { "retry-after": `${retryAfterSeconds}` } });
 }
-
-const NO_CONSENT = new Problem("unacceptable", {
-  detail: "Nothing gives consent to the exam: place the file at the origin, or send a signature of the payee's wallet.",
-});

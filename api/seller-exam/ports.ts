@@ -1,21 +1,43 @@
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { ConsentFile } from "./consent.ts";
 import type { Refusal } from "./exam-request.ts";
 import type { Fate } from "./payment-fate.ts";
-import type { Consent, Exam, ExamMode, ExamOrder } from "./record.ts";
+import type { Consent, Exam, ExamOrder } from "./record.ts";
 
-/** What a seller answered to an unpaid request, and whether its origin gives consent. JSON. */
-export type Found =
-  | { readonly refusal: Refusal }
-  | { readonly payTo: Address; readonly amount: string; readonly hasFile: boolean };
+/** What a seller answered to an unpaid request. */
+export type SellerQuote = { readonly refusal: Refusal } | { readonly payTo: Address; readonly amount: string };
 
-/** A seller's quote, and how an exam of it would go. */
+/** An origin's file, and the quote if a line of it covers the request; null if the seller was not asked. JSON. */
+export interface Found extends ConsentFile {
+  readonly quote: SellerQuote | null;
+}
+
+/** A seller's quote, and the line by which it may be examined. */
 export interface Prospect {
   readonly payTo: Address;
   readonly amount: bigint;
-  readonly mode: ExamMode;
-  readonly consent: Consent | null;
+  readonly consent: Consent;
+}
+
+/** An order of an origin that was admitted, by the payment that buys it. */
+export interface OpenOrder {
+  readonly origin: string;
+  readonly payer: Address;
+  readonly nonce: Hex;
+  /** What one payment of it costs. */
+  readonly amount: bigint;
+}
+
+/** What stands in an order's way in the database. */
+export interface Standing {
+  /** Whether another order of the origin is open. */
+  readonly isOpen: boolean;
+  /** For how many seconds the origin is left alone; 0 if it is not. */
+  readonly restsFor: number;
+  /** Of all other orders. */
+  readonly commitments: Commitments;
 }
 
 /** Remembers what sellers answered, for all processes. */
@@ -29,10 +51,11 @@ export interface ProbeStore {
 
 /** What exams have taken from the account, or may take. In atomic units. */
 export interface Commitments {
-  /** Of exams that are open: what they may still cost at most. */
+  /** Of orders that are open: what they may still cost at most. */
   readonly open: bigint;
-  /** Those of an origin that is left alone for a while take no place. */
   readonly openExams: number;
+  /** What buyers are owed. */
+  readonly owed: bigint;
   /** Signed by exams that have ended, and not settled, though it still could be. */
   readonly kept: bigint;
   /** Signed within 24 hours. */
@@ -56,16 +79,24 @@ export interface TakenExam {
   readonly takes: number;
 }
 
-/** Exams without a result. Any process may take one; one at a time of an origin. */
+/** Exams without a result. An origin has one at a time, from the order to the result; any process may take it. */
 export interface ExamWork {
-  /** Whether an exam of the origin is open, and for how many seconds it is left alone; 0 if it is not. */
-  standing(origin: string): Promise<{ readonly isOpen: boolean; readonly restsFor: number }>;
+  standing(origin: string): Promise<Standing>;
+  /**
+   * Opens an order for a short while, within which its payment may begin to settle; from then on it is open until the
+   * payment is void or the exam has a result. The same payment may come again.
+   * @param judge why it must not be opened; null if it may
+   * @returns what it said
+   */
+  open<Refusal>(order: OpenOrder, judge: (standing: Standing) => Refusal | null): Promise<Refusal | null>;
   commitments(): Promise<Commitments>;
   take(): Promise<TakenExam | null>;
   /** Renews the lease. False once another process has the exam. */
   keep(taken: TakenExam): Promise<boolean>;
   /** Gives the exam back, for after some seconds. */
   putBack(taken: TakenExam, seconds: number): Promise<void>;
+  /** What has to stay in the account when this exam is paid back: all that open orders may cost, and earlier refunds. */
+  reservedBefore(taken: TakenExam): Promise<bigint>;
   /** What became of the payment that bought it; null until that is final. */
   purchaseFate(order: ExamOrder): Promise<Fate | null>;
   /** Ends what is left of an exam that has a result. With a refund it is written down; both or neither. */

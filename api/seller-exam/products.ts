@@ -34,7 +34,7 @@ export const PROBES_AN_HOUR = { client: 30, all: 1_200 };
 /** Exams that wait or run at once, in all processes; each process holds as many. */
 export const MOST_OPEN = 8;
 
-/** For how long a signature may give consent. */
+/** How far ahead a line of consent may expire. */
 export const CONSENT_DAYS = 90;
 
 /** The most that an exam can take from our account, at this price of its seller, in atomic units. */

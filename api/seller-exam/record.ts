@@ -4,24 +4,36 @@ import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import type { Atomic } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
+import type { WebOrigin } from "../kernel/web-origin.ts";
 
 /** How long a published result counts: as long as any certificate. */
 export const VALID_DAYS = VALID_FOR_DAYS;
 
-/** `paid`: every check, with the seller's consent. `passive`: unpaid requests only, since nobody proved to be the seller. */
-export type ExamMode = "paid" | "passive";
+/** The line at the origin that let this buyer order the exam. */
+export interface Consent {
+  /** Of the file. */
+  readonly url: string;
+  readonly text: string;
+  /** What the record is about: the paths under it. Begins and ends with a slash; `/` is the whole origin. */
+  readonly prefix: string;
+  /** ISO 8601. */
+  readonly expires: string;
+}
 
-/** How the operator of the origin proved to be one. */
-export type Consent =
-  | { readonly kind: "file"; readonly url: string; readonly text: string }
-  | {
-      readonly kind: "signature";
-      /** Signed by the payee's wallet. */
-      readonly text: string;
-      readonly signature: Hex;
-      /** ISO 8601. */
-      readonly expires: string;
-    };
+/** What a record is about: an origin, or the part of it that its operator gave to a buyer. */
+export interface Site {
+  readonly origin: WebOrigin;
+  /** Ends with a slash; `/` is the whole origin. */
+  readonly prefix: string;
+}
+
+export const siteOf = ({ origin, consent }: Pick<ExamOrder, "origin" | "consent">): Site => ({
+  origin: origin as WebOrigin,
+  prefix: consent.prefix,
+});
+
+/** A site as people read it: a whole origin has no slash at its end. */
+export const siteName = ({ origin, prefix }: Site): string => (prefix === "/" ? origin : `${origin}${prefix}`);
 
 export const isExamId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
@@ -43,10 +55,8 @@ export interface ExamOrder extends ExaminedRequest {
   /** What the seller quoted when the exam was ordered: nothing else is ever signed. */
   readonly payTo: Address;
   readonly amount: Atomic;
-  readonly mode: ExamMode;
-  /** Null for a passive exam. */
-  readonly consent: Consent | null;
-  /** The payment that bought it, and where it settled. */
+  readonly consent: Consent;
+  /** The payment that bought it, from the wallet that the origin named, and where it settled. */
   readonly payment: PaymentKey;
   readonly settlement: { readonly transaction: Hex; readonly block: number };
   readonly orderedAt: Date;
@@ -70,12 +80,9 @@ export interface ChainSettlement {
 export interface ExamResult {
   readonly outcome: "complete" | "interrupted";
   readonly level: Level;
-  /**
-   * Whether it may be found by its origin and payee: it is complete, paid, and the consent still stood when it began. By
-   * its id alone it always is.
-   */
+  /** Whether it may be found by its origin and payee: it is complete. By its id alone it always is. */
   readonly isPublic: boolean;
-  /** Why it is not public, or was interrupted; null if it is public. */
+  /** Why it was interrupted; null if it is complete. */
   readonly note: string | null;
   /** One for each check; empty if interrupted. */
   readonly checks: readonly CheckResult[];
@@ -141,9 +148,13 @@ export interface KeptExchange {
   readonly number: number;
   readonly request: {
     readonly method: string;
+    /** Without its query. */
     readonly url: string;
+    /** SHA-256 in hex; null without a query. */
+    readonly querySha256: string | null;
     readonly headers: Readonly<Record<string, string>>;
-    readonly body: string | null;
+    /** SHA-256 in hex; null without a body. */
+    readonly bodySha256: string | null;
     readonly family?: 4 | 6;
   };
   readonly answer: {

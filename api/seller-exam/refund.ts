@@ -3,13 +3,14 @@ import { factsOf } from "../../packages/seller-check/src/exam/chain-facts.ts";
 import type { Ledger, Settled } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { ExamWork, TakenExam } from "./ports.ts";
+import type { ExamAccount, ExamWork, TakenExam } from "./ports.ts";
 import { EXAM_ASSET, EXAM_PRICE } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 import type { WatchParts } from "./watch-payments.ts";
 
 export interface RefundParts {
-  readonly work: Pick<ExamWork, "purchaseFate" | "putBack" | "end">;
+  readonly work: Pick<ExamWork, "purchaseFate" | "putBack" | "end" | "reservedBefore">;
+  readonly account: Pick<ExamAccount, "balance">;
   readonly ledger: Ledger;
   readonly finalView: WatchParts["finalView"];
   /** Pays, as in exams. */
@@ -37,14 +38,15 @@ export async function refund(parts: RefundParts, taken: TakenExam): Promise<void
   const { work } = parts;
   const fate = await work.purchaseFate(taken.order);
   if (fate === "reversed") return work.end(taken, null);
-  const paid = fate === null ? null : await payBack(parts, taken.order);
+  const paid = fate === null ? null : await payBack(parts, taken);
   if (paid === null) return work.putBack(taken, AGAIN_SECONDS);
   await work.end(taken, { transaction: paid.transaction, block: Number(paid.block) });
 }
 
 /** @returns where it was paid, in a final block; null if that is to be asked again */
-async function payBack(parts: RefundParts, { id, payment, settlement }: ExamOrder): Promise<Settled | null> {
+async function payBack(parts: RefundParts, taken: TakenExam): Promise<Settled | null> {
   const { ledger, send, finalView, now } = parts;
+  const { id, payment, settlement }: ExamOrder = taken.order;
   const from = parts.from.toLowerCase() as Address;
   const nonce = refundNonce(id);
   const asked = { asset: EXAM_ASSET, from, nonces: [nonce], since: BigInt(settlement.block), notBefore: 0, now: 0 };
@@ -52,9 +54,16 @@ async function payBack(parts: RefundParts, { id, payment, settlement }: ExamOrde
   if (facts === null) return null;
   const paid = facts.settled.get(nonce);
   if (paid !== undefined) return (await finalView([{ payer: from, nonce }])).used.has(nonce) ? paid : null;
+  await requireLeft(parts, taken);
   const at = Math.max(await ledger.now(), Math.floor(now().getTime() / 1000));
   const validBefore = BigInt((Math.floor(at / WINDOW_SECONDS) + 2) * WINDOW_SECONDS);
   const refused = await send({ from, to: payment.payer, value: EXAM_PRICE, validAfter: 0n, validBefore, nonce });
   if (refused !== null) throw new Error(`an exam cannot be paid back: ${refused}`);
   return null;
+}
+
+/** No refund takes what an open order may still cost. @throws Error while too little is left */
+async function requireLeft({ account, work }: RefundParts, taken: TakenExam): Promise<void> {
+  const left = (await account.balance()) - (await work.reservedBefore(taken));
+  if (left < EXAM_PRICE) throw new Error(`an exam cannot be paid back yet: ${left} atomic units are not set aside`);
 }

@@ -9,12 +9,11 @@ export interface Means extends Commitments {
   readonly daily: bigint;
 }
 
-/** Why no exam at this price can be sold at the moment; null if one can. Passive exams pay nothing: for them it is 0. */
-export function noRoom({ open, openExams, kept, signed, balance, daily }: Means, amount: bigint): string | null {
+/** Why no exam at this price can be sold at the moment; null if one can. */
+export function noRoom({ open, openExams, owed, kept, signed, balance, daily }: Means, amount: bigint): string | null {
   if (openExams >= MOST_OPEN) return `${openExams} exams are open, and no more are sold until one has ended.`;
-  if (amount === 0n) return null;
   const needed = open + mostSpent(amount);
-  if (needed + kept > balance) return "The account that exams pay from is short of funds at the moment.";
+  if (needed + owed + kept > balance) return "The account that exams pay from is short of funds at the moment.";
   if (signed + needed > daily)
     return `Exams may spend ${formatUsd(daily)} USDC in 24 hours, and that is used up for now.`;
   return null;

@@ -1,20 +1,21 @@
-import { type ExamReport, examine, examinePassively } from "../../packages/seller-check/src/exam/examine.ts";
+import PQueue from "p-queue";
+import { type ExamReport, examine } from "../../packages/seller-check/src/exam/examine.ts";
 import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address } from "../kernel/wallet.ts";
+import { isUnder } from "./consent.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
 import { examClock, ours } from "./exam-clock.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
 import { guardedPayer } from "./guarded-payer.ts";
 import { interrupted } from "./interrupted.ts";
+import { fetchConsent } from "./look.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
-import { type ChainSettlement, type ExamMode, type ExamOrder, VALID_DAYS } from "./record.ts";
+import { type ChainSettlement, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { type RefundParts, refund } from "./refund.ts";
-import { type StandingParts, stillSigned } from "./signed-consent.ts";
-import { readsToken } from "./take-order.ts";
 import { type UplinkParts, watchUplink } from "./uplink.ts";
 
 export interface RunnerParts {
@@ -26,8 +27,6 @@ export interface RunnerParts {
   readonly payer: Payer;
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send" | "finalView">;
-  /** What the payee's contract says of a signature. */
-  readonly word: StandingParts["word"];
   readonly baseUrl: string;
   /** What exams may spend in 24 hours, in atomic units. */
   readonly daily: bigint;
@@ -60,20 +59,19 @@ const GIVEN_UP_AFTER_MS = 30 * 60_000;
 const GIVEN_UP_AFTER_TAKES = 3;
 
 export function createExamRunner(parts: RunnerParts): ExamRunner {
-  const running = new Set<Promise<void>>();
+  const running = new PQueue();
   return {
     async runDue() {
       let begun = 0;
-      while (running.size < MOST_OPEN) {
+      while (running.pending < MOST_OPEN) {
         const taken = await parts.work.take();
         if (taken === null) break;
-        const run = runOne(parts, taken).finally(() => running.delete(run));
-        running.add(run);
+        void running.add(() => runOne(parts, taken));
         begun += 1;
       }
       return begun;
     },
-    idle: async () => void (await Promise.allSettled([...running])),
+    idle: () => running.onIdle(),
   };
 }
 
@@ -106,10 +104,7 @@ async function paidBack(parts: RunnerParts, taken: TakenExam): Promise<void> {
   });
 }
 
-/**
- * It is tried again, unless that would not help. Paid back is only what is known to be ours, or has cost nothing yet: a
- * seller may cause the rest.
- */
+/** It is tried again, unless that would not help. Only what is known to be our fault is paid back: a seller may cause the rest. */
 async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Promise<void> {
   const { work, store, log, now } = parts;
   const { order, run, takes } = taken;
@@ -119,8 +114,8 @@ async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Pro
   const isLate = now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && takes >= GIVEN_UP_AFTER_TAKES;
   if (!isLate && !(isOurs && runs >= MOST_RUNS))
     return work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
-  const owes = isOurs || runs === 0 ? mendOf(order) : undefined;
-  await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), owes }));
+  const end = isOurs ? mendOf(order) : "broke";
+  await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), end }));
 }
 
 const mendOf = ({ againOf }: ExamOrder) => (againOf === null ? "refund" : "another");
@@ -132,26 +127,26 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
   const { order, run } = taken;
   const runs = runsOf(await parts.work.signatures(order.id));
   const beganAt = parts.now();
-  if (runs >= MOST_RUNS) return interrupted({ runs, beganAt, endedAt: parts.now(), owes: undefined });
-  if (order.mode === "paid" && !(await affordable(parts, order)))
+  if (runs >= MOST_RUNS) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "broke" });
+  if (!(await affordable(parts, order)))
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
   const clock = await examClock(parts.ledger, parts.now);
   const endsAt = clock() + RUN_MS;
   const uplink = watchUplink({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
   const transport = uplink.over(parts.visitor.visit(SELLER_MS, lost));
   // What has signed before was held with consent, which binds since then.
-  const unpublished = runs > 0 ? null : await whyUnpublished(parts, order, transport);
+  const isNamed = runs > 0 || (await stillNamed(parts, order, transport));
   await uplink.requireWorked();
-  const mode = unpublished === null ? "paid" : "passive";
-  const report = await hold(parts, taken, { mode, endsAt, clock, transport });
+  if (!isNamed) return interrupted({ runs, beganAt, endedAt: parts.now(), end: "withdrawn" });
+  const report = await hold(parts, taken, { endsAt, clock, transport });
   await uplink.requireWorked();
   const isStale = beganAt.getTime() - order.orderedAt.getTime() > QUOTE_MINUTES * 60_000;
-  if (runs === 0 && unpublished === null && report.terms === null && isStale)
-    return interrupted({ runs, beganAt, endedAt: parts.now(), owes: mendOf(order) });
+  if (runs === 0 && report.terms === null && isStale)
+    return interrupted({ runs, beganAt, endedAt: parts.now(), end: "stale" });
   const settlements = settlementsOf(report, parts.payer.address.toLowerCase() as Address);
   const signed = (await parts.work.signatures(order.id)).filter((one) => one.run === run);
   const isSpent = await overFor(parts, signed);
-  return complete({ report, isSpent, settlements, unpublished, runs: runs + 1, beganAt, endedAt: parts.now() });
+  return complete({ report, isSpent, settlements, runs: runs + 1, beganAt, endedAt: parts.now() });
 }
 
 async function affordable({ work, account, daily }: RunnerParts, { amount }: ExamOrder): Promise<boolean> {
@@ -161,17 +156,12 @@ async function affordable({ work, account, daily }: RunnerParts, { amount }: Exa
 }
 
 interface Bounds {
-  readonly mode: ExamMode;
   readonly clock: () => number;
   readonly endsAt: number;
   readonly transport: Transport;
 }
 
-async function hold(
-  parts: RunnerParts,
-  taken: TakenExam,
-  { mode, endsAt, clock, transport }: Bounds,
-): Promise<ExamReport> {
+async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, clock, transport }: Bounds): Promise<ExamReport> {
   const { ledger, payer, sleep, work } = parts;
   const { order } = taken;
   const { url, method, body, contentType, amount, payTo } = order;
@@ -186,9 +176,8 @@ async function hold(
     now: clock,
     endsAt,
   };
-  return mode === "passive"
-    ? examinePassively({ resource, payable }, visiting)
-    : examine({ resource, payable, other }, visiting);
+  const isAllowed = (route: string) => isUnder(order.consent.prefix, route);
+  return examine({ resource, payable, other, isAllowed }, visiting);
 }
 
 /** Which of a run's authorizations nobody can submit any more, by the chain's own clock. */
@@ -213,54 +202,42 @@ const settlementsOf = ({ settled }: ExamReport, from: Address): readonly ChainSe
     }))
     .sort((one, other) => one.block - other.block);
 
-const PASSIVE = "Nobody proved control of the origin, so only unpaid requests were sent and nothing is certified.";
-const WITHDRAWN =
-  "The consent no longer stood when the exam began, so only unpaid requests were sent and nothing is certified.";
-
 /**
- * Why the result will not be found by its origin; null if it will. Asked before anything is sent: a seller who could
- * withdraw its consent after that would keep every FAIL unpublished.
+ * Whether the origin still names the buyer for the same paths. Asked before anything else is sent: a seller who could
+ * withdraw after that would keep every FAIL unpublished.
  */
-async function whyUnpublished(
-  parts: RunnerParts,
-  { consent, origin, payTo }: ExamOrder,
+async function stillNamed(
+  { baseUrl, now }: RunnerParts,
+  { consent: { prefix }, origin, payment: { payer } }: ExamOrder,
   transport: Transport,
-): Promise<string | null> {
-  const { baseUrl, now } = parts;
-  if (consent === null) return PASSIVE;
-  if (consent.kind === "signature") {
-    const isInTime = Date.parse(consent.expires) > now().getTime();
-    return isInTime && (await stillSigned({ payTo, ...consent }, parts)) ? null : WITHDRAWN;
-  }
-  const stands = await readsToken(transport, { host: new URL(baseUrl).host, origin, payTo });
-  return stands ? null : WITHDRAWN;
+): Promise<boolean> {
+  const { lines } = await fetchConsent(transport, { origin, host: new URL(baseUrl).host, now: now() });
+  return lines.some((line) => line.wallet === payer && line.prefix === prefix);
 }
 
 interface Held {
   readonly report: ExamReport;
   readonly isSpent: (nonce: string) => boolean;
   readonly settlements: readonly ChainSettlement[];
-  readonly unpublished: string | null;
   readonly runs: number;
   readonly beganAt: Date;
   readonly endedAt: Date;
 }
 
-function complete({ report, isSpent, settlements, unpublished, endedAt, ...run }: Held): NewResult {
+function complete({ report, isSpent, settlements, endedAt, ...run }: Held): NewResult {
   const evidence = evidenceOf({ exchanges: report.exchanges, settlements }, isSpent);
-  const isPublic = unpublished === null;
   return {
     ...run,
     outcome: "complete",
     level: report.level,
-    isPublic,
-    note: unpublished,
+    isPublic: true,
+    note: null,
     checks: keptChecks(report.results),
     evidence,
     evidenceSha256: evidenceDigest(evidence),
     spent: report.spent,
     settlements,
     endedAt,
-    validUntil: isPublic ? new Date(endedAt.getTime() + VALID_DAYS * 86_400_000) : null,
+    validUntil: new Date(endedAt.getTime() + VALID_DAYS * 86_400_000),
   };
 }

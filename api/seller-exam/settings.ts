@@ -1,12 +1,8 @@
-import { z } from "zod";
-import { whole } from "../config-values.ts";
+import { accountKey, whole } from "../config-values.ts";
 import type { Hex } from "../kernel/wallet.ts";
 
 export const EXAM_VARIABLES = {
-  EXAM_PRIVATE_KEY: z
-    .string()
-    .regex(/^0x[0-9a-f]{64}$/i, "expected the private key that pays in exams of sellers: 0x and 64 hex digits")
-    .optional(),
+  EXAM_PRIVATE_KEY: accountKey("the private key that pays in exams of sellers").optional(),
   EXAM_DAILY_SPEND: whole(0, 1_000_000_000_000).default(50_000_000),
 };
 

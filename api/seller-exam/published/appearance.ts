@@ -1,6 +1,7 @@
 import { day, longDay } from "../../layout/html.ts";
-import { type EndedExam, type Exam, VALID_DAYS } from "../record.ts";
-import { type ExamState, verdictOf } from "./standing.ts";
+import { type Exam, VALID_DAYS } from "../record.ts";
+import type { Placed } from "./document.ts";
+import { verdictOf } from "./standing.ts";
 
 /** How a seller's record looks now; its page and its badge agree. */
 export interface ExamAppearance {
@@ -9,6 +10,7 @@ export interface ExamAppearance {
   readonly word: "PASS" | "FAIL" | "NONE";
   readonly state:
     | "Current"
+    | "Not verified"
     | "Failed"
     | "Expired"
     | "Superseded"
@@ -21,8 +23,8 @@ export interface ExamAppearance {
   readonly short: string;
 }
 
-/** An exam that is published. @param state as the newest exams of its origin say */
-export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearance {
+/** An exam that is published. A PASS is green only while no FAIL of the same origin counts. */
+export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "state" | "failing">): ExamAppearance {
   const { endedAt, validUntil, level } = exam.result;
   const verdict = verdictOf(exam);
   const word = verdict === "pass" ? "PASS" : "FAIL";
@@ -48,8 +50,13 @@ export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearanc
     }
     case "counts": {
       if (verdict === "fail") {
-        const sentence = `This FAIL counts against the origin until ${longDay(until)}, or until the same request passes.`;
+        const sentence = `This FAIL counts against the seller until ${longDay(until)}, or until the same request passes.`;
         return { tone: "fail", word, state: "Failed", sentence, short: `failed · tested ${day(endedAt)}` };
+      }
+      if (failing !== undefined) {
+        const failed = failing.result.endedAt;
+        const sentence = `This exam passed, but the origin is not verified: an exam of another request failed on ${longDay(failed)}, and that FAIL still counts.`;
+        return { tone: "fail", word, state: "Not verified", sentence, short: `not verified · FAIL ${day(failed)}` };
       }
       const sentence = `This PASS is fresh and counts until ${longDay(until)}.`;
       return { tone: "pass", word, state: "Current", sentence, short: `${level} · valid until ${day(until)}` };
@@ -59,7 +66,7 @@ export function examAppearance(exam: EndedExam, state: ExamState): ExamAppearanc
   }
 }
 
-/** An exam that certifies nothing: under way, passive, interrupted, or without consent when it began. */
+/** An exam that certifies nothing: under way, or interrupted. */
 export function uncertified({ result }: Exam): ExamAppearance {
   const nothing = { tone: "grey", word: "NONE" } as const;
   if (result === null)

@@ -1,3 +1,5 @@
+import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
+import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, type CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { foreignLine } from "../../layout/foreign-text.ts";
 import { html, type Markup } from "../../layout/html.ts";
@@ -10,7 +12,7 @@ const MARKS = {
   not_applicable: ["grey", "Does not apply"],
 } as const;
 
-/** Each check with what it found, and links to the exchanges that show it. Statements may quote the seller. */
+/** Each check with its weight, what it found, how to mend it, and links to the exchanges that show it. Statements may quote the seller. */
 export const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet<number>): Markup =>
   checks.length === 0
     ? html``
@@ -20,12 +22,15 @@ export const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet
 const row = ({ check, outcome, reason, findings }: CheckResult, shown: ReadonlySet<number>): Markup => {
   const [tone, word] = MARKS[outcome];
   return html`<li><h3>${CHECK_TITLES[check]}</h3>${mark(tone, word)}
-<div class="note small">${reason !== null && html`<p>${foreignLine(reason, 500)}</p>`}
+<div class="note small"><p class="soft">Weight: ${CHECK_WEIGHTS[check]}</p>${reason !== null && html`<p>${foreignLine(reason, 500)}</p>`}
 ${findings.length > 0 && html`<ul>${findings.map((finding) => html`<li>${line(finding, shown)}</li>`)}</ul>`}</div></li>`;
 };
 
-const line = ({ statement, holds, exchanges }: CheckResult["findings"][number], shown: ReadonlySet<number>): Markup =>
-  html`${!holds && html`<strong>Not so:</strong> `}${foreignLine(statement, 500)} ${exchanges.length > 0 && html`<span class="soft">(${linksTo(exchanges, shown)})</span>`}`;
+function line(finding: CheckResult["findings"][number], shown: ReadonlySet<number>): Markup {
+  const { statement, holds, exchanges } = finding;
+  const remedy = remedyOf(finding);
+  return html`${!holds && html`<strong>Not so:</strong> `}${foreignLine(statement, 500)} ${exchanges.length > 0 && html`<span class="soft">(${linksTo(exchanges, shown)})</span>`}${remedy !== null && html`<br><strong>Remedy:</strong> ${remedy.text} <a href="${remedy.link}" rel="noopener">What the rule says</a>`}`;
+}
 
 const linksTo = (numbers: readonly number[], shown: ReadonlySet<number>): readonly Markup[] =>
   numbers.map(

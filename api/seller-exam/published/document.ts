@@ -1,3 +1,5 @@
+import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
+import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { badgeUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { formatUsd } from "../../kernel/money.ts";
@@ -5,7 +7,8 @@ import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { placeDocument } from "../../log/log-overview.ts";
 import type { LogPlace } from "../../log/log-place.ts";
-import type { EndedExam, Exam, ExamOrder } from "../record.ts";
+import { type EndedExam, type Exam, type ExamOrder, siteOf } from "../record.ts";
+import { consentDocument, requestDocument } from "../request-document.ts";
 import { compareSettlements, type NamedTransaction } from "./evidence.ts";
 import { type ExamState, verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
@@ -18,6 +21,8 @@ export interface Placed {
   readonly supersededBy: EndedExam | null;
   /** Published exams of the same request before it, newest first. */
   readonly earlier: readonly EndedExam[];
+  /** A FAIL of another request, for which the origin is not verified; absent if none counts. */
+  readonly failing?: EndedExam;
 }
 
 export interface SellerRecordParts {
@@ -53,23 +58,19 @@ export function sellerRecord(exam: Exam, parts: SellerRecordParts, now: Date) {
   };
 }
 
-const requested = ({ method, url, body, contentType, other }: ExamOrder) => ({
-  ...{ method, url, body, other },
-  content_type: contentType,
-});
-
 /** What was ordered. */
 const examined = (order: ExamOrder) => ({
   id: order.id,
   product: "seller" as const,
   origin: order.origin,
-  request: requested(order),
+  path_prefix: order.consent.prefix,
+  request: requestDocument(order),
   pay_to: order.payTo,
   amount: order.amount.toString(),
   amount_usd: formatUsd(order.amount),
   network: order.payment.network,
-  mode: order.mode,
-  control: order.consent,
+  control: consentDocument(order.consent),
+  bought_by: order.payment.payer,
   bought_with: {
     transaction: order.settlement.transaction,
     explorer_url: explorerTransactionUrl(order.payment.network, order.settlement.transaction),
@@ -84,9 +85,15 @@ const found = ({ order, result }: Exam, baseUrl: string) => ({
   checks: (result?.checks ?? []).map(({ check, outcome, reason, findings }) => ({
     check,
     title: CHECK_TITLES[check],
+    weight: CHECK_WEIGHTS[check],
     outcome,
     reason,
-    findings: findings.map(({ statement, holds, exchanges }) => ({ statement, holds, exchanges: [...exchanges] })),
+    findings: findings.map((finding) => ({
+      statement: finding.statement,
+      holds: finding.holds,
+      exchanges: [...finding.exchanges],
+      remedy: remedyOf(finding),
+    })),
   })),
   spent: result?.spent?.toString() ?? null,
   runs: result?.runs ?? null,
@@ -164,7 +171,7 @@ function counted(placed: Placed | null, baseUrl: string, now: Date): Counted {
     })),
     badge_url: badgeUrl(baseUrl, order),
     badge_markdown: sellerBadgeMarkdown(baseUrl, order),
-    verify_url: sellerVerifyUrl(baseUrl, order.origin),
+    verify_url: sellerVerifyUrl(baseUrl, siteOf(order)),
   };
 }
 
@@ -189,11 +196,13 @@ export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
   product: "seller",
   origin: order.origin,
   pay_to: order.payTo,
-  request: { method: order.method, url: order.url },
+  path_prefix: order.consent.prefix,
+  request: requestDocument(order),
+  bought_by: order.payment.payer,
   verdict: verdictOf({ result }),
   level: result.level,
   checks: Object.fromEntries(result.checks.map(({ check, outcome }) => [check, outcome])),
-  control: order.consent?.kind ?? null,
+  control: "file",
   settlements_on_chain: result.settlements.map(({ transaction, block, from, to, value }) => ({
     transaction,
     block,

@@ -24,17 +24,18 @@ const exchange = (one: KeptExchange): Markup => {
 ${codeBlock({ id: `${id}-answer`, caption: `Answer ${number}`, text: answerText(one) })}</div></details>`;
 };
 
-function pathOf(url: string): string {
-  const { pathname, search } = URL.canParse(url) ? new URL(url) : { pathname: url, search: "" };
-  return foreignLine(`${pathname}${search}`, 80);
-}
+const pathOf = (url: string): string => foreignLine(URL.canParse(url) ? new URL(url).pathname : url, 80);
 
 const requestText = ({ request }: KeptExchange): string =>
   [
     `${foreignLine(request.method, 20)} ${foreignLine(request.url, MOST.url)}${request.family === undefined ? "" : ` over IPv${request.family}`}`,
     ...headerLines(request.headers),
-    ...(request.body === null ? [] : ["", foreignLines(request.body, MOST.body)]),
+    ...digest("query", request.querySha256),
+    ...digest("body", request.bodySha256),
   ].join("\n");
+
+const digest = (name: string, sha256: string | null): readonly string[] =>
+  sha256 === null ? [] : [`(${name} left out; its SHA-256 is ${sha256})`];
 
 const answerText = ({ answer, failure }: KeptExchange): string =>
   answer === null

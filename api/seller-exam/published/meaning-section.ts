@@ -6,7 +6,7 @@ export const meaningSection =
   (): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this proves</h2>
 <div class="two"><div><h3>It states</h3><ul>
 <li>What the examiner sent to this origin, and what it answered, at the time of the exam.</li>
-<li>That the one who runs the origin, or holds the wallet that it asks to pay, agreed to the exam.</li>
+<li>That a file at the origin named the wallet that bought the exam, and these paths.</li>
 <li>Each check is a published rule. The requests and answers show every finding.</li>
 </ul></div><div><h3>It does not state</h3><ul>
 <li>That what is sold is worth its price, true or lawful: nobody judged the content.</li>

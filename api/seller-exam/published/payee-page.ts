@@ -1,6 +1,7 @@
 import { foreignLine } from "../../layout/foreign-text.ts";
 import { html, longDay, type Markup } from "../../layout/html.ts";
 import { mark, renderPage } from "../../layout/page.ts";
+import { siteName } from "../record.ts";
 import type { payeeExams } from "./payee.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
@@ -22,11 +23,9 @@ ${exams.length === 0 ? html`<p>None.</p>` : html`<ul class="rows">${exams.map((e
   });
 }
 
-const CONTROLS = { file: "a file at the origin", signature: "the wallet’s signature" } as const;
-
 const row = (
-  { origin, method, url, result, level, control, issued, cert_url }: PayeeExams["exams"][number],
+  { origin, path_prefix: prefix, method, url, result, level, issued, cert_url }: PayeeExams["exams"][number],
   baseUrl: string,
 ): Markup => html`<li><a class="mono" href="${cert_url}">${foreignLine(`${method} ${url}`, 200)}</a>
 ${mark(result, result.toUpperCase())}
-<span class="note soft small">Examined ${longDay(new Date(issued))}${level !== null && html`, level ${level}`}. Consent: ${CONTROLS[control]}. Seller: <a class="mono" href="${sellerVerifyUrl(baseUrl, origin)}">${origin}</a></span></li>`;
+<span class="note soft small">Examined ${longDay(new Date(issued))}${level !== null && html`, level ${level}`}. Seller: <a class="mono" href="${sellerVerifyUrl(baseUrl, { origin, prefix })}">${siteName({ origin, prefix })}</a></span></li>`;

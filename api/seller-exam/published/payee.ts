@@ -2,13 +2,14 @@ import { certUrl } from "../../certification/links.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { WebOrigin } from "../../kernel/web-origin.ts";
 import type { EndedExam } from "../record.ts";
+import { bareUrl } from "../request-document.ts";
 import { standings, verdictOf } from "./standing.ts";
 
 /** Which exams are told about a wallet that was paid in them. */
 const WHICH =
-  "Of each request that pays this wallet, its newest exam, while it is fresh. Anyone's server can ask for money to any address, so a FAIL is told only if the wallet itself signed for the exam. Facts, not points: no score counts them.";
+  "Of each request that pays this wallet and whose exam the wallet itself bought, the newest exam, while it is fresh. Anyone's server can ask for money to any address, and a payment can be handed in by whoever it was given to, so only a PASS is told: a FAIL is about its origin. Facts, not points: no score counts them.";
 
-/** What exams say about the wallet that sellers ask to be paid at. @param exams newest first, of any origin */
+/** What exams say about the wallet that sellers ask to be paid at. @param exams that it bought itself, newest first, of any origin */
 export const payeeExams = (
   wallet: Address,
   exams: readonly EndedExam[],
@@ -18,22 +19,19 @@ export const payeeExams = (
   wallet,
   note: WHICH,
   exams: standings(exams, now)
-    .filter(({ exam, state }) => state === "counts" && isOf(exam))
+    .filter(({ exam, state }) => state === "counts" && verdictOf(exam) === "pass")
     .map(({ exam: { order, result } }) => ({
       id: order.id,
       origin: order.origin as WebOrigin,
+      path_prefix: order.consent.prefix,
       method: order.method,
-      url: order.url,
+      url: bareUrl(order.url).url,
       result: verdictOf({ result }),
       level: result.level,
-      control: order.consent?.kind ?? ("file" as const),
+      control: "file" as const,
       issued: result.endedAt.toISOString(),
       valid_until: (result.validUntil ?? result.endedAt).toISOString(),
       cert_url: certUrl(baseUrl, order),
     })),
   checked_at: now.toISOString(),
 });
-
-/** Whether an exam may be told about its payee: nobody speaks ill of a wallet with a server of his own. */
-const isOf = ({ order, result }: EndedExam): boolean =>
-  verdictOf({ result }) === "pass" || order.consent?.kind === "signature";

@@ -3,6 +3,7 @@ import type { Preview } from "../../certification/og-image.ts";
 import { formatUsd } from "../../kernel/money.ts";
 import { jsonLd, type Markup } from "../../layout/html.ts";
 import { SITE_NAME } from "../../layout/page.ts";
+import { siteName, siteOf } from "../record.ts";
 import { type ExamAppearance, examAppearance } from "./appearance.ts";
 import type { Placed } from "./document.ts";
 import { verdictOf } from "./standing.ts";
@@ -14,16 +15,17 @@ export function examHeadline({ result }: Placed["exam"], { state }: Pick<ExamApp
 }
 
 /** The picture of a seller's certificate. The seller's own words are not in it. */
-export function sellerPreview({ exam, state }: Placed): Preview {
+export function sellerPreview(placed: Placed): Preview {
+  const { exam } = placed;
   const { order, result } = exam;
-  const shown = examAppearance(exam, state);
+  const shown = examAppearance(placed);
   const fact = `Examined with ${formatUsd(result.spent ?? 0n)} USDC.`;
   return {
     id: order.id,
     shown,
     headline: examHeadline(exam, shown),
     title: "Exam of a seller",
-    subject: order.origin,
+    subject: siteName(siteOf(order)),
     fact,
   };
 }
@@ -41,7 +43,7 @@ export function sellerLinkedData({ exam }: Placed, description: string, baseUrl:
     identifier: order.id,
     datePublished: result.endedAt.toISOString(),
     expires: (result.validUntil ?? result.endedAt).toISOString(),
-    about: { "@type": "WebSite", url: order.origin },
+    about: { "@type": "WebSite", url: siteName(siteOf(order)) },
     image: certImageUrl(baseUrl, order),
     publisher: { "@type": "Organization", name: SITE_NAME, url: baseUrl },
   });

@@ -1,18 +1,20 @@
 import type { Address } from "../../kernel/wallet.ts";
-import type { WebOrigin } from "../../kernel/web-origin.ts";
-import type { EndedExam, Exam } from "../record.ts";
+import type { EndedExam, Exam, Site } from "../record.ts";
 
-/** The exams of an origin that are public, newest first. */
+/** The public exams that a site's record is made of, newest first. */
 export interface PublishedExams {
-  readonly origin: WebOrigin;
+  readonly site: Site;
   readonly exams: readonly EndedExam[];
 }
 
 /** Reads what is public of exams. */
 export interface PublishedExamReader {
-  /** The newest 100 of an origin, and every one that is fresh. */
-  ofOrigin(origin: string, now: Date): Promise<readonly EndedExam[]>;
-  /** The newest 100 that were paid to this address, and every one that is fresh. */
+  /**
+   * The newest 100 of a site, and every one that is fresh. Exams of a wider site of the same origin are among them where
+   * what they examined lies in this one: nobody escapes a FAIL by asking for less.
+   */
+  ofSite(site: Site, now: Date): Promise<readonly EndedExam[]>;
+  /** The newest 100 that were bought by this address and paid to it, and every one that is fresh. */
   ofPayee(payTo: Address, now: Date): Promise<readonly EndedExam[]>;
 }
 

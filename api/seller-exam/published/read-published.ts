@@ -1,14 +1,13 @@
 import type { Address } from "../../kernel/wallet.ts";
-import type { WebOrigin } from "../../kernel/web-origin.ts";
 import type { Signed, Signer } from "../../signing/document.ts";
 import type { ExamStore } from "../exam-store.ts";
-import { type EndedExam, type Exam, isExamId } from "../record.ts";
+import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../record.ts";
 import { sellerCredential } from "./credential.ts";
 import type { Placed } from "./document.ts";
 import { payeeExams } from "./payee.ts";
 import type { PublishedExamReader } from "./published-exams.ts";
-import { earlierOf, standings } from "./standing.ts";
-import { type SellerVerification, sellerVerification } from "./verification.ts";
+import { earlierOf, standings, verdictOf } from "./standing.ts";
+import { type SellerVerification, sellerVerification, siteQuery } from "./verification.ts";
 
 export interface PublishedParts {
   readonly store: Pick<ExamStore, "get" | "evidence">;
@@ -29,15 +28,15 @@ export interface Published {
   exam(id: string): Promise<FoundExam | null>;
   /** JSON of the kept exchanges, as it was hashed; null while there is none. */
   evidence(id: string): Promise<string | null>;
-  verification(origin: WebOrigin): Promise<SellerVerification>;
+  verification(site: Site): Promise<SellerVerification>;
   /** The same, signed for verification elsewhere. */
-  credential(origin: WebOrigin): Promise<Signed<ReturnType<typeof sellerCredential>>>;
+  credential(site: Site): Promise<Signed<ReturnType<typeof sellerCredential>>>;
   payee(wallet: Address): Promise<ReturnType<typeof payeeExams>>;
 }
 
 export function createPublished({ store, reader, signer, baseUrl, now }: PublishedParts): Published {
-  const verification = async (origin: WebOrigin, at: Date) =>
-    sellerVerification({ origin, exams: await reader.ofOrigin(origin, at) }, baseUrl, at);
+  const verification = async (site: Site, at: Date) =>
+    sellerVerification({ site, exams: await reader.ofSite(site, at) }, baseUrl, at);
   return {
     async exam(id) {
       const exam = isExamId(id) ? await store.get(id) : null;
@@ -45,14 +44,14 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
       const { order, result } = exam;
       if (result === null || !result.isPublic) return { exam, placed: null };
       const at = now();
-      return { exam, placed: placed({ ...exam, result }, await reader.ofOrigin(order.origin, at), at) };
+      return { exam, placed: placed({ ...exam, result }, await reader.ofSite(siteOf(order), at), at) };
     },
     evidence: (id) => (isExamId(id) ? store.evidence(id) : Promise.resolve(null)),
-    verification: (origin) => verification(origin, now()),
-    async credential(origin) {
+    verification: (site) => verification(site, now()),
+    async credential(site) {
       const at = now();
-      const url = `${baseUrl}/credential?origin=${encodeURIComponent(origin)}`;
-      return signer.sign(sellerCredential(await verification(origin, at), signer.issuer, url), at);
+      const url = `${baseUrl}/credential?${siteQuery(site)}`;
+      return signer.sign(sellerCredential(await verification(site, at), signer.issuer, url), at);
     },
     async payee(wallet) {
       const at = now();
@@ -69,10 +68,12 @@ function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed 
   const newer = all.find(
     ({ exam: one, state }) => (state === "counts" || state === "expired") && earlierOf(one, [exam]).length > 0,
   );
+  const failing = all.find((one) => one !== own && one.state === "counts" && verdictOf(one.exam) === "fail");
   return {
     exam,
     state: own?.state ?? "expired",
     supersededBy: own?.state === "superseded" ? (newer?.exam ?? null) : null,
     earlier: earlierOf(exam, known),
+    ...(failing === undefined ? {} : { failing: failing.exam }),
   };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import {
   address,
@@ -13,12 +14,11 @@ import {
   url,
   usd,
 } from "../../kernel/schema.ts";
-import type { Hex } from "../../kernel/wallet.ts";
 import type { WebOrigin } from "../../kernel/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
 import { CREDENTIAL_MEMBERS } from "../../signing/credential-schemas.ts";
 import type { Signed } from "../../signing/document.ts";
-import { examId } from "../exam-schemas.ts";
+import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../exam-schemas.ts";
 import { type KeptEvidence, VALID_DAYS } from "../record.ts";
 import type { sellerCredential } from "./credential.ts";
 import type { sellerRecord } from "./document.ts";
@@ -35,9 +35,9 @@ const verdict = z.enum(["pass", "fail"]);
 const level = z
   .enum(["full", "safe"])
   .nullable()
-  .meta({ description: "full: no check failed. safe: none about the buyer's money did. Null with a FAIL." });
+  .meta({ description: `full: ${LEVEL_MEANINGS.full}. safe: ${LEVEL_MEANINGS.safe}. Null with a FAIL.` });
 const httpMethod = z.string();
-/** The examined URL, as it was ordered. */
+/** The examined URL, without its query. */
 const examinedUrl = z.string();
 
 const exchangeNumbers = z.array(count);
@@ -51,22 +51,11 @@ const CHAIN_SETTLEMENT = z.object({
   value: atomic,
 });
 
-const CONTROL = z
-  .discriminatedUnion("kind", [
-    z.object({ kind: z.literal("file"), url: z.string(), text: z.string() }),
-    z.object({
-      kind: z.literal("signature"),
-      text: z.string(),
-      signature: z.string() as unknown as z.ZodType<Hex>,
-      expires: z.string(),
-    }),
-  ])
-  .meta({ id: "SellerControl", description: "How control of the origin, or of its payee, was proven." });
-
 const CHECK = z
   .object({
     check: z.enum(CHECKS),
     title: z.string(),
+    weight: CHECK_WEIGHT,
     outcome: z.enum(["pass", "fail", "not_applicable"]),
     reason: z.string().nullable(),
     findings: z.array(
@@ -74,6 +63,7 @@ const CHECK = z
         statement: z.string().meta({ description: "True if `holds`. It may quote the seller's own words." }),
         holds: z.boolean(),
         exchanges: exchangeNumbers.meta({ description: "Numbers of the exchanges, in the evidence, that show it." }),
+        remedy: REMEDY,
       }),
     ),
   })
@@ -85,9 +75,10 @@ const EXCHANGE = z.object({
   number: count,
   request: z.object({
     method: httpMethod,
-    url: z.string(),
+    url: z.string().meta({ description: "Without its query." }),
+    querySha256: sha256Hex.nullable(),
     headers: HEADERS,
-    body: z.string().nullable(),
+    bodySha256: sha256Hex.nullable(),
     family: z.literal([4, 6]).exactOptional(),
   }),
   answer: z
@@ -122,21 +113,14 @@ export const SELLER_RECORD = z
     id: examId,
     product: z.literal("seller"),
     origin: z.string(),
-    request: z.object({
-      method: httpMethod,
-      url: examinedUrl,
-      body: z.string().nullable(),
-      content_type: z.string(),
-      other: examinedUrl
-        .nullable()
-        .meta({ description: "Another route, at which a payment of this one was to be presented." }),
-    }),
+    path_prefix: PATH_PREFIX,
+    request: EXAMINED_REQUEST,
     pay_to: address,
     amount: atomic,
     amount_usd: usd,
     network,
-    mode: z.enum(["paid", "passive"]),
-    control: CONTROL.nullable(),
+    control: CONSENT_LINE,
+    bought_by: address.meta({ description: "The wallet that the line names." }),
     bought_with: z.object({ transaction: transactionHash, explorer_url: url }),
     ordered_at: time,
     status: z.enum(["incomplete", "complete", "interrupted"]),
@@ -236,6 +220,7 @@ export const SELLER_VERIFICATION = z
   .object({
     service: SERVICE,
     origin,
+    path_prefix: PATH_PREFIX,
     tested: z.boolean(),
     verified: z.boolean(),
     verified_means: z.string(),
@@ -253,8 +238,9 @@ export const SELLER_CREDENTIAL = z
   .object({
     ...CREDENTIAL_MEMBERS,
     credentialSubject: z.object({
-      id: origin,
-      origin,
+      id: z.string().meta({ description: "The origin, with `path_prefix` if that is not the whole." }),
+      origin: origin.exactOptional().meta({ description: "Absent if the record is about a part of the origin." }),
+      path_prefix: PATH_PREFIX,
       tested: z.boolean(),
       verified: z.boolean(),
       verified_means: z.string(),
@@ -273,11 +259,12 @@ export const PAYEE_EXAMS = z
       z.object({
         id: examId,
         origin,
+        path_prefix: PATH_PREFIX,
         method: httpMethod,
         url: examinedUrl,
         result: verdict,
         level,
-        control: z.enum(["file", "signature"]),
+        control: z.literal("file"),
         issued: time,
         valid_until: time,
         cert_url: url,

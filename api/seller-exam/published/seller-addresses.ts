@@ -1,9 +1,11 @@
 import { drawBadge } from "../../certification/badge.ts";
 import type { SharedAddresses, SharedRecord } from "../../certification/shared-addresses.ts";
 import { Problem } from "../../kernel/errors.ts";
-import { parseOrigin, type WebOrigin } from "../../kernel/web-origin.ts";
+import { parseOrigin } from "../../kernel/web-origin.ts";
 import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";
 import type { PublicLog } from "../../log/public-log.ts";
+import { asPrefix, pathFault } from "../consent.ts";
+import type { Site } from "../record.ts";
 import { examAppearance } from "./appearance.ts";
 import { SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
@@ -33,19 +35,19 @@ export function sellerAddresses(parts: SellerAddressParts): SharedAddresses {
     async badge(id) {
       const placed = (await sellers.exam(id))?.placed ?? null;
       if (placed === null) return null;
-      const { tone, short } = examAppearance(placed.exam, placed.state);
+      const { tone, short } = examAppearance(placed);
       return drawBadge({ id, label: SELLER_BADGE, tone, message: short });
     },
     async preview(id) {
       const placed = (await sellers.exam(id))?.placed ?? null;
       return placed === null ? null : sellerPreview(placed);
     },
-    async verification(text) {
-      const record = await sellers.verification(originIn(text));
+    async verification(text, prefix) {
+      const record = await sellers.verification(siteIn(text, prefix));
       const page = () => renderSellerVerification(record, baseUrl);
       return { document: () => record, page, isListed: record.tested };
     },
-    credential: async (text) => sellers.credential(originIn(text)),
+    credential: async (text, prefix) => sellers.credential(siteIn(text, prefix)),
   };
 }
 
@@ -66,8 +68,11 @@ async function certificate({ exam, placed }: FoundExam, parts: SellerAddressPart
   };
 }
 
-function originIn(text: string): WebOrigin {
+function siteIn(text: string, path: string | undefined): Site {
   const parsed = parseOrigin(text);
-  if ("origin" in parsed) return parsed.origin;
-  throw new Problem("malformed_request", { detail: `The query parameter origin ${parsed.refused}.` });
+  if ("refused" in parsed)
+    throw new Problem("malformed_request", { detail: `The query parameter origin ${parsed.refused}.` });
+  const wrong = path === undefined ? null : pathFault(path);
+  if (wrong !== null) throw new Problem("malformed_request", { detail: `The query parameter path_prefix: ${wrong}.` });
+  return { origin: parsed.origin, prefix: asPrefix(path ?? "/") };
 }

@@ -1,3 +1,4 @@
+import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { emblem } from "../../certification/pages/emblem.ts";
 import { formatUsd } from "../../kernel/money.ts";
@@ -7,7 +8,8 @@ import { foreignLine } from "../../layout/foreign-text.ts";
 import { html, instant, longDay, type Markup } from "../../layout/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
 import { logSection } from "../../log/log-section.ts";
-import type { Exam, KeptExchange } from "../record.ts";
+import { type Exam, type KeptExchange, siteName, siteOf } from "../record.ts";
+import { bareUrl } from "../request-document.ts";
 import { type ExamAppearance, examAppearance, uncertified } from "./appearance.ts";
 import { checksSection } from "./checks-section.ts";
 import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
@@ -26,11 +28,12 @@ interface Context extends SellerRecordParts {
 /** The page of an exam: a certificate if it is published, and a plain record that certifies nothing if it is not. */
 export function renderSellerPage(exam: Exam, context: Context): string {
   const { placed, exchanges, places, baseUrl } = context;
-  const shown = placed === null ? uncertified(exam) : examAppearance(placed.exam, placed.state);
+  const shown = placed === null ? uncertified(exam) : examAppearance(placed);
   const { order } = exam;
   const headline = placed === null ? uncertifiedHeadline(exam) : examHeadline(placed.exam, shown);
-  const title = `${headline}: ${order.origin}`;
-  const description = `${shown.sentence} Seller ${order.origin}. A fact observed, not a safety guarantee.`;
+  const name = siteName(siteOf(order));
+  const title = `${headline}: ${name}`;
+  const description = `${shown.sentence} Seller ${name}. A fact observed, not a safety guarantee.`;
   return renderPage({
     title,
     description,
@@ -49,8 +52,6 @@ ${placed !== null && html`${logSection(places)}${meaningSection()}${badgeSection
 ${moreSection(exam, context)}`,
   });
 }
-
-const LEVELS = { full: "no check failed", safe: "no check about the buyer’s money failed" } as const;
 
 function uncertifiedHeadline({ result }: Exam): string {
   if (result === null) return "Exam under way";
@@ -80,15 +81,17 @@ ${facts(
       "Payee",
       html`<a class="mono" href="${explorerAddressUrl(order.payment.network, order.payTo)}" rel="noopener nofollow">${order.payTo}</a>`,
     ],
-    ["Request", html`<code>${foreignLine(`${order.method} ${order.url}`, 300)}</code>`],
+    ...(order.consent.prefix === "/" ? [] : [["Paths under", html`<code>${order.consent.prefix}</code>`] as const]),
+    ["Request", html`<code>${foreignLine(`${order.method} ${bareUrl(order.url).url}`, 300)}</code>`],
     ...(order.other === null
       ? []
-      : [["Other route named", html`<code>${foreignLine(order.other, 300)}</code>`] as const]),
+      : [["Other route named", html`<code>${foreignLine(bareUrl(order.other).url, 300)}</code>`] as const]),
     ["Price", html`<strong>${formatUsd(order.amount)} USDC</strong> on ${NETWORKS[order.payment.network].name}`],
     ...(level === null || placed === null
       ? []
-      : [["Level", html`<strong>${level}</strong>: ${LEVELS[level]}`] as const]),
-    ["Control shown by", controlOf(order.consent)],
+      : [["Level", html`<strong>${level}</strong>: ${LEVEL_MEANINGS[level]}`] as const]),
+    ["Control shown by", html`<a href="${order.consent.url}" rel="noopener nofollow">a file at the origin</a>`],
+    ["Bought by", html`<code>${order.payment.payer}</code>`],
     ...(result === null ? [] : [["Examined", instant(result.endedAt)] as const]),
     ...(result?.validUntil == null ? [] : [["Valid until", instant(result.validUntil)] as const]),
     [placed === null ? "Exam" : "Certificate", html`<code>${order.id}</code>`],
@@ -103,11 +106,6 @@ const freeExam = (free: NonNullable<Exam["correction"]>["free"]): Markup | false
   (free.exam === null
     ? html` The seller may take another exam free of charge.`
     : html` <a href="/cert/${free.exam}">It was repeated free of charge.</a>`);
-
-function controlOf(consent: Exam["order"]["consent"]): string {
-  if (consent === null) return "Nobody";
-  return consent.kind === "file" ? "A file at the origin with our token" : "A signature of the wallet that is paid";
-}
 
 /** A seller who bought exams until one passed is seen to have done so. */
 const historySection = ({ supersededBy, earlier }: Placed, baseUrl: string): Markup | false =>
@@ -184,6 +182,6 @@ const moreSection = (
 ): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
 <ul class="links"><li><a href="${certJsonUrl(baseUrl, order)}">This record as JSON</a></li>
 ${result !== null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence</a></li>`}
-${placed !== null && html`<li><a href="${sellerVerifyUrl(baseUrl, order.origin)}">This origin’s full record</a></li>`}
+${placed !== null && html`<li><a href="${sellerVerifyUrl(baseUrl, siteOf(order))}">This origin’s full record</a></li>`}
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul>
 ${result !== null && html`<p class="measure soft small">SHA-256 of the evidence: <span class="mono">${result.evidenceSha256}</span></p>`}</section>`;

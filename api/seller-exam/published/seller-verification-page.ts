@@ -1,31 +1,33 @@
 import { foreignLine } from "../../layout/foreign-text.ts";
 import { html, longDay, type Markup } from "../../layout/html.ts";
 import { mark, renderPage, sellerForm } from "../../layout/page.ts";
-import { type SellerVerification, sellerVerifyUrl } from "./verification.ts";
+import { siteName } from "../record.ts";
+import { type SellerVerification, sellerVerifyUrl, siteQuery } from "./verification.ts";
 
 const MOST_REASONS = 5;
 
 /** An origin's verification record as a page. */
 export function renderSellerVerification(record: SellerVerification, baseUrl: string): string {
-  const { origin, certs, reasons } = record;
+  const { origin, path_prefix: prefix, certs, reasons } = record;
+  const [site, name] = [{ origin, prefix }, siteName({ origin, prefix })];
   const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
   const tone = record.verified ? "pass" : record.tested ? "fail" : "grey";
-  const url = sellerVerifyUrl(baseUrl, origin);
+  const url = sellerVerifyUrl(baseUrl, site);
   return renderPage({
-    title: `${verdict}: ${origin}`,
+    title: `${verdict}: ${name}`,
     description: reasons[0]?.text ?? record.verified_means,
     ...(record.tested ? { canonical: url } : {}),
     jsonUrl: `${url}&format=json`,
     current: "/#verify",
     main: html`<article class="deed ${tone}"><p class="eyebrow">Seller</p>
-<p class="mono">${origin}</p>
+<p class="mono">${name}</p>
 <h1>${mark(tone, verdict)}</h1>
 ${stateOf(record)}</article>
 <section aria-labelledby="certificates"><h2 id="certificates">Exams</h2>
 ${certs.length === 0 ? html`<p>None. The seller can <a href="/inspect">take one</a>.</p>` : html`<ul class="rows">${certs.map(row)}</ul>`}
 <p class="measure soft small">${record.counting_rule}</p></section>
 <section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
-<p class="measure">The same record as a <a href="/credential?origin=${encodeURIComponent(origin)}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<p class="measure">The same record as a <a href="/credential?${siteQuery(site)}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
 <section aria-labelledby="again"><h2 id="again">Check another seller</h2>${sellerForm()}</section>`,
   });
 }

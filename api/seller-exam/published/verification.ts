@@ -1,6 +1,8 @@
 import { badgeUrl, certUrl } from "../../certification/links.ts";
 import { longDay } from "../../layout/html.ts";
+import type { Site } from "../record.ts";
 import { VALID_DAYS } from "../record.ts";
+import { bareUrl } from "../request-document.ts";
 import type { PublishedExams } from "./published-exams.ts";
 import { type Standing, standings, verdictOf } from "./standing.ts";
 
@@ -8,17 +10,18 @@ import { type Standing, standings, verdictOf } from "./standing.ts";
 export const SELLER_VERIFIED_MEANS = `At least one request of the seller passed its newest exam in the last ${VALID_DAYS} days, and none failed. It states what was observed; it is not a guarantee.`;
 
 /** Which exams count, for everyone who reads a record. */
-const COUNTING_RULE = `Of each request (method, URL, body) the newest exam counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Exams that are superseded stay listed.`;
+const COUNTING_RULE = `Of each request (method, URL, body) under path_prefix the newest exam counts, for ${VALID_DAYS} days: a FAIL counts until it expires or the same request passes. Exams that are superseded stay listed. A wallet that may examine a narrower path has a record of its own.`;
 
 const DAY_MS = 86_400_000;
 
 /** The verification record of an origin. */
-export function sellerVerification({ origin, exams }: PublishedExams, baseUrl: string, now: Date) {
+export function sellerVerification({ site, exams }: PublishedExams, baseUrl: string, now: Date) {
   const all = standings(exams, now);
   const reasons = reasonsAgainst(all, baseUrl);
   return {
     service: "Agent Payment Trust Service" as const,
-    origin,
+    origin: site.origin,
+    path_prefix: site.prefix,
     tested: exams.length > 0,
     verified: reasons.length === 0,
     verified_means: SELLER_VERIFIED_MEANS,
@@ -44,7 +47,7 @@ function certEntry({ exam, state }: Standing, baseUrl: string, now: Date) {
     result: verdictOf(exam),
     level: result.level,
     method: order.method,
-    url: order.url,
+    url: bareUrl(order.url).url,
     pay_to: order.payTo,
     fresh: state === "counts",
     expired: result.validUntil === null || now.getTime() >= result.validUntil.getTime(),
@@ -74,7 +77,7 @@ const currentFail = (standing: Standing, baseUrl: string) => ({
 
 function noPass(all: readonly Standing[], baseUrl: string) {
   if (all.length === 0)
-    return { code: "never_tested" as const, text: "Never tested: no exam of this origin is on file.", ...NO_EVIDENCE };
+    return { code: "never_tested" as const, text: "Never tested: no exam of this record is on file.", ...NO_EVIDENCE };
   const last = all.find(({ exam }) => verdictOf(exam) === "pass");
   if (last === undefined)
     return { code: "no_pass" as const, text: "No current PASS: no exam on file is a PASS.", ...NO_EVIDENCE };
@@ -109,6 +112,8 @@ const evidence = (standing: Standing, baseUrl: string) => ({
   cert_url: certUrl(baseUrl, standing.exam.order),
 });
 
-/** What a page asks for besides. */
-export const sellerVerifyUrl = (baseUrl: string, origin: string): string =>
-  `${baseUrl}/verify?origin=${encodeURIComponent(origin)}`;
+/** What names a site in a query. */
+export const siteQuery = ({ origin, prefix }: Site): string =>
+  `origin=${encodeURIComponent(origin)}${prefix === "/" ? "" : `&path_prefix=${encodeURIComponent(prefix)}`}`;
+
+export const sellerVerifyUrl = (baseUrl: string, site: Site): string => `${baseUrl}/verify?${siteQuery(site)}`;

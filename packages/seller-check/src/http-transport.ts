@@ -104,6 +104,8 @@ function begin({ method, url, headers, body, family }: HttpRequest, settings: Se
       "accept-encoding": "gzip, deflate, br",
       ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
       ...headers,
+      // Without it Node sends the body of some methods unframed, and a server reads a second request there.
+      ...(body === null ? {} : { "content-length": `${Buffer.byteLength(body)}` }),
     },
     agent: false,
     family,

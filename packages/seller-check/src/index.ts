@@ -1,12 +1,13 @@
 export { chainLedger } from "./chain-ledger.ts";
-export { type ExamOrder, type ExamReport, examine, examinePassively } from "./exam/examine.ts";
+export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
 export { ExaminersFault } from "./exam/examiners-fault.ts";
 export type { Answer, Exchange, Family, HttpRequest, Transport } from "./exam/exchange.ts";
 export type { Authorizations, Bar, Ledger, Reading, Settled } from "./exam/ledger.ts";
-export type { Level } from "./exam/level.ts";
+export { CHECK_WEIGHTS, type Level } from "./exam/level.ts";
 export { namedRoute } from "./exam/named-route.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";
 export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";
+export { type Remedy, remedyOf } from "./exam/remedies.ts";
 export type { Payable, Terms } from "./exam/terms.ts";
 export type { Resource, VisitParts } from "./exam/visit.ts";
 export {

@@ -1,6 +1,8 @@
 import type { ExamReport } from "./exam/examine.ts";
 import type { Exchange } from "./exam/exchange.ts";
+import { CHECK_WEIGHTS } from "./exam/level.ts";
 import { plain, plainJson } from "./exam/plain.ts";
+import { remedyOf } from "./exam/remedies.ts";
 import { CHECK_TITLES, type CheckResult } from "./exam/vocabulary.ts";
 
 const MARKS = { pass: "PASS", fail: "FAIL", not_applicable: "n/a " } as const;
@@ -9,7 +11,7 @@ const SHOWN_BYTES = 2_048;
 /** How much of a line, in characters. */
 const SHOWN_CHARACTERS = 400;
 
-/** The report as lines for a terminal: each check, and what failed in it. */
+/** The report as lines for a terminal: each check, what failed in it, and how to mend that. */
 export function reportText({ level, results, exchanges, spent }: ExamReport): string {
   const lines = results.flatMap((result) => [
     `${MARKS[result.outcome]}  ${CHECK_TITLES[result.check]}`,
@@ -23,10 +25,15 @@ function details({ reason, findings }: CheckResult): readonly string[] {
   if (reason !== null) return [`      ${plain(reason, SHOWN_CHARACTERS)}`];
   return findings
     .filter(({ holds }) => !holds)
-    .map(
-      ({ statement, exchanges }) =>
-        `      not so: ${plain(statement, SHOWN_CHARACTERS)}${exchanges.length === 0 ? "" : ` (requests ${exchanges.join(", ")})`}`,
-    );
+    .flatMap((finding) => {
+      const { statement, exchanges } = finding;
+      const shownBy = exchanges.length === 0 ? "" : ` (requests ${exchanges.join(", ")})`;
+      const remedy = remedyOf(finding);
+      return [
+        `      not so: ${plain(statement, SHOWN_CHARACTERS)}${shownBy}`,
+        ...(remedy === null ? [] : [`      remedy: ${remedy.text} ${remedy.link}`]),
+      ];
+    });
 }
 
 /** The same as JSON text that a terminal can show: a seller's control characters stand in it as escapes. */
@@ -35,7 +42,13 @@ export const reportJsonText = (report: ExamReport): string => plainJson(JSON.str
 /** The report as JSON: snake_case members, amounts as text, bodies as text of up to 2 KiB. */
 export const reportJson = ({ level, results, exchanges, terms, spent }: ExamReport): object => ({
   level,
-  checks: results.map(({ check, outcome, reason, findings }) => ({ check, outcome, reason, findings })),
+  checks: results.map(({ check, outcome, reason, findings }) => ({
+    check,
+    weight: CHECK_WEIGHTS[check],
+    outcome,
+    reason,
+    findings: findings.map((finding) => ({ ...finding, remedy: remedyOf(finding) })),
+  })),
   terms:
     terms === null
       ? null

@@ -8,10 +8,12 @@ import { type Exam, isCurrent, type KeptExchange } from "../../../api/seller-exa
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
+const INTERRUPTED = { outcome: "interrupted", level: null, isPublic: false, validUntil: null } as const;
+
 /** An exchange without an answer, as evidence has it. */
 const failed = (failure: string): KeptExchange => ({
   number: 1,
-  request: { method: "GET", url: "https://seller.example/haiku", headers: {}, body: null },
+  request: { method: "GET", url: "https://seller.example/haiku", querySha256: null, headers: {}, bodySha256: null },
   answer: null,
   failure,
 });
@@ -48,31 +50,54 @@ test("a run that lost its lease adds nothing", async () => {
   expect(await store.complete(order.id, run, sampleResult())).toBe(false);
 });
 
-test("only public results are found by origin and payee, newest first", async () => {
+test("only public results are found by site, and by payee if it bought them, newest first", async () => {
   const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
   const [origin, payTo] = ["https://found.example", `0x${"f0".repeat(20)}`] as const;
-  const orders = [1, 2, 3].map(() => sampleOrder({ origin, payTo }));
+  const bought = (payer = payTo) => ({ payment: { ...sampleOrder().payment, payer } });
+  const orders = [1, 2, 3].map(() => sampleOrder({ origin, payTo, ...bought() }));
   const [older, newer, hidden] = orders as [(typeof orders)[0], (typeof orders)[0], (typeof orders)[0]];
   await storeExam(pool, older, sampleResult({ endedAt: at(1) }));
   await storeExam(pool, newer, sampleResult({ endedAt: at(2), level: null }));
-  await storeExam(pool, hidden, sampleResult({ endedAt: at(3), isPublic: false, validUntil: null, note: "passive" }));
+  await storeExam(pool, hidden, sampleResult({ endedAt: at(3), ...INTERRUPTED, note: "broke" }));
+  // By a stranger who quotes the same payee.
+  await storeExam(pool, sampleOrder({ payTo, ...bought(`0x${"66".repeat(20)}`) }), sampleResult({ level: null }));
   const reader = createPublishedExamReader(pool);
-  for (const found of [await reader.ofOrigin(origin, at(4)), await reader.ofPayee(payTo, at(4))])
+  for (const found of [await reader.ofSite({ origin, prefix: "/" }, at(4)), await reader.ofPayee(payTo, at(4))])
     expect(found.map(({ order }) => order.id)).toEqual([newer.id, older.id]);
-  expect((await createExamStore(pool).get(hidden.id))?.result?.note).toBe("passive");
-  expect(await reader.ofOrigin("https://elsewhere.example", at(4))).toEqual([]);
+  expect((await createExamStore(pool).get(hidden.id))?.result?.note).toBe("broke");
+  expect(await reader.ofSite({ origin: "https://elsewhere.example", prefix: "/" }, at(4))).toEqual([]);
+});
+
+test("the record of a part of an origin has exams of the whole that are about that part, and not the other way round", async () => {
+  const origin = "https://shared.example";
+  const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
+  const stored = async (prefix: string, url: string, minute: number) => {
+    const order = sampleOrder({ origin, url: `${origin}${url}`, consent: { ...sampleOrder().consent, prefix } });
+    await storeExam(pool, order, sampleResult({ endedAt: at(minute) }));
+    return order.id;
+  };
+  const tenant = await stored("/~mallory/", "/~mallory/haiku", 1);
+  const neighbor = await stored("/~mal/", "/~mal/haiku", 2);
+  const whole = await stored("/", "/haiku", 3);
+  const wholeAbout = await stored("/", "/~mallory?line=1", 4);
+  const reader = createPublishedExamReader(pool);
+  const found = async (prefix: string) => (await reader.ofSite({ origin, prefix }, at(9))).map(({ order }) => order.id);
+  expect(await found("/")).toEqual([wholeAbout, whole]);
+  expect(await found("/~mal/")).toEqual([neighbor]);
+  expect(await found("/~mallory/")).not.toContain(neighbor);
+  expect(await found("/~mallory/")).toContain(tenant);
+  expect(await found("/nobody/")).toEqual([]);
 });
 
 test("an exam whose buyer is owed a refund stays under work until it is ended", async () => {
   const [store, work] = [createExamStore(pool), createExamWork(pool)];
   const order = sampleOrder({ origin: "https://refunded.example" });
   const run = await storeOrder(pool, order);
-  const result = sampleResult({ outcome: "interrupted", level: null, isPublic: false, validUntil: null, runs: 2 });
+  const result = sampleResult({ ...INTERRUPTED, runs: 2 });
   expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owes: "refund" })).toBe(true);
-  // Whatever else of its origin was examined, waits or runs.
+  // Whatever else of its origin is ordered meanwhile.
   await storeExam(pool, sampleOrder({ origin: order.origin }), sampleResult({ endedAt: new Date() }));
-  const other = sampleOrder({ origin: order.origin, orderedAt: new Date(0) });
-  await storeOrder(pool, other);
+  await storeOrder(pool, sampleOrder({ origin: order.origin, orderedAt: new Date(0) }));
   const taken = await work.take();
   expect(taken?.order.id).toBe(order.id);
   const refund = { transaction: order.settlement.transaction, block: 34 };

@@ -1,28 +1,28 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { beforeEach, expect, test } from "vitest";
+import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createProbeStore } from "../../../api/adapters/postgres/probe-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
-import type { TakenExam } from "../../../api/seller-exam/ports.ts";
-import { mostSpent, PROBES_AN_ORIGIN } from "../../../api/seller-exam/products.ts";
+import type { OpenOrder, Standing, TakenExam } from "../../../api/seller-exam/ports.ts";
+import { EXAM_PRICE, mostSpent, PROBES_AN_ORIGIN } from "../../../api/seller-exam/products.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
+import { noRoom } from "../../../api/seller-exam/room.ts";
+import { forFile } from "../../support/for-file.ts";
 import { storePurchase } from "../../support/seller-exam/purchase.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
-let pool: ReturnType<typeof connect>;
-let owner: Awaited<ReturnType<typeof connectOwner>>;
+const database = await freshDatabase();
+const pool = await forFile(connect(database.apiUrl));
+const owner = await forFile(connectOwner(database));
 
-beforeAll(async () => {
-  const database = await freshDatabase();
-  pool = connect(database.apiUrl);
-  owner = await connectOwner(database);
+beforeEach(async () => {
+  await owner.query("DELETE FROM seller_exam_work");
+  await owner.query("DELETE FROM seller_exam_open");
 });
-beforeEach(async () => void (await owner.query("DELETE FROM seller_exam_work")));
-afterAll(() => Promise.all([pool.end(), owner.end()]));
 
 const ordered = async (over: Partial<ExamOrder> = {}): Promise<ExamOrder> => {
   const order = sampleOrder({ origin: `https://${randomBytes(6).toString("hex")}.example`, ...over });
@@ -36,18 +36,60 @@ const taken = async (): Promise<TakenExam> => {
 };
 const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity'");
 
-test("of an origin one exam runs at a time, in the order of sales, whoever asks", async () => {
+test("an exam is taken by one process, whoever asks, and an origin has no second order until it has a result", async () => {
   const origin = "https://busy.example";
   const first = await ordered({ origin, orderedAt: new Date("2026-07-01T10:00:00Z") });
-  const second = await ordered({ origin, orderedAt: new Date("2026-07-01T10:00:01Z") });
   const other = await ordered({ orderedAt: new Date("2026-07-01T10:00:02Z") });
+  await expect(ordered({ origin })).rejects.toThrow();
   const all = await Promise.all([1, 2, 3, 4].map(() => createExamWork(pool).take()));
   expect(new Set(all.map((exam) => exam?.order.id))).toEqual(new Set([first.id, other.id, undefined]));
   const run = all.find((exam) => exam?.order.id === first.id)?.run ?? "";
   await createExamStore(pool).complete(first.id, run, sampleResult({ endedAt: new Date() }));
-  expect(await createExamWork(pool).take()).toBeNull();
-  expect(await createExamWork(pool).standing(origin)).toMatchObject({ isOpen: true, restsFor: expect.any(Number) });
-  expect(second.id).not.toBe(first.id);
+  const standing = await createExamWork(pool).standing(origin);
+  expect(standing).toMatchObject({ isOpen: false, restsFor: expect.any(Number) });
+  expect(standing.restsFor).toBeGreaterThan(500);
+});
+
+const opening = (origin: string, byte: string): OpenOrder => ({
+  ...{ origin, amount: 1_000n },
+  payer: `0x${"ab".repeat(20)}`,
+  nonce: `0x${byte.repeat(32)}`,
+});
+const judge = ({ isOpen }: Standing) => (isOpen ? "open" : null);
+
+test("of twenty orders of one origin at the same moment, in two processes, one is open", async () => {
+  const other = await forFile(connect(database.apiUrl));
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, place) =>
+      createExamWork(place % 2 === 0 ? pool : other).open(opening("https://one.example", `${place + 10}`), judge),
+    ),
+  );
+  expect(answers.filter((answer) => answer === null)).toHaveLength(1);
+  expect(answers.filter((answer) => answer === "open")).toHaveLength(19);
+});
+
+test("an order that is open may come again, counts for others, and runs out if nothing was paid", async () => {
+  const [work, origin] = [createExamWork(pool), "https://again.example"];
+  const [one, another] = [opening(origin, "01"), opening(origin, "02")];
+  expect(await work.open(one, judge)).toBeNull();
+  expect(await work.open(one, judge)).toBeNull();
+  expect(await work.open(another, judge)).toBe("open");
+  expect(await work.commitments()).toMatchObject({ openExams: 1, open: mostSpent(1_000n) });
+  await owner.query("UPDATE seller_exam_open SET until = now() - interval '1 s'");
+  expect(await work.commitments()).toMatchObject({ openExams: 0, open: 0n });
+  expect(await work.open(another, judge)).toBeNull();
+  expect(await work.open(one, judge)).toBe("open");
+});
+
+test("the money that ten orders of ten origins may cost is set aside one by one", async () => {
+  const room = ({ commitments }: Standing) =>
+    noRoom({ ...commitments, balance: mostSpent(1_000n) * 3n, daily: 10n ** 9n }, 1_000n);
+  const answers = await Promise.all(
+    Array.from({ length: 7 }, (_, place) =>
+      createExamWork(pool).open(opening(`https://${place}.example`, `${place + 10}`), room),
+    ),
+  );
+  expect(answers.filter((answer) => answer === null)).toHaveLength(3);
 });
 
 test("a lease that ran out passes the exam on, and the first run may sign nothing any more", async () => {
@@ -89,21 +131,21 @@ test("an exam signs in two runs and not in a third, and never more than twice th
   await expect(work.note(greedy, authorization(greedy), mostSpent(amount) + 1n)).rejects.toThrow(/all that it may/);
 });
 
-test("a passive exam signs nothing", async () => {
-  await ordered({ mode: "passive", consent: null });
-  const run = await taken();
-  await expect(createExamWork(pool).note(run, authorization(run), 0n)).rejects.toThrow();
-});
-
 test("what open exams may cost and what was signed in a day are counted", async () => {
   const work = createExamWork(pool);
   const before = await work.commitments();
   const { amount } = await ordered();
-  await ordered({ mode: "passive", consent: null, orderedAt: new Date("2026-07-02T10:00:00Z") });
+  await ordered({ orderedAt: new Date("2026-07-02T10:00:00Z") });
   const run = await taken();
   await work.note(run, authorization(run, amount), amount);
   const after = await work.commitments();
-  expect(after).toEqual({ openExams: 2, open: mostSpent(amount), kept: 0n, signed: before.signed + amount });
+  expect(after).toEqual({
+    openExams: 2,
+    open: 2n * mostSpent(amount),
+    owed: 0n,
+    kept: 0n,
+    signed: before.signed + amount,
+  });
 });
 
 test("what an ended exam has signed is kept for its seller until it has settled or expired", async () => {
@@ -120,16 +162,24 @@ test("what an ended exam has signed is kept for its seller until it has settled 
   expect(await work.commitments()).toMatchObject({ kept: amount, open: 0n });
 });
 
-test("orders that wait while their origin rests take no place from others", async () => {
-  const [work, origin] = [createExamWork(pool), "https://queued.example"];
-  const all: ExamOrder[] = [];
-  for (let count = 0; count < 12; count++)
-    all.push(await ordered({ origin, orderedAt: new Date(Date.UTC(2026, 6, 1, 10, count)) }));
-  expect(await work.commitments()).toMatchObject({ openExams: 1, open: 12n * mostSpent(1_000n) });
-  const first = await taken();
-  expect(first.order.id).toBe(all[0]?.id);
-  await createExamStore(pool).complete(first.order.id, first.run, sampleResult({ endedAt: new Date() }));
-  expect(await work.commitments()).toMatchObject({ openExams: 0, open: 11n * mostSpent(1_000n) });
+test("what is owed counts for others, and a refund leaves what open orders and earlier refunds may take", async () => {
+  const [work, store] = [createExamWork(pool), createExamStore(pool)];
+  const owed = { outcome: "interrupted", level: null, isPublic: false, validUntil: null, owes: "refund" } as const;
+  for (const minute of [1, 2]) {
+    await ordered({ orderedAt: new Date(Date.UTC(2026, 6, 1, 10, minute)) });
+    const { order, run } = await taken();
+    await store.complete(order.id, run, sampleResult({ ...owed, endedAt: new Date() }));
+    await owner.query("UPDATE seller_exam_work SET due_at = now() + interval '1 hour'");
+  }
+  await ordered({ orderedAt: new Date(Date.UTC(2026, 6, 1, 10, 3)) });
+  await owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
+  const { kept, ...commitments } = await work.commitments();
+  expect(commitments).toMatchObject({ openExams: 1, owed: 2n * EXAM_PRICE, open: mostSpent(1_000n) });
+  const all = [await taken(), await taken(), await taken()].toSorted(
+    (a, b) => a.order.orderedAt.getTime() - b.order.orderedAt.getTime(),
+  );
+  const reserved = await Promise.all(all.slice(0, 2).map((exam) => work.reservedBefore(exam)));
+  expect(reserved).toEqual([mostSpent(1_000n) + kept, mostSpent(1_000n) + kept + EXAM_PRICE]);
 });
 
 test.each([
@@ -182,10 +232,43 @@ test("an origin is asked for quotes a few times in ten minutes, however many wan
   expect(allowed).toHaveLength(PROBES_AN_ORIGIN);
   expect(begun.filter((one) => typeof one === "number" && one > 0)).toHaveLength(20 - PROBES_AN_ORIGIN);
   expect(await probes.fresh(request)).toBeNull();
-  const found = { payTo: `0x${"5e".repeat(20)}`, amount: "1000", hasFile: false } as const;
+  const found = { lines: [], faults: [], quote: { payTo: `0x${"5e".repeat(20)}`, amount: "1000" } } as const;
   await probes.finish(allowed[0]?.id ?? "", found);
   expect(await probes.fresh(request)).toEqual(found);
   await owner.query("UPDATE seller_probe SET at = now() - interval '10 min'");
   expect(await probes.fresh(request)).toBeNull();
   expect(await probes.begin(origin, request)).toMatchObject({ id: expect.any(String) });
+});
+
+const RECEIVED = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,
+  fingerprint, pay_to, value, version, scheme, received_at, head_block, state)
+  VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, 'test.seller', '\\x00', $2, 1, 'v2', 'exact', now(), 1, 'received')`;
+
+test("a payment begins to settle only while its order is open, and the order is closed once the payment is void", async () => {
+  const [work, origin] = [createExamWork(pool), "https://fenced.example"];
+  const input = JSON.stringify({ settled: { origin } });
+  const { asset } = sampleOrder().payment;
+  const [first, second] = [opening(origin, "31"), opening(origin, "32")];
+  for (const { payer, nonce } of [first, second])
+    await owner.query(RECEIVED, [bytes(asset), bytes(payer), bytes(nonce)]);
+  const move = async ({ nonce }: OpenOrder, state: string) =>
+    (
+      await pool.query("UPDATE payment SET state = $2, reason = 'expired', input = $3 WHERE nonce = $1", [
+        bytes(nonce),
+        state,
+        input,
+      ])
+    ).rowCount;
+  expect(await move(first, "settling")).toBe(0);
+  expect(await work.open(first, judge)).toBeNull();
+  await owner.query("UPDATE seller_exam_open SET until = now() - interval '1 s'");
+  // It ran out, and another payment came in: the first one, which is late, goes nowhere.
+  expect(await work.open(second, judge)).toBeNull();
+  expect(await move(first, "settling")).toBe(0);
+  expect(await move(second, "settling")).toBe(1);
+  expect((await owner.query("SELECT FROM seller_exam_open WHERE until = 'infinity'")).rowCount).toBe(1);
+  expect(await work.open(first, judge)).toBe("open");
+  expect(await move(second, "void")).toBe(1);
+  expect(await work.open(first, judge)).toBeNull();
+  expect(await move(first, "settling")).toBe(1);
 });

@@ -1,58 +1,117 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { parseConfig } from "../../../api/config.ts";
-import { consentText } from "../../../api/seller-exam/consent.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/seller-exam/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { openShop } from "../../support/seller/shop.ts";
-import { EXAM_KEY, lineFor } from "../../support/seller-exam/buying.ts";
+import { EXAM_KEY, lineFor, looked } from "../../support/seller-exam/buying.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
-const shops = { poor: await forFile(openShop(chain)), wallet: await forFile(openShop(chain)) };
+const shops = {
+  poor: await forFile(openShop(chain)),
+  named: await forFile(openShop(chain)),
+  tenant: await forFile(openShop(chain)),
+  wrong: await forFile(openShop(chain)),
+};
 const arbiterAllowedOrigins = Object.values(shops).map(({ url }) => url);
 /** A day's ceiling that one exam of the shop does not fit under, by one unit. */
 const daily = mostSpent(1_000n) - 1n;
 const exams = { privateKey: EXAM_KEY, daily } as const;
 const service = await forFile(startService({ chain, jobs: false, config: { exams, arbiterAllowedOrigins } }));
+const payer = await newPayer(chain, 2_000_000n);
 const order = (body: string) => post(`${service.url}/test/seller`, { "content-type": "application/json" }, body);
 
 test("a day's ceiling that does not suffice is answered 503 with a time to try again, before anybody pays", async () => {
   const { poor } = shops;
   const url = `${poor.url}/haiku`;
-  poor.place(await lineFor(service.url, url));
+  poor.place(await lineFor(service.url, url, payer));
   await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
   const refused = await order(JSON.stringify({ url }));
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "120"]);
   expect(refused.text).toContain("Exams may spend 0.006001 USDC in 24 hours");
 });
 
-/** Machine code that takes every signature (ERC-1271), and one that takes none. */
-const TAKES = `0x7f1626ba7e${"00".repeat(28)}60005260206000f3`;
-const REFUSES = "0x60006000fd";
-
-test.each([
-  [TAKES, 200],
-  [REFUSES, 422],
-])("a payee that is a contract consents by its own word: %s", async (code, status) => {
-  const { wallet } = shops;
-  const payTo = wallet.payTo.toLowerCase() as `0x${string}`;
-  await chain.client.request({ method: "anvil_setCode", params: [payTo, code] } as never);
-  const url = `${wallet.url}/haiku`;
-  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
-  expect(consentText({ host: "x", origin: wallet.url, payTo }, expires)).toContain(payTo);
-  const answer = await order(JSON.stringify({ url, consent: { signature: "0x1234", expires } }));
-  // 503: the consent was taken, and the day's ceiling stands in the way.
-  expect([answer.status, answer.text]).toEqual(
-    status === 200 ? [503, expect.stringContaining("24 hours")] : [422, expect.stringContaining("bad_consent: ")],
-  );
+test("an exam is refused to a wallet that the origin's file does not name, before it is charged", async () => {
+  const { named } = shops;
+  const url = `${named.url}/haiku`;
+  const [seller, competitor] = [await newPayer(chain, 2_000_000n), await newPayer(chain, 2_000_000n)];
+  const at = (name: string) => `${named.url}/${name}`;
+  const before = named.requests();
+  const without = await order(JSON.stringify({ url }));
+  expect([without.status, without.text]).toEqual([
+    422,
+    expect.stringMatching(/bad_consent: .*has no line that lets any wallet/),
+  ]);
+  // The file is all that was asked for.
+  expect(named.requests() - before).toBe(1);
+  named.place(await lineFor(service.url, url, seller));
+  for (const body of [JSON.stringify({ url }), JSON.stringify({ url, other: at("sonnet") })]) {
+    expect((await order(body)).status).toBe(503);
+    const signed = await signPayment(competitor, { value: EXAM_PRICE });
+    const paid = await post(`${service.url}/test/seller`, { "content-type": "application/json", ...v2(signed) }, body);
+    const address = competitor.address.toLowerCase();
+    expect([paid.status, paid.text]).toEqual([422, expect.stringContaining(`no line that lets ${address} buy`)]);
+    expect(paid.text).toContain(`x402-exam v1 ${new URL(service.url).host} ${address} /`);
+    expect(await chain.usdcBalance(competitor.address)).toBe(2_000_000n);
+  }
 });
 
-const payer = await newPayer(chain, 2_000_000n);
+test("a wallet that is named for a path buys no exam of another one, however that is written", async () => {
+  const { tenant } = shops;
+  const buyer = await newPayer(chain, 2_000_000n);
+  const line = await lineFor(service.url, `${tenant.url}/haiku`, buyer);
+  tenant.place(line.replace(" / ", " /haiku "));
+  const before = tenant.requests();
+  for (const path of [
+    "/sonnet",
+    "/haikus",
+    "/haiku/../sonnet",
+    "/haiku/%2e%2e/sonnet",
+    "/haiku%2f..%2fsonnet",
+    "/HAIKU",
+  ]) {
+    const refused = await order(JSON.stringify({ url: `${tenant.url}${path}` }));
+    expect([path, refused.status, refused.text]).toEqual([path, 422, expect.stringContaining("bad_consent: ")]);
+  }
+  expect(tenant.requests() - before).toBe(6);
+  const other = await order(JSON.stringify({ url: `${tenant.url}/haiku`, other: "/sonnet" }));
+  expect([other.status, other.text]).toEqual([422, expect.stringContaining("/haiku and /sonnet")]);
+});
+
+test("the free route shows the line to place, whom the file names, and what is wrong with a line to us", async () => {
+  const { wrong } = shops;
+  const [url, host, wallet] = [`${wrong.url}/haiku`, new URL(service.url).host, `0x${"ab".repeat(20)}`];
+  expect(await looked(service.url, url)).toMatchObject({
+    refused: { code: "bad_consent" },
+    consent: {
+      file: {
+        url: `${wrong.url}/.well-known/x402-exam.txt`,
+        line: expect.stringMatching(new RegExp(`^x402-exam v1 ${host} <wallet> / \\d{4}-\\d\\d-\\d\\dT[\\d:]{8}Z$`)),
+      },
+      lines: [],
+      problems: [],
+    },
+  });
+  wrong.place(`x402-exam v1 other.example nonsense\nx402-exam v1 ${host} ${wallet} /../ 2030-01-01T00:00:00Z`);
+  const said = await looked(service.url, url, wallet);
+  expect(said).toMatchObject({
+    refused: { code: "bad_consent", detail: expect.stringContaining("Line 3: the path prefix") },
+    consent: { problems: [{ line: 3, problem: expect.stringContaining("is not plain") }] },
+  });
+  wrong.place((said.consent as { file: { line: string } }).file.line);
+  expect(await looked(service.url, url, wallet)).toMatchObject({
+    ...{ refused: null, path_prefix: "/", pay_to: wrong.payTo.toLowerCase() },
+    consent: { lines: [{ wallet, path_prefix: "/" }], problems: [] },
+  });
+  const { status, body } = await send(`${service.url}/test/seller?url=${url}&wallet=0x12`);
+  expect([status, body.detail]).toEqual([400, expect.stringContaining("wallet: expected an address")]);
+});
+
 const signed = await signPayment(payer, { value: EXAM_PRICE });
 const DEEP = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
 
@@ -70,7 +129,7 @@ test.each([
   '{"url":["http://seller.example/"]}',
   '{"url":{"toString":"x"}}',
   '{"url":"http://seller.example/","__proto__":{"settled":{}}}',
-  '{"url":"http://seller.example/","settled":{"payTo":"0x00","amount":"1","mode":"paid","consent":null}}',
+  '{"url":"http://seller.example/","settled":{"payTo":"0x00","amount":"1","consent":null}}',
   '{"url":"http://seller.example/","maxPrice":"1"}',
   '{"url":"http://seller.example/","max_price":-1}',
   '{"url":"http://seller.example/","other":""}',
@@ -84,14 +143,11 @@ test.each([
   '{"url":"http://seller.example/","method":"GET","body":"x"}',
   '{"url":"http://seller.example/","content_type":"a/b\\r\\nhost: inside"}',
   '{"url":"http://seller.example/","consent":{}}',
-  '{"url":"http://seller.example/","consent":{"signature":"0x","expires":"2030-01-01T00:00:00Z"}}',
-  `{"url":"http://seller.example/","consent":{"signature":"0x${"ab".repeat(2_049)}","expires":""}}`,
   `{"url":"http://seller.example/${"a".repeat(2_100)}"}`,
   `{"url":"http://seller.example/","body":${JSON.stringify("x".repeat(9_000))}}`,
   '{"url":"http://seller.example\\r\\nhost: inside/"}',
   '{"url":"http://\\u0000/"}',
   '{"url":"//seller.example/"}',
-  '{"url":"http://seller.example/","consent":{"signature":"0x12","expires":"\\ud800"}}',
 ])("the order %# is refused with its payment, which stays unspent", async (body) => {
   const headers = { "content-type": "application/json", ...v2(signed) };
   const { status, text } = await post(`${service.url}/test/seller`, headers, body);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { consentText, consentToken, expiryFault, hasToken } from "../../../api/seller-exam/consent.ts";
+import { consentLine, isUnder, readConsent, widest } from "../../../api/seller-exam/consent.ts";
 import { evidenceOf, keptBody, keptChecks } from "../../../api/seller-exam/evidence.ts";
 import { EXAM_REQUEST, urlRefusal } from "../../../api/seller-exam/exam-request.ts";
 import { costOf, unfit } from "../../../api/seller-exam/guarded-payer.ts";
@@ -8,42 +8,108 @@ import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/s
 import { noRoom } from "../../../api/seller-exam/room.ts";
 import { sampleOrder } from "../../support/seller-exam/samples.ts";
 
-const TO = { host: "trust.example", origin: "https://seller.example", payTo: `0x${"5e".repeat(20)}` } as const;
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 test("whatever an exam can spend at the ceiling is covered by its price", () => {
   expect(mostSpent(SELLER_CEILING)).toBeLessThanOrEqual((EXAM_PRICE * 91n) / 100n);
 });
 
+const NOW = new Date("2026-07-01T00:00:00Z");
+const HOST = "trust.example";
+const WALLET = `0x${"5e".repeat(20)}` as const;
+const LINE = { wallet: WALLET, prefix: "/shop", expires: "2026-08-01T00:00:00Z" } as const;
+const lineOf = (over: Partial<Record<keyof typeof LINE, string>> = {}, host = HOST) =>
+  consentLine(host, { ...LINE, ...over });
+const READ = { wallet: WALLET, prefix: "/shop/", expires: LINE.expires };
+
 test.each([
-  [consentToken(TO), true],
-  [`# us\r\n  ${consentToken(TO)}  \r\n`, true],
-  [consentToken({ ...TO, payTo: `0x${"5E".repeat(20)}` }), true],
-  [consentToken({ ...TO, host: "other.example" }), false],
-  [consentToken({ ...TO, origin: "https://seller.example:444" }), false],
-  [consentToken({ ...TO, payTo: `0x${"5f".repeat(20)}` }), false],
-  [`${consentToken(TO)} not`, false],
-  [`<p>${consentToken(TO)}</p>`, false],
-  [`${"\n".repeat(250)}${consentToken(TO)}`, false],
-  ["", false],
-])("the file %j gives consent: %s", (file, isGiven) => {
-  expect(hasToken(bytes(file), TO)).toBe(isGiven);
+  [lineOf(), READ],
+  [`# us\r\n  ${lineOf()}  # until August\r\n`, READ],
+  [`\ufeff${lineOf({}, "TRUST.example")}`, READ],
+  [lineOf({ wallet: `0x${"5E".repeat(20)}` }), READ],
+  [lineOf({ prefix: "/" }), { prefix: "/" }],
+  [lineOf({ prefix: "/~mal/v1.2/" }), { prefix: "/~mal/v1.2/" }],
+  [lineOf({ expires: "2026-07-01T00:00:01Z" }), {}],
+  [lineOf({ expires: "2026-09-29T02:00:00.000+02:00" }), {}],
+])("the file %j names a buyer", (file, read) => {
+  expect(readConsent(bytes(file), HOST, NOW)).toMatchObject({ lines: [read], faults: [] });
 });
 
-const NOW = new Date("2026-07-01T00:00:00Z");
+test.each([
+  ["", null],
+  [`# ${lineOf()}`, null],
+  [lineOf({}, "other.example"), null],
+  [`<p>${lineOf()}</p>`, null],
+  [`${"\n".repeat(250)}${lineOf()}`, null],
+  [`${"#".repeat(70_000)}\n${lineOf()}`, null],
+  [`x402-exam v1 ${HOST} https://seller.example ${WALLET}`, /^has 5 fields; expected the six of x402-exam v1/],
+  [`x402-exam ${HOST} ${WALLET} / ${LINE.expires}`, /^expected x402-exam v1 <our host>/],
+  [`x402-exam v2 ${HOST} ${WALLET} / ${LINE.expires}`, /^expected x402-exam v1/],
+  [`${lineOf()} more`, /^has 7 fields/],
+  [lineOf({ wallet: "0x5e" }), /"0x5e" is not an address/],
+  [lineOf({ wallet: "0xAb5801a7D398351b8bE11C439e05C5B3259aeC9b".replace("aeC9b", "aec9B") }), /checksum/],
+  [lineOf({ prefix: "shop" }), /path prefix "shop" is not plain; expected \/ for the whole/],
+  [lineOf({ prefix: "https://seller.example/" }), /is not plain/],
+  [lineOf({ prefix: "/a/../b" }), /is not plain/],
+  [lineOf({ prefix: "//" }), /is not plain/],
+  [lineOf({ prefix: "/a%2fb" }), /is not plain/],
+  [lineOf({ prefix: "/a?b" }), /is not plain/],
+  [lineOf({ prefix: `/${"a".repeat(300)}` }), /is not plain/],
+  [lineOf({ expires: "2026-07-01T00:00:00Z" }), /expired at 2026-07-01T00:00:00Z/],
+  [lineOf({ expires: "2026-09-29T00:00:01Z" }), /within 90 days, like 2026-07-31T00:00:00Z/],
+  [lineOf({ expires: "2026-08-01" }), /"2026-08-01" is not an ISO 8601 date-time; expected one like/],
+  [lineOf({ expires: "2026-02-30T00:00:00Z" }), /is not an ISO/],
+  [lineOf({ expires: "never" }), /is not an ISO/],
+])("the file %j names no buyer, and a line to us says why", (file, fault) => {
+  const { lines, faults } = readConsent(bytes(file), HOST, NOW);
+  expect(lines).toEqual([]);
+  if (fault === null) expect(faults).toEqual([]);
+  else expect(faults).toEqual([{ line: 1, problem: expect.stringMatching(fault) }]);
+});
 
 test.each([
-  ["2026-07-01T00:00:01Z", null],
-  ["2026-07-01T00:00:00Z", /expired/],
-  ["2026-09-29T00:00:00Z", null],
-  ["2026-09-29T00:00:01Z", /within 90 days/],
-  ["2026-08-01", /like/],
-  ["2026-13-01T00:00:00Z", /like/],
-])("a signature until %s gives consent on July 1: %s", (expires, fault) => {
-  const found = expiryFault(expires, NOW);
-  if (fault === null) expect(found).toBeNull();
-  else expect(found).toMatch(fault);
-  expect(consentText(TO, expires)).toBe(`${consentToken(TO)} until ${expires}`);
+  ["/", "/../anything%2f//", true],
+  ["/shop/", "/shop", true],
+  ["/shop/", "/shop/", true],
+  ["/shop/", "/shop?/../..", true],
+  ["/shop/", "/shop/haiku", true],
+  ["/shop/", "/other/../shop/haiku", true],
+  ["/shop/", "/%73hop/haiku", true],
+  ["/shop/", "/shop/caf%C3%A9", true],
+  ["/shop/", "/shopping", false],
+  ["/shop/", "/SHOP/haiku", false],
+  ["/shop/", "/shop/../admin", false],
+  ["/shop/", "/shop/%2e%2e/admin", false],
+  ["/shop/", "/shop/.%2E/admin", false],
+  ["/shop/", "/shop%2f..%2fadmin", false],
+  ["/shop/", "/shop/..%2fadmin", false],
+  ["/shop/", "/shop/%252e%252e/admin", false],
+  ["/shop/", "/shop/..\\admin", false],
+  ["/shop/", "/shop/..%5cadmin", false],
+  ["/shop/", "/shop/..;/admin", false],
+  ["/shop/", "/shop/..%3b/admin", false],
+  ["/shop/", "/shop//admin", false],
+  ["/shop/", "//shop/admin", false],
+  ["/shop/", "/shop/.%20./admin", false],
+  ["/shop/", "/shop/..%20/admin", false],
+  ["/shop/", "/shop/..%00/admin", false],
+  ["/shop/", "/shop/%c0%ae%c0%ae/admin", false],
+  ["/shop/", "/shop/\uff0e\uff0e/admin", false],
+  ["/shop/", "/shop/\uff0e\uff0e\uff0fadmin", false],
+])("what is under %s: %s is, or is not", (prefix, path, isIn) => {
+  expect(isUnder(prefix, new URL(`https://seller.example${path}`).href)).toBe(isIn);
+});
+
+test("of several lines for a wallet the widest counts that covers the order and the other route", () => {
+  const { lines } = readConsent(
+    bytes(["/", "/shop", "/shop/haiku"].map((prefix) => lineOf({ prefix })).join("\n")),
+    HOST,
+    NOW,
+  );
+  const url = "https://seller.example/shop/haiku";
+  expect(widest(lines, { url, other: null })?.prefix).toBe("/");
+  expect(widest(lines.slice(1), { url, other: null })?.prefix).toBe("/shop/");
+  expect(widest(lines.slice(1), { url, other: "https://seller.example/else" })).toBeNull();
 });
 
 const SETTINGS = { baseUrl: "https://trust.example", ownHost: "trust.example", allowedOrigins: [] };
@@ -59,13 +125,15 @@ test.each([
   [{ url: "https://seller.example/haiku" }, { other: null }],
   [{ url: "https://seller.example/haiku", other: "/sonnet#2" }, { other: "https://seller.example/sonnet" }],
 ])("%j is read as %j", (given, read) => {
-  expect(EXAM_REQUEST.parse(given)).toMatchObject({ settled: null, consent: null, ...read });
+  expect(EXAM_REQUEST.parse(given)).toMatchObject({ settled: null, ...read });
 });
 
 test.each([
   [{}],
   [{ url: "https://seller.example", max_price: "1e3" }],
-  [{ url: "https://seller.example", method: "TRACE" }],
+  [{ url: "https://seller.example", method: "HEAD" }],
+  [{ url: "https://seller.example", method: "PUT" }],
+  [{ url: "https://seller.example", method: "DELETE" }],
   [{ url: "https://seller.example", content_type: "text/plain\r\nx: y" }],
   [{ url: "https://seller.example", body: "x".repeat(8_193) }],
   [{ url: "https://seller.example", settled: { amount: "1" } }],
@@ -81,7 +149,6 @@ test.each([
   ["https://me:secret@seller.example/sonnet", {}],
   ["https://127.0.0.1/sonnet", {}],
   ["/haiku?again", {}],
-  ["/sonnet", { method: "DELETE" }],
 ])("the other route %s of an order %j is refused, without a charge", (other, more) => {
   const { error } = EXAM_REQUEST.safeParse({ url: "https://seller.example/haiku", other, ...more });
   expect(error?.issues).toMatchObject([{ code: "custom", path: ["other"] }]);
@@ -121,7 +188,7 @@ test.each([
   else expect(wrong).toMatch(refused);
 });
 
-const MEANS = { open: 0n, openExams: 0, kept: 0n, signed: 0n, balance: 10_000_000n, daily: 10_000_000n };
+const MEANS = { open: 0n, openExams: 0, owed: 0n, kept: 0n, signed: 0n, balance: 10_000_000n, daily: 10_000_000n };
 const WORST = mostSpent(1_000n);
 
 test.each([
@@ -129,6 +196,7 @@ test.each([
   ["exactly enough", { balance: WORST }, null],
   ["one unit too little", { balance: WORST - 1n }, /short of funds/],
   ["one unit promised to others", { balance: WORST, open: 1n }, /short of funds/],
+  ["one unit owed to a buyer", { balance: WORST, owed: 1n }, /short of funds/],
   ["one unit that an ended exam has signed", { balance: WORST, kept: 1n }, /short of funds/],
   ["a day's ceiling that counts it already", { daily: WORST, kept: 1n }, null],
   ["a day's ceiling that just suffices", { daily: WORST }, null],
@@ -139,7 +207,6 @@ test.each([
   const why = noRoom({ ...MEANS, ...means }, 1_000n);
   if (refused === null) expect(why).toBeNull();
   else expect(why).toMatch(refused);
-  expect(noRoom({ ...MEANS, balance: 0n, daily: 0n }, 0n)).toBeNull();
 });
 
 const payment = (nonce: string, signature: string) =>
@@ -191,8 +258,33 @@ test.each([
   expect(kept).toMatchObject({ bytes: body.length, isWhole: body.length <= 4_096 });
 });
 
+test("a buyer's query and body are told by their digests alone, also in statements", () => {
+  const request = {
+    method: "POST",
+    url: "https://seller.example/haiku?attacker=words",
+    headers: {},
+    body: "attacker words",
+  };
+  const exchanges = [{ number: 1, request, answer: null, failure: "no answer" }];
+  const text = evidenceOf({ exchanges, settlements: [] }, () => true);
+  expect(text).not.toContain("attacker");
+  expect(JSON.parse(text).exchanges[0].request).toEqual({
+    ...{ method: "POST", url: "https://seller.example/haiku", headers: {} },
+    querySha256: "2ab88181436a2ef488272d660d4376acb3a6da81884c9613aea5305ab52ec702",
+    bodySha256: "91ee2361a53a8094873d4cfb741868295b31dae6c61f456a1e5300a3c2ee9bb4",
+  });
+  const statement =
+    "A payment for https://seller.example/haiku?attacker=words is refused at https://seller.example/sonnet?attacker, and got 402";
+  const finding = { code: "binding.other_route" as const, statement, holds: true, exchanges: [1] };
+  const [kept] = keptChecks([{ check: "binding", outcome: "pass", reason: null, findings: [finding] }]);
+  expect(kept?.findings[0]?.statement).toBe(
+    "A payment for https://seller.example/haiku is refused at https://seller.example/sonnet, and got 402",
+  );
+});
+
 test("statements that repeat a seller's words are tamed", () => {
-  const finding = { statement: `It is named \ud800\u0000\u2028${"x".repeat(9_000)}`, holds: false, exchanges: [] };
+  const words = `It is named \ud800\u0000\u2028${"x".repeat(9_000)}`;
+  const finding = { code: "terms.names_this_url" as const, statement: words, holds: false, exchanges: [] };
   const [kept] = keptChecks([{ check: "terms", outcome: "fail", reason: null, findings: [finding] }]);
   const statement = kept?.findings[0]?.statement ?? "";
   expect(statement.startsWith("It is named \ufffd\ufffd\ufffdxxx")).toBe(true);

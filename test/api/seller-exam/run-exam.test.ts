@@ -6,13 +6,14 @@ import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
+import { EXAM_PRICE, mostSpent } from "../../../api/seller-exam/products.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { createExamRunner, type RunnerParts } from "../../../api/seller-exam/run-exam.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { storePurchase } from "../../support/seller-exam/purchase.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 // What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.
@@ -21,7 +22,10 @@ const database = await freshDatabase();
 const pool = await forFile(connect(database.apiUrl));
 const owner = await forFile(connectOwner(database));
 
-beforeEach(async () => void (await owner.query("DELETE FROM seller_exam_work")));
+beforeEach(async () => {
+  await owner.query("DELETE FROM seller_exam_work");
+  await owner.query("DELETE FROM seller_exam_open");
+});
 
 const away = () => Promise.reject(new Error("the node is away"));
 const broken = () => {
@@ -35,7 +39,6 @@ const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
     visitor: { visit: broken, resolves: away },
     ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
     head: away,
-    word: away,
     payer: privateKeyToAccount(generatePrivateKey()),
     account: { address: `0x${"ee".repeat(20)}`, balance: away },
     refunds: { send: away, finalView: away },
@@ -77,9 +80,11 @@ const SIGNED = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, val
 const sign = ({ id, payTo }: ExamOrder) => pool.query(SIGNED, [randomBytes(32), id, randomUUID(), bytes(payTo)]);
 
 const OWED = /buyer gets back/;
-const PASSIVE = { mode: "passive", consent: null } as const;
-/** A passive exam needs no account: it comes as far as its first request. */
-const BUG = { ledger: { now: async () => Date.now() / 1_000 + 31 * 60 } as RunnerParts["ledger"] };
+const NOT_OWED = /nothing is paid back/;
+const BUG = {
+  account: { address: `0x${"ee".repeat(20)}`, balance: async () => 1_000_000n } as const,
+  ledger: { now: async () => Date.now() / 1_000 + 31 * 60 } as RunnerParts["ledger"],
+};
 
 interface Kept {
   readonly by: string;
@@ -93,8 +98,8 @@ const unknown = { account: broken as never };
 test.each<Kept & { readonly note: RegExp; readonly left: number }>([
   { by: "our chain before anything was signed", over: {}, runs: 0, parts: {}, note: OWED, left: 1 },
   { by: "our chain after one run had signed", over: {}, runs: 1, parts: {}, note: OWED, left: 1 },
-  { by: "a bug before anything was signed", over: PASSIVE, runs: 0, parts: BUG, note: OWED, left: 1 },
-  { by: "a bug after one run had signed", over: {}, runs: 1, parts: unknown, note: /^Payments were signed/, left: 0 },
+  { by: "a bug before anything was signed", over: {}, runs: 0, parts: BUG, note: NOT_OWED, left: 0 },
+  { by: "a bug after one run had signed", over: {}, runs: 1, parts: unknown, note: NOT_OWED, left: 0 },
 ])(
   "an exam that is kept from being held by $by is given up after 30 minutes and four tries",
   async ({ over, runs, parts, ...end }) => {
@@ -112,15 +117,26 @@ test.each<Kept & { readonly note: RegExp; readonly left: number }>([
 );
 
 test.each([
-  ["ten minutes after its order, or sooner, fails", 10, { status: "complete", note: null, left: 0 }],
-  ["later, since our queue let it wait, fails nothing", 11, { status: "interrupted", note: OWED, left: 1 }],
-])("a seller that quotes something else %s", async (_, minutes, { status, note, left }) => {
-  const seller = await serveHttp((__, response) => void response.writeHead(404).end());
-  const payee = privateKeyToAccount(generatePrivateKey());
-  const [text, expires] = ["x402-exam v1", "2126-01-01T00:00:00Z"];
-  const consent = { kind: "signature", text, signature: await payee.signMessage({ message: text }), expires } as const;
-  const payTo = payee.address.toLowerCase() as `0x${string}`;
-  const order = await ordered({ url: `${seller.url}/haiku`, payTo, consent });
+  ["ten minutes after its order, or sooner, fails", 10, true, { status: "complete", runs: 1, note: null }],
+  ["later fails nothing, and nothing is paid back", 11, true, { status: "interrupted", runs: 0, note: NOT_OWED }],
+  [
+    "and whose file names the buyer no more is asked nothing",
+    1,
+    false,
+    { status: "interrupted", runs: 0, note: NOT_OWED },
+  ],
+])("a seller that quotes something else %s", async (...[, minutes, isNamed, { status, runs, note }]) => {
+  const asked: string[] = [];
+  const expires = new Date(Date.now() + 86_400_000).toISOString();
+  const seller = await forFile(
+    serveHttp((request, response) => {
+      asked.push(request.url ?? "");
+      const isFile = isNamed && request.url === "/.well-known/x402-exam.txt";
+      const line = `x402-exam v1 trust.example ${SELLERS_WALLET} / ${expires}`;
+      response.writeHead(isFile ? 200 : 404).end(isFile ? line : "");
+    }),
+  );
+  const order = await ordered({ origin: seller.url, url: `${seller.url}/haiku` });
   const chain = { now: async () => Date.now() / 1_000 + minutes * 60, block: async () => 0n } as RunnerParts["ledger"];
   const over = {
     ledger: chain,
@@ -128,11 +144,45 @@ test.each([
     visitor: { visit: () => httpTransport(), resolves: async () => true },
   };
   const end = await tried(order, { after: 0, minutes: minutes - 0.01, over });
-  seller.stop();
-  expect(end).toEqual({ note: note === null ? null : expect.stringMatching(note), left });
-  expect(await createExamStore(pool).get(order.id)).toMatchObject({
-    result: { outcome: status, runs: status === "complete" ? 1 : 0 },
+  expect(end).toEqual({ note: note === null ? null : expect.stringMatching(note), left: 0 });
+  expect(await createExamStore(pool).get(order.id)).toMatchObject({ result: { outcome: status, runs } });
+  if (!isNamed) expect(asked).toEqual(["/.well-known/x402-exam.txt"]);
+});
+
+test("no refund takes what an open order may still cost", async () => {
+  const order = await ordered({ amount: 150_000n });
+  await tried(order, { after: 3, minutes: 31 });
+  await storePurchase(owner, order, { state: "fulfilled", isFinal: true });
+  await ordered({ amount: 150_000n });
+  await owner.query("UPDATE seller_exam_work SET due_at = now() + interval '1 hour' WHERE exam <> $1", [order.id]);
+  const sent: bigint[] = [];
+  const unpaid = { time: Math.floor(Date.now() / 1_000), used: new Set<never>(), balance: 0n, bars: new Set<never>() };
+  const paying = (balance: bigint) => ({
+    account: { address: `0x${"ee".repeat(20)}`, balance: async () => balance } as const,
+    ledger: {
+      now: async () => Date.now() / 1_000,
+      mayLag: false,
+      read: async () => unpaid,
+    } as unknown as RunnerParts["ledger"],
+    refunds: {
+      finalView: async () => ({ time: 0n, used: new Set<never>() }),
+      send: async ({ value }: { value: bigint }) => {
+        sent.push(value);
+        return null;
+      },
+    },
   });
+  const needed = EXAM_PRICE + mostSpent(150_000n);
+  const pay = async (balance: bigint) => {
+    await owner.query("UPDATE seller_exam_work SET due_at = '-infinity' WHERE exam = $1", [order.id]);
+    const running = runner(32, paying(balance));
+    await running.runDue();
+    await running.idle();
+  };
+  await pay(needed - 1n);
+  expect(sent).toEqual([]);
+  await pay(needed);
+  expect(sent).toEqual([EXAM_PRICE]);
 });
 
 test("a refund that cannot be paid is tried again, and the exam ends no second time", async () => {

@@ -14,7 +14,13 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/u;
 
 const exchange = (number: number, words: string): KeptExchange => ({
   number,
-  request: { method: "GET", url: `https://seller.example/haiku?${words}`, headers: { [words]: words }, body: words },
+  request: {
+    method: "GET",
+    url: `https://seller.example/haiku?${words}`,
+    querySha256: "0".repeat(64),
+    headers: { [words]: words },
+    bodySha256: "0".repeat(64),
+  },
   answer: {
     status: 200,
     headers: { [`x-${words}`]: words, "payment-response": words },
@@ -32,7 +38,7 @@ function hostileExam(words: string): EndedExam {
         check: "caching",
         outcome: "fail",
         reason: words,
-        findings: [{ statement: words, holds: false, exchanges: [1, 2] }],
+        findings: [{ code: "caching.not_stored", statement: words, holds: false, exchanges: [1, 2] }],
       },
     ],
   });
@@ -78,7 +84,7 @@ describe("a seller's words on a page", () => {
   test("are as text in the record of the origin, too", () => {
     const exam = { ...hostileExam(HOSTILE), correction: null };
     const page = renderSellerVerification(
-      sellerVerification({ origin: "https://seller.example", exams: [exam] }, baseUrl, NOW),
+      sellerVerification({ site: { origin: "https://seller.example", prefix: "/" }, exams: [exam] }, baseUrl, NOW),
       baseUrl,
     );
     expect(page).not.toContain("<script>alert");
@@ -139,10 +145,15 @@ describe("the transactions that answers name", () => {
 describe("an exam that certifies nothing", () => {
   const bare = { placed: null, transactions: [], places: [], baseUrl, exchanges: [], now: NOW };
   const uncertified = (over: Partial<Exam>): string => {
-    const { evidence: _, ...result } = sampleResult({ isPublic: false, level: null, validUntil: null });
+    const { evidence: _, ...result } = sampleResult({
+      outcome: "interrupted",
+      isPublic: false,
+      level: null,
+      validUntil: null,
+    });
     return renderSellerPage(
       {
-        ...{ order: sampleOrder({ mode: "passive", consent: null }), result },
+        ...{ order: sampleOrder(), result },
         ...{ correction: null, reversedAt: null, refund: null, ...over },
       },
       bare,
@@ -150,7 +161,6 @@ describe("an exam that certifies nothing", () => {
   };
 
   test.each<[string, Partial<Exam>, string]>([
-    ["passive", {}, "Not certified"],
     ["under way", { result: null }, "Exam under way"],
     [
       "interrupted",

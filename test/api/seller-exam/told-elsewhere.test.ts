@@ -14,6 +14,7 @@ import { call, connectHttp } from "../../support/packages/mcp.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { FAIL, heldIn, UNPUBLISHED } from "../../support/seller-exam/held.ts";
+import { sampleOrder } from "../../support/seller-exam/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 100 } as const;
@@ -24,6 +25,23 @@ const pool = await forFile(new pg.Pool({ connectionString: service.database.apiU
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
 const passed = await held();
+
+test("a PASS of an origin whose other request fails is not green, on its badge and its page, until that is mended", async () => {
+  const origin = "https://two.example";
+  const [good, bad] = [`${origin}/good`, `${origin}/bad`];
+  const id = await held({ origin, url: good }, { endedAt: new Date(Date.now() - 2_000) });
+  expect((await get(`/badge/${id}.svg`, "image/*")).text).toContain("#16704c");
+  await held({ origin, url: bad }, { level: null, endedAt: new Date(Date.now() - 1_000) });
+  const badge = (await get(`/badge/${id}.svg`, "image/*")).text;
+  expect(badge).toMatch(/x402 seller: not verified · FAIL \d{4}-\d\d-\d\d/);
+  expect(badge).not.toContain("#16704c");
+  const page = (await get(`/cert/${id}`, "text/html")).text;
+  expect(page).not.toContain('class="deed pass"');
+  expect(page).toMatch(/the origin is not verified: an exam of another request failed/);
+  expect((await get(`/cert/${id}`)).body).toMatchObject({ verdict: "pass", fresh: true });
+  await held({ origin, url: bad }, { endedAt: new Date() });
+  expect((await get(`/badge/${id}.svg`, "image/*")).text).toContain("#16704c");
+});
 
 describe("a correction", () => {
   const script = fileURLToPath(new URL("../../../scripts/exam-correct.ts", import.meta.url));
@@ -163,7 +181,8 @@ describe("the board", () => {
 
 test("a payee's exams are facts at an address of their own", async () => {
   const payTo = `0x${"7a".repeat(20)}` as const;
-  const id = await held({ origin: "https://payee.example", payTo });
+  const payment = { ...sampleOrder().payment, payer: payTo };
+  const id = await held({ origin: "https://payee.example", payTo, payment });
   const { body } = await get(`/payee/${payTo.toUpperCase().replace("0X", "0x")}`);
   expect(body).toMatchObject({ wallet: payTo, exams: [{ id, result: "pass", level: "full", control: "file" }] });
   const page = await get(`/payee/${payTo}`, "text/html");

@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 import type { Facts } from "./chain-facts.ts";
-import { presentElsewhere } from "./checks/binding.ts";
+import { type Elsewhere, presentElsewhere } from "./checks/binding.ts";
 import { checkCaching } from "./checks/caching.ts";
 import { judgeForgeries, presentForgeries } from "./checks/forgery.ts";
 import { loseAnswer } from "./checks/lost-answer.ts";
@@ -26,6 +26,8 @@ export interface ExamOrder {
    * the seller shows takes its place.
    */
   readonly other: OtherRoute | null;
+  /** Whether a URL that the seller shows may be asked too; any of its origin may be if this is absent. */
+  readonly isAllowed?: (url: string) => boolean;
 }
 
 /** The whole of an exam, with every exchange that its findings name by number. */
@@ -45,7 +47,10 @@ export interface ExamReport {
  * Examines one paid request as a buyer: at most 40 requests and 3 payments as quoted, none above the ceiling.
  * @throws ExaminersFault if the chain cannot be read, or the payer has too little; nothing is judged then
  */
-export async function examine({ resource, payable, other }: ExamOrder, parts: VisitParts): Promise<ExamReport> {
+export async function examine(
+  { resource, payable, other, isAllowed = () => true }: ExamOrder,
+  parts: VisitParts,
+): Promise<ExamReport> {
   const seller = await visit(resource, parts);
   const quoted = await askTerms(seller, payable);
   if (typeof quoted.terms === "string") {
@@ -54,29 +59,11 @@ export async function examine({ resource, payable, other }: ExamOrder, parts: Vi
   }
   const { terms } = quoted;
   await seller.requireFunds(terms);
-  const judge = await buy(seller, { terms, payable, quoted }, other);
+  const judge = await buy(seller, { terms, payable, quoted, elsewhere: { named: other, isAllowed } });
   const facts = await seller.facts(terms);
   const spent = spentBy(parts.payer.address, facts);
   const { settled } = facts;
   return reported({ seller, terms, results: judge(facts), settled, spent, reason: "nothing was sold" });
-}
-
-/** Looks at a paid request without paying: the first check, and nothing that needs a payment. It gives no level. */
-export async function examinePassively(
-  { resource, payable }: Omit<ExamOrder, "other">,
-  parts: VisitParts,
-): Promise<ExamReport> {
-  const seller = await visit(resource, parts);
-  const { terms, judge } = await askTerms(seller, payable);
-  const paid = typeof terms === "string" ? null : terms;
-  const report = reported({
-    seller,
-    terms: paid,
-    results: [judge(null)],
-    ...NOTHING_PAID,
-    reason: "this exam pays nothing",
-  });
-  return { ...report, level: null };
 }
 
 const NOTHING_PAID = { settled: new Map<Hex, Settled>(), spent: 0n } as const;
@@ -96,16 +83,17 @@ interface Buying {
   readonly terms: Terms;
   readonly payable: Payable;
   readonly quoted: Quoted;
+  readonly elsewhere: Elsewhere;
 }
 
 type Judge = (facts: Facts) => readonly CheckResult[];
 
 /** Everything that is sent to the seller. It is judged once the chain is known. */
-async function buy(seller: Visit, buying: Buying, other: OtherRoute | null): Promise<Judge> {
+async function buy(seller: Visit, buying: Buying): Promise<Judge> {
   const { terms, quoted } = buying;
   const forgeries = await presentForgeries(seller, terms);
   const bought = await purchase(seller, terms);
-  const after = bought.sale === null ? null : await afterSale(seller, { ...buying, sale: bought.sale }, other);
+  const after = bought.sale === null ? null : await afterSale(seller, { ...buying, sale: bought.sale });
   return (facts) => [
     quoted.judge(after?.unpaid ?? null),
     bought.judge(facts),
@@ -116,13 +104,12 @@ async function buy(seller: Visit, buying: Buying, other: OtherRoute | null): Pro
 
 async function afterSale(
   seller: Visit,
-  { terms, payable, quoted, sale }: Buying & { readonly sale: Sale },
-  other: OtherRoute | null,
+  { terms, payable, quoted, sale, elsewhere }: Buying & { readonly sale: Sale },
 ): Promise<{ readonly unpaid: Exchange; readonly judge: Judge }> {
   const unpaid = await seller.ask();
   const caching = checkCaching(seller, sale, unpaid);
   const replay = await checkReplay(seller, terms, sale);
-  const binding = await presentElsewhere(seller, { terms, sale, payable, quoted: quoted.first }, other);
+  const binding = await presentElsewhere(seller, { terms, sale, payable, quoted: quoted.first }, elsewhere);
   const lost = await loseAnswer(seller, binding.unspent);
   const signed = await checkOfferReceipt(seller, terms, sale);
   return { unpaid, judge: (facts) => [caching, replay, binding.judge(facts), lost(facts), signed] };

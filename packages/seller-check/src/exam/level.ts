@@ -1,17 +1,36 @@
-import type { CheckResult } from "./vocabulary.ts";
+import type { CheckName, CheckResult } from "./vocabulary.ts";
 
 /** What a seller is certified as; null where a check failed or too little was seen. */
 export type Level = "full" | "safe" | null;
 
-/** Checks about the buyer's money: no level without them. */
-const MONEY = ["terms", "purchase", "replay", "forgery", "lost_answer"] as const;
+/**
+ * The weight of each check: the lowest level that needs it. Without a check of the weight `safe` there is no level; a
+ * failed check of the weight `full` leaves `safe`.
+ */
+export const CHECK_WEIGHTS: Readonly<Record<CheckName, NonNullable<Level>>> = {
+  terms: "safe",
+  purchase: "safe",
+  replay: "safe",
+  binding: "full",
+  forgery: "safe",
+  lost_answer: "full",
+  caching: "full",
+  offer_receipt: "full",
+};
+
+/** What each level says of a seller. */
+export const LEVEL_MEANINGS = {
+  full: "no check failed",
+  safe: "every check of the weight safe passed: the buyer is charged as quoted, once, and nothing forged is settled; a check of the weight full failed",
+  none: "a check of the weight safe did not pass",
+} as const;
 
 /**
- * The level of an exam. `full`: every check passed, or does not apply. `safe`: every check about the buyer's money
- * passed, and another one failed. Null otherwise.
+ * The level of an exam. `full`: every check passed, or does not apply. `safe`: every check of that weight passed, and
+ * another one failed. Null otherwise.
  */
 export function levelOf(results: readonly CheckResult[]): Level {
-  const passed = (name: string) => results.some(({ check, outcome }) => check === name && outcome === "pass");
-  if (!MONEY.every(passed)) return null;
+  const isLost = ({ check, outcome }: CheckResult) => CHECK_WEIGHTS[check] === "safe" && outcome !== "pass";
+  if (results.some(isLost)) return null;
   return results.every(({ outcome }) => outcome !== "fail") ? "full" : "safe";
 }

@@ -16,16 +16,28 @@ const KEPT = 12;
 const METHODS = ["GET", "POST"];
 
 /** Other paid routes of this origin as the seller itself shows them: in its 402, its discovery document, its OpenAPI. */
-export async function shownRoutes(visit: Visit, quoted: Exchange): Promise<readonly OtherRoute[]> {
-  const found = quoted.answer === null ? [] : inQuote(visit, quoted.answer);
+export async function shownRoutes(
+  visit: Visit,
+  quoted: Exchange,
+  isAllowed: (url: string) => boolean,
+): Promise<readonly OtherRoute[]> {
+  const found = quoted.answer === null ? [] : inQuote(visit, quoted.answer).filter(({ url }) => isAllowed(url));
   for (const { path, read } of DOCUMENTS) {
     if (found.length > 0 || visit.left() <= KEPT) break;
     const { answer } = await visit.ask({}, { url: new URL(path, visit.resource.url).href, method: "GET", body: null });
     const document = answer?.status === 200 ? parsed(answer) : {};
-    found.push(...read(record(document), visit.resource).flatMap((route) => other(visit, path, route)));
+    found.push(
+      ...read(record(document), visit.resource)
+        .flatMap((route) => other(visit, path, route))
+        .filter(({ url }) => isAllowed(url)),
+    );
   }
-  return found.slice(0, MOST_ROUTES);
+  return distinct(found).slice(0, MOST_ROUTES);
 }
+
+/** A manifest lists a resource once for each scheme that pays for it. */
+const distinct = (routes: readonly OtherRoute[]): readonly OtherRoute[] =>
+  [...new Map(routes.toReversed().map((route) => [`${route.method} ${route.url}`, route])).values()].toReversed();
 
 interface Named {
   readonly url: unknown;

@@ -58,17 +58,13 @@ export type Outcome = "pass" | "fail" | "not_applicable";
 
 /** One thing that was looked at. */
 export interface Finding {
-  /** Absent from reports of an earlier version. */
-  readonly code?: FindingCode;
+  readonly code: FindingCode;
   /** A sentence that is true if `holds`. What it repeats of a seller's words is plain. */
   readonly statement: string;
   readonly holds: boolean;
   /** Numbers of the exchanges that show it. */
   readonly exchanges: readonly number[];
 }
-
-/** A finding as a check makes it. */
-export type Found = Finding & { readonly code: FindingCode };
 
 /** A check with what it found. Not applicable with a reason, and without findings. */
 export interface CheckResult {
@@ -79,7 +75,7 @@ export interface CheckResult {
 }
 
 /** Fails with the first finding that does not hold. */
-export const judged = (check: CheckName, findings: readonly Found[]): CheckResult => ({
+export const judged = (check: CheckName, findings: readonly Finding[]): CheckResult => ({
   check,
   outcome: findings.every(({ holds }) => holds) ? "pass" : "fail",
   reason: null,

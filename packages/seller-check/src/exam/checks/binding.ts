@@ -4,7 +4,7 @@ import { type OtherRoute, shownRoutes } from "../other-routes.ts";
 import type { Payment } from "../payment.ts";
 import { choose, type Payable, readQuotes, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 export interface Binding {
@@ -21,6 +21,13 @@ interface Bought {
   readonly quoted: Exchange;
 }
 
+/** Where else a payment may be presented. */
+export interface Elsewhere {
+  /** Null if none was named. */
+  readonly named: OtherRoute | null;
+  readonly isAllowed: (url: string) => boolean;
+}
+
 const NOWHERE = "the request has no body, and no other paid route of this origin is known";
 const NOT_PAID = "it is not paid";
 const SAME_RESOURCE = "its 402 names the same resource";
@@ -29,10 +36,14 @@ const SAME_RESOURCE = "its 402 names the same resource";
  * Presents the settled payment with another body, and a fresh one at another route: the one that was named if it is for
  * sale, or else one that the seller itself shows.
  */
-export async function presentElsewhere(visit: Visit, bought: Bought, named: OtherRoute | null): Promise<Binding> {
+export async function presentElsewhere(
+  visit: Visit,
+  bought: Bought,
+  { named, isAllowed }: Elsewhere,
+): Promise<Binding> {
   const findings = visit.resource.body === null ? [] : [await otherBody(visit, bought.sale)];
   const first = named === null ? null : await look(visit, bought, named);
-  const found = first?.leftFor === null ? first : await firstShown(visit, bought);
+  const found = first?.leftFor === null ? first : await firstShown(visit, bought, isAllowed);
   // Only now: it has to stay valid for the next check too.
   const payment = await visit.pay(bought.terms);
   const elsewhere =
@@ -48,7 +59,7 @@ export async function presentElsewhere(visit: Visit, bought: Bought, named: Othe
   };
 }
 
-async function otherBody(visit: Visit, sale: Sale): Promise<Found> {
+async function otherBody(visit: Visit, sale: Sale): Promise<Finding> {
   const changed = await visit.ask(sale.payment.headers, { body: altered(visit.resource.body ?? "") });
   const isServed = changed.answer !== null && isSuccess(changed) && !sameBody(changed.answer, sale.answer);
   return {
@@ -79,8 +90,8 @@ interface Looked {
 }
 
 /** The first route that the seller shows and that is for sale on terms that the exam may pay; null if none is. */
-async function firstShown(visit: Visit, bought: Bought): Promise<Looked | null> {
-  for (const route of await shownRoutes(visit, bought.quoted)) {
+async function firstShown(visit: Visit, bought: Bought, isAllowed: Elsewhere["isAllowed"]): Promise<Looked | null> {
+  for (const route of await shownRoutes(visit, bought.quoted, isAllowed)) {
     const looked = await look(visit, bought, route);
     if (looked.leftFor === null) return looked;
   }
@@ -96,20 +107,20 @@ async function look(visit: Visit, { payable, terms }: Bought, route: OtherRoute)
   return { route, unpaid, leftFor: theirs.url === terms.url ? SAME_RESOURCE : null };
 }
 
-const leftAlone = ({ route, unpaid }: Looked, reason: string): Found =>
+const leftAlone = ({ route, unpaid }: Looked, reason: string): Finding =>
   found("binding.other_route", `The other route ${route.url} is left alone: ${reason}`, true)([unpaid]);
 
-interface Elsewhere {
+interface Presented {
   /** Whether the payment was taken there. */
   readonly isSpent: boolean;
-  readonly judge: (facts: Facts) => readonly Found[];
+  readonly judge: (facts: Facts) => readonly Finding[];
 }
 
 async function presentAt(
   visit: Visit,
   { terms, payment }: Pick<Bought, "terms"> & { readonly payment: Payment },
   { route: { shownBy, ...request }, unpaid }: Looked,
-): Promise<Elsewhere> {
+): Promise<Presented> {
   const presented = await visit.ask(payment.headers, request);
   const isServed = isSuccess(presented);
   // A refused payment goes on to the next check, which may settle it rightly: so what is charged here is looked at now.
@@ -130,8 +141,8 @@ async function presentAt(
 }
 
 const found =
-  (code: Found["code"], statement: string, holds: boolean) =>
-  (exchanges: readonly Exchange[]): Found => ({
+  (code: Finding["code"], statement: string, holds: boolean) =>
+  (exchanges: readonly Exchange[]): Finding => ({
     code,
     statement,
     holds,

@@ -4,7 +4,7 @@ import { type Authorization, asQuoted, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import { spentBy } from "../till.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 
 const A_DAY = 86_400n;
 
@@ -58,7 +58,7 @@ export interface Presented {
 
 /** Judges forged payments by their answers and by the chain. */
 export function judgeForgeries(visit: Visit, presented: readonly Presented[], { terms, facts }: Known): CheckResult {
-  const findings = presented.flatMap(({ name, payment, exchange }): readonly Found[] => [
+  const findings = presented.flatMap(({ name, payment, exchange }): readonly Finding[] => [
     {
       code: "forgery.refused",
       statement: `A payment ${name} is refused, and got ${statusOf(exchange)}`,

@@ -3,7 +3,7 @@ import type { Exchange } from "../exchange.ts";
 import { settlementSaid } from "../payment.ts";
 import { readQuotes, record, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged, notApplicable } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged, notApplicable } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** The x402 extension, version 1. */
@@ -20,7 +20,7 @@ export async function checkOfferReceipt(visit: Visit, terms: Terms, sale: Sale):
   const { accepted, network, payTo, url: resourceUrl } = terms;
   const transaction = String(record(settlementSaid(sale.answer)).transaction);
   const payer = visit.parts.payer.address;
-  const findings: Found[] = [];
+  const findings: Finding[] = [];
   const did = oneDidDocument(visit);
   if (offer !== null && quoted !== undefined) {
     const { scheme, asset, amount } = accepted;
@@ -55,8 +55,8 @@ interface Wanted {
   readonly settled?: string;
 }
 
-async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Found[]> {
-  const of = (code: Found["code"], statement: string, holds: boolean): Found => ({
+async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted): Promise<readonly Finding[]> {
+  const of = (code: Finding["code"], statement: string, holds: boolean): Finding => ({
     code,
     statement,
     holds,

@@ -5,7 +5,7 @@ import type { Settled } from "../ledger.ts";
 import { type Payment, settlementSaid } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 
 /** A sale that went through. */
 export interface Sale {
@@ -50,10 +50,10 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
   };
 }
 
-type Code = Found["code"] extends infer All ? (All extends `purchase.${infer Word}` ? Word : never) : never;
-type Find = (code: Code, statement: string, holds: boolean) => Found;
+type Code = Finding["code"] extends infer All ? (All extends `purchase.${infer Word}` ? Word : never) : never;
+type Find = (code: Code, statement: string, holds: boolean) => Finding;
 
-function charged(settled: Settled | null, { amount, payTo }: Terms, of: Find): Found {
+function charged(settled: Settled | null, { amount, payTo }: Terms, of: Find): Finding {
   if (settled === null) return of("charged", "The chain shows the payment within 30 seconds", false);
   const { value, to } = settled;
   return of(
@@ -63,7 +63,7 @@ function charged(settled: Settled | null, { amount, payTo }: Terms, of: Find): F
   );
 }
 
-function said(claim: Readonly<Record<string, unknown>> | null, settled: Settled | null, of: Find): readonly Found[] {
+function said(claim: Readonly<Record<string, unknown>> | null, settled: Settled | null, of: Find): readonly Finding[] {
   if (claim === null) return [of("response", "PAYMENT-RESPONSE says what was settled", false)];
   const transaction = String(claim.transaction).toLowerCase();
   return [

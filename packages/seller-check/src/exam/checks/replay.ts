@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Exchange, isLater, isSuccess, sameBody, statusOf } from "../exchange.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 import type { Sale } from "./purchase.ts";
 
 /** Copies of one payment that arrive together. */
@@ -13,7 +13,7 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
   const again = await visit.ask(sale.payment.headers);
   const isDelivered = isLater(sale.exchange) && !isLater(again);
   const isNewSale = again.answer !== null && isSuccess(again) && !isDelivered && !sameBody(again.answer, sale.answer);
-  const replay: Found = {
+  const replay: Finding = {
     code: "replay.again",
     statement: `The settled payment is refused or brings the same answer, and got ${statusOf(again)}${isNewSale ? " with another body" : ""}`,
     holds: again.answer !== null && !isNewSale,
@@ -22,7 +22,7 @@ export async function checkReplay(visit: Visit, terms: Terms, sale: Sale): Promi
   return judged("replay", [replay, ...(await atOnce(visit, terms))]);
 }
 
-async function atOnce(visit: Visit, terms: Terms): Promise<readonly Found[]> {
+async function atOnce(visit: Visit, terms: Terms): Promise<readonly Finding[]> {
   const payment = await visit.pay(terms);
   if (payment === null) return [];
   const copies = await Promise.all(Array.from({ length: COPIES }, () => visit.ask(payment.headers)));

@@ -1,7 +1,7 @@
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import { choose, type Payable, type Quote, readQuotes, record, resourceUrl, type Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
-import { type CheckResult, type Found, judged } from "../vocabulary.ts";
+import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 
 /** Servers and proxies refuse more than 8 KiB of headers by default. */
 const MOST_HEADER_BYTES = 8_192;
@@ -45,7 +45,7 @@ export async function askTerms(visit: Visit, payable: Payable): Promise<Quoted> 
 }
 
 /** An answer that is no 402 is looked at by the check of caching. */
-const laterTerms = (first: Exchange, later: Exchange | null): readonly Found[] =>
+const laterTerms = (first: Exchange, later: Exchange | null): readonly Finding[] =>
   later?.answer?.status === 402
     ? [sameTerms("same_later", "After a purchase the next buyer is quoted the same", [first, later])]
     : [];
@@ -54,26 +54,26 @@ const laterTerms = (first: Exchange, later: Exchange | null): readonly Found[] =
  * HEAD is GET without a body (RFC 9110, section 9.3.2). Sellers that do not offer it answer 405, 501 or 404, and some 400,
  * 401 or 403: whatever refuses gives nothing away. One that quotes has to quote the same.
  */
-function headOf(first: Exchange, head: Exchange): Found {
+function headOf(first: Exchange, head: Exchange): Finding {
   const isQuote = head.answer?.status === 402 && head.answer.headers["payment-required"] !== undefined;
   const holds = !isSuccess(head) && (!isQuote || isSame(first.answer, head.answer, 2));
   return shownBy(head)("head", `HEAD is refused or quoted the same, and answered ${statusOf(head)}`, holds);
 }
 
-const otherOf = (other: Exchange): Found =>
+const otherOf = (other: Exchange): Finding =>
   shownBy(other)(
     "other_method",
     `${other.request.method} is not answered for nothing, and answered ${statusOf(other)}`,
     !isSuccess(other),
   );
 
-function formOf({ version, problem }: Quote, first: Exchange): Found {
+function formOf({ version, problem }: Quote, first: Exchange): Finding {
   const statement = `The quote in x402 version ${version} is well formed${problem === null ? "" : `: ${problem}`}`;
   return shownBy(first)("well_formed", statement, problem === null);
 }
 
 /** A host may be another machine over IPv6. What does not answer there sells nothing, and buyers go on to IPv4. */
-async function overEachFamily(visit: Visit): Promise<readonly Found[]> {
+async function overEachFamily(visit: Visit): Promise<readonly Finding[]> {
   const families = (await visit.parts.transport.families?.(visit.resource.url)) ?? [];
   if (families.length < 2) return [];
   const [four, six] = [await visit.ask({}, { family: 4 }), await visit.ask({}, { family: 6 })];
@@ -85,12 +85,12 @@ async function overEachFamily(visit: Visit): Promise<readonly Found[]> {
 const otherMethod = (method: string) =>
   method === "GET" ? ({ method: "POST", body: "{}" } as const) : ({ method: "GET", body: null } as const);
 
-type Code = Found["code"] extends infer All ? (All extends `terms.${infer Word}` ? Word : never) : never;
+type Code = Finding["code"] extends infer All ? (All extends `terms.${infer Word}` ? Word : never) : never;
 
 /** A statement of the check, as one of these exchanges show it. */
 const shownBy =
   (...exchanges: readonly Exchange[]) =>
-  (code: Code, statement: string, holds: boolean): Found => ({
+  (code: Code, statement: string, holds: boolean): Finding => ({
     code: `terms.${code}`,
     statement,
     holds,
@@ -98,7 +98,7 @@ const shownBy =
   });
 
 /** `resource` is this URL; a query or a fragment that it leaves out is no contradiction. */
-function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Found[] {
+function trueOf({ version, accepts, resource }: Quote, url: string, first: Exchange): readonly Finding[] {
   const named = version === 1 ? accepts.map((entry) => entry.resource) : [resourceUrl(resource)];
   const isTrue = named.every((given) => typeof given === "string" && isSameResource(given, url));
   const statement = `The resource of version ${version} is this URL, and is named ${named.join(", ")}`;
@@ -112,7 +112,7 @@ function isSameResource(named: string, url: string): boolean {
 }
 
 /** Where a 402 quotes in both versions, a buyer of either pays the same. */
-function agreement(quotes: readonly Quote[], first: Exchange): readonly Found[] {
+function agreement(quotes: readonly Quote[], first: Exchange): readonly Finding[] {
   const [one, other] = quotes;
   if (one === undefined || other === undefined) return [];
   const prices = ({ version, accepts }: Quote) =>
@@ -122,7 +122,7 @@ function agreement(quotes: readonly Quote[], first: Exchange): readonly Found[] 
   return [shownBy(first)("versions_agree", "Both versions quote the same", isAgreed)];
 }
 
-function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchange, Exchange]): Found {
+function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchange, Exchange]): Finding {
   return shownBy(one, other)(code, statement, isSame(one.answer, other.answer, 1));
 }
 
@@ -141,7 +141,7 @@ function toBePaid({ scheme, network, asset, payTo, amount, maxAmountRequired, ex
   return [scheme, network, asset, payTo, amount ?? maxAmountRequired, name, version, assetTransferMethod];
 }
 
-function sizeOf(first: Exchange): Found {
+function sizeOf(first: Exchange): Finding {
   const bytes = Object.entries(first.answer?.headers ?? {}).reduce(
     (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value) + 4,
     0,

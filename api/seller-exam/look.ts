@@ -1,0 +1,189 @@
+import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
+import { choose, readQuotes } from "../../packages/seller-check/src/exam/terms.ts";
+import { Problem } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
+import type { Address } from "../kernel/wallet.ts";
+import {
+  type ConsentFile,
+  type ConsentLine,
+  consentLine,
+  consentUrl,
+  isInTime,
+  isUnder,
+  readConsent,
+  suggestedExpiry,
+  widest,
+} from "./consent.ts";
+import {
+  type ExamRequest,
+  REFUSALS,
+  type Refusal,
+  type RequestSettings,
+  requestKey,
+  urlRefusal,
+} from "./exam-request.ts";
+import type { Found, ProbeStore, Prospect, SellerQuote, Visitor } from "./ports.ts";
+import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
+import type { ExaminedRequest } from "./record.ts";
+
+export interface LookParts {
+  readonly probes: ProbeStore;
+  readonly budget: { spend(client: string): Promise<void> };
+  /** How many seconds until there is more, if this is the budget's refusal; null for any other error. */
+  readonly spentFor: (error: unknown) => { readonly isClient: boolean; readonly seconds: number } | null;
+  readonly visitor: Visitor;
+  /** Of the service, in lower case. */
+  readonly ownWallets: readonly Address[];
+  readonly settings: RequestSettings;
+  readonly now: () => Date;
+}
+
+/** What was found at a seller. */
+export interface Looked {
+  /** The origin's file; null where the URL itself is refused. */
+  readonly file: ConsentFile | null;
+  readonly prospect: Prospect | Refusal;
+}
+
+const PROBE_MS = 15_000;
+
+/**
+ * Reads the origin's file and asks the seller for its quote, on behalf of a client, unless that was done a while ago.
+ * @param wallet the buyer; null while it is not known
+ * @throws Problem if the seller may not be asked now
+ */
+export async function lookAt(
+  parts: LookParts,
+  request: ExamRequest,
+  { client, wallet }: { readonly client: string; readonly wallet: Address | null },
+): Promise<Looked> {
+  const wrong = urlRefusal(request.url, parts.settings);
+  if (wrong !== null) return { file: null, prospect: wrong };
+  const file = await ask(parts, request, { client, wallet });
+  return { file, prospect: prospectOf(parts, request, { found: file, wallet }) };
+}
+
+/** Without a line that covers the order the seller is asked again: the line may be there by now. */
+async function ask(
+  parts: LookParts,
+  request: ExamRequest,
+  { client, wallet }: { readonly client: string; readonly wallet: Address | null },
+): Promise<Found> {
+  const known = await parts.probes.fresh(requestKey(request));
+  if (known !== null && known.quote !== null && covering(parts, request, { found: known, wallet }) !== null)
+    return known;
+  const { origin } = new URL(request.url);
+  await parts.budget.spend(client).catch((error: unknown) => {
+    const spent = parts.spentFor(error);
+    if (spent === null) throw error;
+    const who = spent.isClient
+      ? "One client may have a limited number of sellers asked"
+      : "We ask a limited number of sellers";
+    throw tooMany(who, spent.seconds);
+  });
+  const begun = await parts.probes.begin(origin, requestKey(request));
+  if (typeof begun !== "number") {
+    const found = await probe(parts, request);
+    await parts.probes.finish(begun.id, found);
+    return found;
+  }
+  if (known !== null) return known;
+  throw tooMany(`We ask ${origin} for a limited number of quotes`, begun);
+}
+
+const tooMany = (what: string, seconds: number): Problem =>
+  new Problem("too_many_requests", {
+    detail: `${what} in this time. Nothing was charged.`,
+    headers: { "retry-after": `${seconds}` },
+  });
+
+/** The file, and then one unpaid request, if a line of the file covers it. */
+async function probe(parts: LookParts, request: ExamRequest): Promise<Found> {
+  const { visitor, settings, now } = parts;
+  const transport = visitor.visit(PROBE_MS, new AbortController().signal);
+  const { origin } = new URL(request.url);
+  const file = await fetchConsent(transport, { origin, host: new URL(settings.baseUrl).host, now: now() });
+  const isCovered = file.lines.some(({ prefix }) => isUnder(prefix, request.url));
+  return { ...file, quote: isCovered ? await quote(parts, transport, request) : null };
+}
+
+interface Place {
+  readonly origin: string;
+  /** Ours. */
+  readonly host: string;
+  readonly now: Date;
+}
+
+/** The origin's file as it is now. Where there is none, it has no lines. */
+export async function fetchConsent(transport: Transport, { origin, host, now }: Place): Promise<ConsentFile> {
+  const request = { method: "GET", url: consentUrl(origin), headers: {}, body: null };
+  const answer = await transport.send(request).catch(() => null);
+  return answer?.status === 200 ? readConsent(answer.body, host, now) : { lines: [], faults: [] };
+}
+
+/** What a host without a public address answers is not told from silence. */
+async function quote(
+  { ownWallets }: LookParts,
+  transport: Transport,
+  { url, method, body, contentType }: ExaminedRequest,
+): Promise<SellerQuote> {
+  const refusal = (code: Refusal["code"]): SellerQuote => ({ refusal: { code, detail: REFUSALS[code] } });
+  const headers = body === null ? {} : { "content-type": contentType };
+  const answer = await transport.send({ method, url, headers, body }).catch(() => null);
+  if (answer?.status !== 402) return refusal("not_paid");
+  const quotes = readQuotes(answer);
+  if (quotes.every(({ problem }) => problem !== null)) return refusal("not_paid");
+  // What it costs at most is looked at for each order, since each may name its own.
+  const terms = choose(quotes, { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: 10n ** 30n }, url);
+  if (typeof terms === "string") return refusal("not_payable");
+  const payTo = terms.payTo.toLowerCase() as Address;
+  return ownWallets.includes(payTo) ? refusal("own_service") : { payTo, amount: `${terms.amount}` };
+}
+
+interface Known {
+  readonly found: Found;
+  /** Null while it is not known. */
+  readonly wallet: Address | null;
+}
+
+/** The line by which the wallet, or some wallet, may buy this exam now. */
+const covering = (
+  { now }: Pick<LookParts, "now">,
+  request: ExamRequest,
+  { found, wallet }: Known,
+): ConsentLine | null =>
+  widest(
+    found.lines.filter((line) => (wallet === null || line.wallet === wallet) && isInTime(line, now())),
+    request,
+  );
+
+/** How an exam of the seller would go, as it was found. */
+export function prospectOf(parts: LookParts, request: ExamRequest, known: Known): Prospect | Refusal {
+  const line = covering(parts, request, known);
+  if (line === null) return noLine(parts, request, known);
+  const { quote: quoted } = known.found;
+  if (quoted === null) return noLine(parts, request, known);
+  if ("refusal" in quoted) return quoted.refusal;
+  const [amount, most] = [BigInt(quoted.amount), BigInt(request.maxPrice)];
+  if (amount > most)
+    return { code: "too_dear", detail: `the seller asks for ${formatUsd(amount)}, and the most is ${formatUsd(most)}` };
+  const url = consentUrl(new URL(request.url).origin);
+  return { payTo: quoted.payTo, amount, consent: { url, text: line.text, prefix: line.prefix, expires: line.expires } };
+}
+
+/** A line that would let the wallet buy exams of the whole origin for a month. */
+export const suggestedLine = ({ settings, now }: Pick<LookParts, "settings" | "now">, wallet: Address | null): string =>
+  consentLine(new URL(settings.baseUrl).host, {
+    wallet: wallet ?? "<wallet>",
+    prefix: "/",
+    expires: suggestedExpiry(now()),
+  });
+
+function noLine(parts: LookParts, { url, other }: ExamRequest, { found, wallet }: Known): Refusal {
+  const { origin, pathname } = new URL(url);
+  const what = other === null ? pathname : `${pathname} and ${new URL(other).pathname}`;
+  const who = wallet === null ? "any wallet" : wallet;
+  const wrong = found.faults.map(({ line, problem }) => ` Line ${line}: ${problem}.`).join("");
+  const detail = `${consentUrl(origin)} has no line that lets ${who} buy an exam of ${what}, at its last reading within ten minutes; expected one like "${suggestedLine(parts, wallet)}".${wrong}`;
+  return { code: "bad_consent", detail };
+}
