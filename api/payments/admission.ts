@@ -35,7 +35,8 @@ export function readForm({ route, body }: Asked): Admitted {
 /** Then what only the chain or the index can tell about it; for signed payments alone. */
 export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
   if ("refused" in form) return form;
-  const taken = route.intake ? await route.intake(form.input, payment.authorization.from, client) : form;
+  const { from, nonce } = payment.authorization;
+  const taken = route.intake ? await route.intake(form.input, from, { client, nonce }) : form;
   if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
   if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
   return { input: taken.input ?? null };

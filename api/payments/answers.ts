@@ -1,4 +1,4 @@
-import type { Answer, Reason } from "./step-types.ts";
+import type { Answer, Reason, Row, Run } from "./step-types.ts";
 import { WINDOW_MARGIN_SECONDS } from "./window.ts";
 
 /** What a client hears that has to come again with the same header. */
@@ -6,6 +6,8 @@ export const WAIT = {
   held: { say: "wait", charged: false, because: "held" },
   heldCharged: { say: "wait", charged: true, because: "held" },
   crowded: { say: "wait", charged: false, because: "crowded" },
+  "no place": { say: "wait", charged: false, because: "no place" },
+  "gas lost": { say: "wait", charged: false, because: "gas lost" },
   unsettled: { say: "wait", charged: false, because: "unsettled" },
   unavailable: { say: "wait", charged: false, because: "unavailable" },
   unavailableCharged: { say: "wait", charged: true, because: "unavailable" },
@@ -24,3 +26,13 @@ export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
 };
 
 export const WINDOW_ERROR = `Less than ${WINDOW_MARGIN_SECONDS} seconds remain until validBefore, so this authorization will not be submitted. Sign a new one.`;
+
+/** The chain or the journal did not answer; says that the payment was charged where that is known. */
+export const unavailable = ({ row, settlement }: Run): Answer =>
+  settlement !== null || row?.state === "settled" ? WAIT.unavailableCharged : WAIT.unavailable;
+
+/** The stored answer of a fulfilled payment. */
+export const result = (row: Row, replay: boolean): Answer => {
+  if (row.response === null) throw new Error("a fulfilled payment has a stored response");
+  return { say: "result", response: row.response, settlement: row.settlement, replay };
+};

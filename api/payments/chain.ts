@@ -21,16 +21,39 @@ export interface PayerSignature {
   readonly signature: Hex;
 }
 
+/** A payment, and the transaction of ours that was mined without settling it. */
+export interface FailedPayment
+  extends Pick<Expected, "payer" | "nonce" | "payTo" | "value" | "validAfter" | "validBefore"> {
+  readonly transaction: Hex;
+}
+
+export interface Failed {
+  /** Whether the nonce was still unused once the transaction had been mined. */
+  readonly isUnused: boolean;
+  /** Whether the chain shows that the payer made it fail. */
+  readonly isPayersDoing: boolean;
+}
+
 /** Our own view of one chain. Every method rejects if the chain cannot be read. */
 export interface Chain {
   head(): Promise<Head>;
-  /** Verifies a signature by ERC-1271; false for an account without code. Of those who ask for very many, some are refused. */
-  verifyContractSignature(signed: PayerSignature, asker: Asker): Promise<boolean>;
+  /**
+   * Verifies a signature by ERC-1271, without its ERC-6492 wrapping; false for an account without code. Of those who ask
+   * for very many, some are refused.
+   * @param reading.afresh calls the account no matter what is remembered of its code
+   */
+  verifyContractSignature(
+    signed: PayerSignature,
+    asker: Asker,
+    reading?: { readonly afresh?: boolean },
+  ): Promise<boolean>;
+  /** Whether an account has code. The same askers are refused. */
+  isDeployed(account: Address, asker: Asker): Promise<boolean>;
   /** The USDC transfer that used an authorization, found by payer and nonce. */
   look(expected: Expected): Promise<View>;
   funds(payer: Address, nonces: readonly Hex[]): Promise<Funds>;
-  /** Whether the nonce was still unused once a transaction had been mined. */
-  unusedAfter(transaction: Hex, authorization: Pick<Expected, "payer" | "nonce">): Promise<boolean>;
+  /** What is left of a payment whose transaction was mined without settling it. */
+  afterFailure(payment: FailedPayment): Promise<Failed>;
   /** What has become of a settlement's block. */
   standing(settlement: Pick<Settlement, "block" | "blockHash">): Promise<Standing>;
 }

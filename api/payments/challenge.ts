@@ -12,46 +12,74 @@ import type { SchemeRules } from "./scheme.ts";
 export interface PaymentChallenge {
   readonly header: string;
   readonly body: string;
+  /** Whether the header has the route's entry for the bazaar. */
+  readonly isListed: boolean;
 }
+
+type Extensions = Readonly<Record<string, unknown>>;
 
 export interface ChallengeParts {
   /** The schemes a client may pay with, preferred first. */
   readonly schemes: readonly SchemeRules[];
   readonly baseUrl: string;
-  /** What version 2 declares of the route besides the terms. */
-  readonly extensions?: Readonly<Record<string, unknown>>;
+  /** What version 2 declares of the route in addition to the terms. */
+  readonly extensions?: Extensions;
   /** Signs the terms, if the seller does. */
   readonly offerReceipt?: Pick<OfferReceipt, "offers">;
 }
 
 /** The 402 for an offer; `error` says why it is sent. */
-export function challenge(
+export async function challenge(
   offer: Offer,
   parts: ChallengeParts,
   { error, at }: { error: string; at: Date },
-): PaymentChallenge {
+): Promise<PaymentChallenge> {
   const { resource, description } = offer;
   const { schemes, extensions, offerReceipt } = parts;
   const url = `${parts.baseUrl}${resource}`;
   const accepts = schemes.map((scheme) => scheme.requirements(offer, at));
-  const v2: PaymentRequired = {
-    x402Version: 2,
-    resource: { url, description, mimeType: "application/json" },
-    accepts,
-    ...(extensions || offerReceipt ? { extensions: { ...extensions, ...offerReceipt?.offers(url, accepts, at) } } : {}),
-    error,
-  };
+  const terms = { x402Version: 2, resource: { url, description, mimeType: "application/json" }, accepts } as const;
+  const signed = (await offerReceipt?.offers(url, accepts, at)) ?? {};
+  const { header, isSigned, isListed } = fitting({ ...terms, error }, extensions ?? {}, signed);
   const v1 = accepts
     .filter((_, index) => schemes[index]?.versions.includes("v1"))
     .map((required) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
   return {
-    header: toBase64Json(v2),
+    header,
+    isListed,
     body: JSON.stringify({
       x402Version: 1,
       error: v1.length > 0 ? error : `${error} ${onlyVersion2(schemes)}`,
       accepts: v1,
+      ...(isSigned ? {} : { extensions: signed }),
     }),
   };
+}
+
+/**
+ * The longest `PAYMENT-REQUIRED`, in characters. nginx reads all headers of an answer into 4 KB; the others of ours take about
+ * 600 bytes. It also leaves room for what a payment adds to the terms that it echoes.
+ */
+const LONGEST = 3_200;
+/** The characters of an error that fit with any terms. */
+const SHORT_ERROR = 100;
+
+type Terms = Omit<PaymentRequired, "extensions"> & { readonly error: string };
+
+/**
+ * As much as fits in the header: the terms always, then what the route declares, then the signed offers. The error is cut
+ * short before it makes the header too long; the body has it in full.
+ */
+function fitting({ error, ...terms }: Terms, declared: Extensions, signed: Extensions) {
+  const { [BAZAAR]: _, ...unlisted } = declared;
+  const has = (extensions: Extensions, others: Extensions) => Object.keys(others).every((name) => name in extensions);
+  const candidates = [{ ...declared, ...signed }, { ...unlisted, ...signed }, declared, {}];
+  for (const extensions of candidates) {
+    const header = toBase64Json({ ...terms, extensions, error });
+    if (header.length <= LONGEST) return { header, isSigned: has(extensions, signed), isListed: BAZAAR in extensions };
+  }
+  const short = `${error.slice(0, SHORT_ERROR)}…`;
+  return { header: toBase64Json({ ...terms, error: short }), isSigned: has({}, signed), isListed: false };
 }
 
 /** A version 1 client finds nothing in the body that it would sign. */
@@ -79,32 +107,26 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
 });
 
 /**
- * The longest `PAYMENT-REQUIRED` that leaves room in a header of 4 KB for what a payment adds to the terms that it echoes. Of
- * several terms it echoes one, so it is shorter than the 402.
+ * What a paid route declares about itself: that it accepts payment identifiers, and the longest bazaar entry that fits. Clients
+ * echo all of it back in a header, so the identifiers' schema, which is optional, is left out.
+ * @param isListedWith whether the route's `PAYMENT-REQUIRED` has room for these; offers and URLs are longer at a longer host
  */
-const LONGEST = { ofOne: 3_620, ofSeveral: 4_090 } as const;
-
-/**
- * What a paid route declares about itself: that it accepts payment identifiers, and its bazaar entry, as far as there is
- * room. Clients echo all of it back in a header, so the identifiers' schema, which is optional, is left out.
- * @param lengthWith of the route's `PAYMENT-REQUIRED` with these extensions; offers and URLs are longer at a longer host
- */
-export function routeExtensions(
+export async function routeExtensions(
   route: PaidRoute,
-  lengthWith: (extensions: Readonly<Record<string, unknown>>) => number,
-): Readonly<Record<string, unknown>> {
+  isListedWith: (extensions: Extensions) => Promise<boolean>,
+): Promise<Extensions> {
   const identifiers = { [PAYMENT_IDENTIFIER]: { info: { required: false } } };
   const isOne = schemesOf(route).length === 1;
-  for (const entry of isOne ? entriesOf(route) : [briefEntry(route)]) {
+  for (const entry of [...(isOne ? entriesOf(route) : []), briefEntry(route)]) {
     const extensions = { [BAZAAR]: entry, ...identifiers };
-    if (lengthWith(extensions) <= (isOne ? LONGEST.ofOne : LONGEST.ofSeveral)) return extensions;
+    if (await isListedWith(extensions)) return extensions;
   }
   return identifiers;
 }
 
 const { key: BAZAAR, enrichDeclaration } = bazaarResourceServerExtension;
 
-/** The terms and signed offers of several schemes fill the header. */
+/** Where the terms, of several schemes for one, fill the header. */
 const briefEntry = ({ method, example }: PaidRoute) => ({
   info: { input: { type: "http", method, bodyType: "json", body: example.input } },
   schema: { type: "object" },
@@ -112,17 +134,29 @@ const briefEntry = ({ method, example }: PaidRoute) => ({
 
 /** A route's bazaar entries, each with less of the answer's example, and then of its outline, than the one before. */
 function* entriesOf(route: PaidRoute): Generator<unknown> {
-  let example = route.example.output as object;
-  let schema = outlineOf(route.output);
-  for (;;) {
-    yield entryOf(route, example, schema);
-    const { properties = {} } = schema as { readonly properties?: object };
-    if (Array.isArray(example)) return;
-    if (Object.keys(example).length > 0) example = shortened(example);
-    else if (Object.keys(properties).length > 0)
-      schema = { ...schema, properties: shortened(properties) } as JsonSchema;
-    else return;
+  let example: object | null = route.example.output as object;
+  let schema: JsonSchema | null = outlineOf(route.output);
+  for (let last = example; schema !== null; ) {
+    yield entryOf(route, last, schema);
+    if (example !== null) example = shorterExample(example);
+    if (example === null) schema = shorterOutline(schema);
+    else last = example;
   }
+}
+
+/** Of a list, its first item is made shorter. Null if nothing is left to cut. */
+function shorterExample(example: object): object | null {
+  if (!Array.isArray(example)) return shortened(example);
+  const [first = {}] = example as readonly object[];
+  return example.length === 0 ? null : [shortened(first)].filter((one) => one !== null);
+}
+
+function shorterOutline(schema: JsonSchema): JsonSchema | null {
+  const { properties, items } = schema as { readonly properties?: object; readonly items?: JsonSchema };
+  const fewer = properties && shortened(properties);
+  if (fewer) return { ...schema, properties: fewer } as JsonSchema;
+  const shorter = items && shorterOutline(items);
+  return shorter ? ({ ...schema, items: shorter } as JsonSchema) : null;
 }
 
 function entryOf(route: PaidRoute, example: object, schema: JsonSchema): unknown {
@@ -135,7 +169,11 @@ function entryOf(route: PaidRoute, example: object, schema: JsonSchema): unknown
   return enrichDeclaration?.(declared, { method: route.method, adapter: null }) ?? declared;
 }
 
-const shortened = (members: object): object => Object.fromEntries(Object.entries(members).slice(0, -1));
+/** Without its last member; null if it has none. */
+function shortened(members: object): object | null {
+  const entries = Object.entries(members);
+  return entries.length === 0 ? null : Object.fromEntries(entries.slice(0, -1));
+}
 
 /** Only an outline: the whole schema is in the OpenAPI description. */
 function outlineOf(output: PaidRoute["output"]): JsonSchema {

@@ -5,9 +5,11 @@ import type { Hex } from "../kernel/wallet.ts";
 import type { Chain } from "./chain.ts";
 import { shortfall } from "./in-flight.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
+import { readAgain } from "./readings.ts";
 import type { Scheme } from "./scheme.ts";
 import { sell } from "./sell.ts";
 import type { Command, Settlement, StepEvent, View } from "./step-types.ts";
+import { TurnedAway } from "./turned-away.ts";
 import { laterOf, windowOpen } from "./window.ts";
 
 const HEARTBEAT_MS = 10_000;
@@ -151,8 +153,18 @@ export function schemeNamed({ schemes }: Pick<PaymentParts, "schemes">, name: st
 
 const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNamed(parts, payment.scheme);
 
-/** Our own simulation of the settlement: a remote `verify` would already give the signature away. */
-async function preflight(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
+/**
+ * Our own simulation of the settlement: a remote `verify` would already give the signature away. A refusal is final for the
+ * payment, so no single reading decides it.
+ */
+const preflight = (parts: PaymentParts, subject: Subject): Promise<StepEvent> =>
+  readAgain(
+    parts,
+    () => preflightOnce(parts, subject),
+    (seen) => seen.on === "preflight" && seen.outcome === "refused",
+  );
+
+async function preflightOnce(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
   try {
     const signature = await subject.signature();
     if (signature === null) return { on: "unavailable" };
@@ -195,11 +207,11 @@ async function read(parts: PaymentParts, subject: Subject, justSubmitted = false
 
 /** Of nodes that lag, each by its own time, one may know more than another: what they show late is waited for. */
 async function look(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
-  const began = parts.now().getTime();
+  const began = parts.elapsedMs();
   for (let pause = 50; ; pause = Math.min(pause * 2, 500)) {
     const seen = await lookOnce(parts, subject, submitted);
     const patience = submitted ? patienceFor(seen, parts.patienceMs) : 0;
-    if (parts.now().getTime() - began >= patience) return seen;
+    if (parts.elapsedMs() - began >= patience) return seen;
     await parts.sleep(pause);
   }
 }
@@ -229,6 +241,10 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
     const lease = { key, token };
     if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource, lease });
   } catch (error) {
+    if (error instanceof TurnedAway) {
+      parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "a payment was turned away");
+      return { on: "turnedAway", because: error.because };
+    }
     // A failure decides nothing, because the transfer may have been broadcast anyway. Only the chain tells.
     parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");
   }

@@ -1,8 +1,9 @@
+import PQueue from "p-queue";
 import type { RecordedAnswer } from "../kernel/completion.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { Over, type PaidRoute, type Terms, type Withheld } from "../kernel/route.ts";
+import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../kernel/route.ts";
 import { type Admitted, readForm, takeIn } from "./admission.ts";
-import type { PayerSignature, Standing } from "./chain.ts";
+import type { Standing } from "./chain.ts";
 import {
   beginCommands,
   NOT_ACKNOWLEDGED,
@@ -13,9 +14,9 @@ import {
 } from "./commands.ts";
 import { storedIdentifier } from "./identifier.ts";
 import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
-import { type Checked, checkNew, isSigned } from "./new-payment.ts";
+import { authenticate, type Checked, checkNew } from "./new-payment.ts";
 import type { PresentedPayment } from "./scheme.ts";
-import { signatureSha256 } from "./signature.ts";
+import { settledWith } from "./signature.ts";
 import { isAbandoned, START, step } from "./step.ts";
 import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
 
@@ -45,10 +46,15 @@ export interface WithheldRequest extends PaidRequest {
   readonly withhold: (withheld: Withheld) => RecordedAnswer;
 }
 
-/** An answer, and when its payment first came in: the same moment for every replay. */
+/**
+ * The payment that an answer is about. Under a payment identifier it is the one that was paid, whichever authorization the
+ * request brought.
+ */
+export type Answerable = Pick<NewPayment, "key" | "scheme" | "value" | "receivedAt">;
+
 export interface Answered {
   readonly answer: Answer;
-  readonly receivedAt: Date;
+  readonly about: Answerable;
 }
 
 export interface Gate {
@@ -80,12 +86,12 @@ export function createGate(parts: PaymentParts): Gate {
 }
 
 async function untilAnswered(parts: PaymentParts, look: () => Promise<Answered>): Promise<Answered> {
-  const deadline = parts.now().getTime() + WAIT_MS;
+  const deadline = parts.elapsedMs() + WAIT_MS;
   for (let pause = 25; ; pause = Math.min(pause * 2, 250)) {
     const answered = await look();
     const { answer } = answered;
     const held = answer.say === "wait" && answer.because === "held";
-    if (!held || parts.now().getTime() >= deadline) return answered;
+    if (!held || parts.elapsedMs() >= deadline) return answered;
     await parts.sleep(pause);
   }
 }
@@ -96,15 +102,25 @@ const HELD: Answer = { say: "wait", charged: false, because: "held" };
 /** One look at the payment; a failed read decides nothing. */
 async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
-  if (asked === null) return { answer: UNAVAILABLE, receivedAt: parts.now() };
-  return { answer: await drive(parts, asked.subject, asked.event), receivedAt: asked.receivedAt };
+  if (asked === null) return unavailable(parts, request);
+  return { answer: await drive(parts, asked.subject, asked.event), about: asked.about };
 }
 
 async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
-  if (asked === null) return { answer: UNAVAILABLE, receivedAt: parts.now() };
-  return { answer: await answerWithheld(parts, request, asked), receivedAt: asked.receivedAt };
+  if (asked === null) return unavailable(parts, request);
+  return { answer: await answerWithheld(parts, request, asked), about: asked.about };
 }
+
+const unavailable = ({ now }: PaymentParts, { route, payment }: PaidRequest): Answered => ({
+  answer: UNAVAILABLE,
+  about: {
+    key: keyOf(route, payment),
+    scheme: payment.scheme,
+    value: payment.authorization.value,
+    receivedAt: now(),
+  },
+});
 
 async function answerWithheld(parts: PaymentParts, request: WithheldRequest, asked: Asked): Promise<Answer> {
   const { subject, event, created } = asked;
@@ -135,7 +151,7 @@ interface Asked {
   readonly subject: Subject;
   readonly event: Arrival;
   readonly created: NewPayment;
-  readonly receivedAt: Date;
+  readonly about: Answerable;
 }
 
 const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | null> =>
@@ -145,21 +161,21 @@ const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | nu
   });
 
 /** Finds the row, authenticates, or checks a payment without a row; `step` decides. */
-async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
-  const { route, payment } = request;
-  const { authorization, signature } = payment;
-  const paymentId = storedIdentifier(payment.paymentId);
-  const facts = NETWORKS[route.network];
-  const { from: payer, nonce } = authorization;
-  const key = { network: route.network, asset: facts.usdc.address, payer, nonce };
-  const digest = schemeNamed(parts, payment.scheme).digest(payment, route.network);
-  const { row, sameId } = await parts.journal.find(key, paymentId);
-  const signed = { payer, digest, signature };
-  const isNew = row === null && (sameId === null || isAbandoned(sameId));
+async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
+  const { route } = given;
+  const paymentId = storedIdentifier(given.payment.paymentId);
+  const key = keyOf(route, given.payment);
+  const scheme = schemeNamed(parts, given.payment.scheme);
+  const digest = scheme.digest(given.payment, route.network);
+  const found = await parts.journal.find(key, paymentId);
+  const { row, sameId } = found;
+  const signed = { payer: key.payer, digest, signature: given.payment.signature };
+  const payment = { ...given.payment, signature: settledWith(signed, scheme) };
+  const request = { ...given, payment };
+  const isNew = isUnknown(found);
   const checked = isNew ? await checkNew(parts, request, signed) : await authenticate(parts, request, { row, signed });
   // A copy of this payment may have been accepted and submitted during the checks: then its row decides.
-  if (checked.fresh !== "ok" && !isSame({ row, sameId }, await parts.journal.find(key, paymentId)))
-    return ask(parts, request);
+  if (checked.fresh !== "ok" && !isSame(found, await parts.journal.find(key, paymentId))) return ask(parts, given);
   const created = newPayment(parts, request, { key, digest, paymentId, ...checked });
   const insert = (token: string) => parts.journal.insert(created, token);
   const free = async () => (sameId === null ? 0 : parts.journal.free(sameId.key));
@@ -168,8 +184,8 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   const bring = row === null ? async () => created : bringAgain(request);
   return {
     created,
-    receivedAt: ((isNew ? null : (row ?? sameId)) ?? created).receivedAt,
-    subject: { payment: subject, signature: async () => signature, bring, insert, free },
+    about: (isNew ? null : (row ?? sameId)) ?? created,
+    subject: { payment: subject, signature: async () => payment.signature, bring, insert, free },
     event: {
       on: "request",
       row,
@@ -183,15 +199,8 @@ async function ask(parts: PaymentParts, request: PaidRequest): Promise<Asked> {
   };
 }
 
-/** The signature of a payment whose row, or whose identifier, is known: the same bytes need no second look. */
-async function authenticate(
-  parts: PaymentParts,
-  request: PaidRequest,
-  { row, signed }: { readonly row: PaymentRow | null; readonly signed: PayerSignature },
-): Promise<Checked> {
-  const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(signed.signature);
-  const isValid = same || (await isSigned(parts, request, signed));
-  return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
+function keyOf({ network }: PaidRoute, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey {
+  return { network, asset: NETWORKS[network].usdc.address, payer, nonce };
 }
 
 /** A payment whose row has no input yet brings it again, read once. */
@@ -207,11 +216,12 @@ function bringAgain(request: PaidRequest): () => Promise<Kept | null> {
 
 type Found = Awaited<ReturnType<Journal["find"]>>;
 
-/** Whether a second look found what the first did: nothing, or the same abandoned payment. */
+/** Nobody has this payment, nor its identifier. */
+const isUnknown = ({ row, sameId }: Found): boolean => row === null && (sameId === null || isAbandoned(sameId));
+
+/** Whether a second look found what the first did: nothing, or the same payment under its identifier. */
 const isSame = (before: Found, now: Found): boolean =>
-  now.row === null &&
-  now.sameId?.key.nonce === before.sameId?.key.nonce &&
-  (now.sameId === null || isAbandoned(now.sameId));
+  now.row === null && now.sameId?.key.nonce === before.sameId?.key.nonce && isUnknown(now) === isUnknown(before);
 
 function newPayment(
   parts: PaymentParts,
@@ -237,10 +247,7 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   };
   const standing = new Set<PaymentRow>([...pending, ...final]);
   const open = rows.filter((row) => !standing.has(row));
-  const work = async () => {
-    for (let row = open.shift(); row !== undefined; row = open.shift()) await resolve(row);
-  };
-  await Promise.all(Array.from({ length: RESOLVED_TOGETHER }, work));
+  await new PQueue({ concurrency: RESOLVED_TOGETHER }).addAll(open.map((row) => () => resolve(row)));
   return rows.length;
 }
 

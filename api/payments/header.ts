@@ -1,6 +1,6 @@
-import { extractPaymentIdentifier, isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
+import { isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { z } from "zod";
-import { fromBase64Json } from "./base64-json.ts";
+import { type Envelope, type PaymentHeaders, readEnvelopes } from "../../packages/escrow/src/envelope.ts";
 import type { ClaimedTerms, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
 
 /** The largest payment header, with room for an ERC-1271 signature of 2 KiB and echoed extensions. */
@@ -8,10 +8,8 @@ export const MAX_HEADER_BYTES = 12_288;
 
 type Malformed = { readonly malformed: string };
 
-const NAMES_AN_ID = z.object({
-  extensions: z.object({
-    [PAYMENT_IDENTIFIER]: z.object({ info: z.object({ id: z.unknown().refine((id) => (id ?? null) !== null) }) }),
-  }),
+const IDENTIFIED = z.object({
+  extensions: z.object({ [PAYMENT_IDENTIFIER]: z.object({ info: z.object({ id: z.unknown() }) }) }),
 });
 const text = z.string().max(200).optional().catch(undefined);
 const V2 = z.object({
@@ -23,77 +21,69 @@ const V2 = z.object({
 });
 const V1 = z.object({ x402Version: z.literal(1), scheme: text, network: text, payload: z.unknown() });
 
-const HEADERS = { v1: "X-PAYMENT", v2: "PAYMENT-SIGNATURE" } as const satisfies Record<ProtocolVersion, string>;
-
-/** The payment headers of a request. */
-export type PaymentHeaders = Readonly<Record<ProtocolVersion, string | undefined>>;
+const VERSIONS = { 1: "v1", 2: "v2" } as const satisfies Record<Envelope["version"], ProtocolVersion>;
 
 /**
- * Decodes `PAYMENT-SIGNATURE` (v2) or `X-PAYMENT` (v1); `malformed` says what is wrong with it. The scheme the client
- * names reads the payload. If it names none, or one not offered here, the first scheme reads it, and its checks then
- * tell the client what is offered.
+ * Reads the payment of a request from `PAYMENT-SIGNATURE` or `X-PAYMENT`, in the version that its envelope names;
+ * `malformed` says what is wrong with it. The scheme the client names reads the payload. If it names none, or one not
+ * offered here, the first scheme reads it, and its checks then tell the client what is offered.
  */
 export function parsePaymentHeaders(
   headers: PaymentHeaders,
   schemes: readonly [SchemeRules, ...SchemeRules[]],
 ): PresentedPayment | Malformed | null {
-  const { v1, v2 } = headers;
-  if (v2 === undefined && v1 === undefined) return null;
-  if (v2 !== undefined && v1 !== undefined && v2 !== v1) {
-    return { malformed: "PAYMENT-SIGNATURE and X-PAYMENT contain different payments; send only one of them." };
-  }
-  const version = v2 !== undefined ? "v2" : "v1";
-  const name = HEADERS[version];
-  const header = v2 ?? v1 ?? "";
-  if (header.length > MAX_HEADER_BYTES) {
-    return { malformed: `${name} has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
-  }
-  let decoded: unknown;
-  try {
-    decoded = fromBase64Json(header);
-  } catch {
-    return { malformed: `${name} is not base64-encoded JSON of an x402 payment payload.` };
-  }
-  const envelope = version === "v2" ? openV2(decoded) : openV1(decoded);
-  const claimed = "claimed" in envelope ? envelope.claimed.scheme : undefined;
+  const envelopes = readEnvelopes(headers, MAX_HEADER_BYTES);
+  if (envelopes === null || "malformed" in envelopes) return envelopes;
+  const [{ header, members, version: number }] = envelopes;
+  const version = VERSIONS[number];
+  const opened = version === "v2" ? openV2(members) : openV1(members);
+  const claimed = "claimed" in opened ? opened.claimed.scheme : undefined;
   const scheme = schemes.find(({ id }) => id === claimed) ?? schemes[0];
-  const no = (why: string): Malformed => ({ malformed: `${name} is not an x402 "${scheme.id}" payment: ${why}.` });
-  if ("malformed" in envelope) return no(envelope.malformed);
-  if (!scheme.versions.includes(version)) return no(`that scheme requires x402 version 2, in ${HEADERS.v2}`);
-  const payload = scheme.parse(envelope.payload, envelope.claimed);
+  const no = (why: string): Malformed => ({ malformed: `${header} is not an x402 "${scheme.id}" payment: ${why}.` });
+  if ("malformed" in opened) return no(opened.malformed);
+  if (!scheme.versions.includes(version)) return no("that scheme requires x402 version 2, in PAYMENT-SIGNATURE");
+  const payload = scheme.parse(opened.payload, opened.claimed);
   if ("malformed" in payload) return no(payload.malformed);
-  return identified(decoded, { scheme: scheme.id, version, ...payload, claimed: envelope.claimed });
+  const identifier = identifierIn(envelopes);
+  if (typeof identifier === "object" && identifier !== null) return identifier;
+  return { scheme: scheme.id, version, ...payload, paymentId: identifier, claimed: opened.claimed };
 }
 
-interface Envelope {
+interface Opened {
   readonly payload: unknown;
   readonly claimed: ClaimedTerms;
 }
 
-function openV2(decoded: unknown): Envelope | Malformed {
+function openV2(decoded: unknown): Opened | Malformed {
   const { success, data, error } = V2.safeParse(decoded);
   return success ? { payload: data.payload, claimed: data.accepted ?? {} } : explain(error);
 }
 
-function openV1(decoded: unknown): Envelope | Malformed {
+function openV1(decoded: unknown): Opened | Malformed {
   const { success, data, error } = V1.safeParse(decoded);
   if (!success) return explain(error);
   const { scheme, network, payload } = data;
   return { payload, claimed: { scheme, network } };
 }
 
-/** Extraction only: the library's validating variants compile a schema sent by the client. */
-function identified(
-  decoded: unknown,
-  payment: Omit<PresentedPayment, "paymentId">,
-): PresentedPayment | { readonly malformed: string } {
-  const payload = decoded as Parameters<typeof extractPaymentIdentifier>[0];
-  const paymentId = extractPaymentIdentifier(payload, false);
+/** The payment identifier, which may be in either of two headers; null for none. */
+function identifierIn(envelopes: readonly Envelope[]): string | Malformed | null {
+  const found = envelopes.map(({ members }) => identifierOf(members));
+  const malformed = found.find((one) => typeof one === "object" && one !== null);
+  if (malformed !== undefined) return malformed;
+  const [first = null, ...others] = new Set(found.filter((one) => one !== null));
+  return others.length === 0
+    ? first
+    : { malformed: "PAYMENT-SIGNATURE and X-PAYMENT contain different payment identifiers; send only one of them." };
+}
+
+/** The library's own validation compiles a schema sent by the client. */
+function identifierOf(members: Envelope["members"]): string | Malformed | null {
+  const id = IDENTIFIED.safeParse(members).data?.extensions[PAYMENT_IDENTIFIER].info.id ?? null;
   // An identifier of the wrong type must not be dropped: the client relies on it to be charged only once.
-  if (paymentId === null ? NAMES_AN_ID.safeParse(decoded).success : !isValidPaymentId(paymentId)) {
-    return { malformed: "The payment identifier must be 16 to 128 letters, digits, hyphens, or underscores." };
-  }
-  return { ...payment, paymentId };
+  return id === null || (typeof id === "string" && isValidPaymentId(id))
+    ? id
+    : { malformed: "The payment identifier must be 16 to 128 letters, digits, hyphens, or underscores." };
 }
 
 function explain({ issues: [issue] }: z.ZodError): Malformed {

@@ -51,7 +51,7 @@ export interface ParkedPayment {
 /** How many payments of one payer are in flight at once: what a payer can make us spend in vain has a bound. */
 export const MOST_IN_FLIGHT = 16;
 
-/** How many payments of one payer may fail on the chain within an hour until none is let in. After one, fewer are in flight. */
+/** How many payments a payer may make fail on the chain within an hour until none is let in. After one, fewer are in flight. */
 export const MOST_FAILED = 3;
 
 /**

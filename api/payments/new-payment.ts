@@ -1,11 +1,14 @@
+import { isWrapped, needsCode } from "../../packages/escrow/src/signature-forms.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { PaidRoute, Terms } from "../kernel/route.ts";
 import { readForm, takeIn } from "./admission.ts";
 import type { PayerSignature } from "./chain.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
+import type { PaymentRow } from "./journal.ts";
+import { readAgain } from "./readings.ts";
 import type { Head, PresentedPayment, RefusedFor } from "./scheme.ts";
-import { isAccountSignature } from "./signature.ts";
+import { isAccountSignature, signatureSha256, undeployed } from "./signature.ts";
 import type { Answer, View } from "./step-types.ts";
 import { closed, tooLong, unixSeconds, windowProblem } from "./window.ts";
 
@@ -37,17 +40,74 @@ const NOT_SIGNED = "The signature is not the payer's.";
 const BEHIND_SECONDS = 30n;
 const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
 
-/** An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
-export async function isSigned(
-  parts: Pick<PaymentParts, "chains" | "schemes">,
-  { route, payment, client }: Pick<NewRequest, "route" | "payment" | "client">,
+type Signing = Pick<NewRequest, "route" | "payment" | "client"> & { readonly afresh?: boolean };
+
+/** By several readings, unless one of them shows that the payer signed. */
+const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature): Promise<boolean> =>
+  readAgain(
+    parts,
+    (reading) => isSignedNow(parts, { ...request, afresh: reading > 1 }, signed),
+    (isValid) => !isValid,
+  );
+
+/** By one reading. An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
+async function isSignedNow(
+  parts: PaymentParts,
+  { route: { network }, payment, client, afresh = false }: Signing,
   signed: PayerSignature,
 ): Promise<boolean> {
-  const { payer, digest, signature } = signed;
-  const { network } = route;
-  if (isAccountSignature(payer, digest, signature)) return true;
-  if (await parts.chains[network].verifyContractSignature(signed, client)) return true;
+  if (isAccountSignature(signed.payer, signed.digest, signed.signature)) return true;
+  if (await parts.chains[network].verifyContractSignature(signed, client, { afresh })) return true;
   return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed }, client)) ?? false;
+}
+
+/** Why an authorization is not what was asked for, as one sentence for its 402; null if it is. */
+function misfit({ schemes }: Pick<PaymentParts, "schemes">, { terms, payment, over }: NewRequest, at: Date) {
+  // Where the session is over, no terms are offered.
+  if (over !== null) return null;
+  const { mismatch } = schemeNamed({ schemes }, payment.scheme);
+  return mismatch(payment, terms, at) ?? tooLong(payment.authorization, unixSeconds(at));
+}
+
+/**
+ * A payment whose row, or whose identifier, is known. The row's own signature needs no second look. Another authorization
+ * under the identifier must fit like a new one: any signature of the payer's would do otherwise, however old, and whoever
+ * it pays.
+ */
+export async function authenticate(
+  parts: PaymentParts,
+  request: NewRequest,
+  { row, signed }: { readonly row: PaymentRow | null; readonly signed: PayerSignature },
+): Promise<Checked> {
+  const error = row === null ? unfit(parts, request) : null;
+  if (error !== null) return pay(error);
+  const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(request.payment.signature);
+  const isValid = same || (await isSigned(parts, request, signed));
+  return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
+}
+
+/** By our clock alone: it is never submitted, so the chain has no say. */
+function unfit(parts: PaymentParts, request: NewRequest): string | null {
+  const { payment, over } = request;
+  const at = parts.now();
+  const wrong = misfit(parts, request, at);
+  if (wrong !== null || over !== null) return wrong;
+  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const now = unixSeconds(at);
+  const problem = windowProblem(payment.authorization, { now, head: now });
+  return problem?.because === "closed" ? worded("expired", problem.error) : (problem?.error ?? null);
+}
+
+/** A wallet that is not deployed yet cannot be told from others by its signature alone. */
+async function whyUnsigned(
+  { chains }: Pick<PaymentParts, "chains">,
+  { route: { network }, payment, client }: Signing,
+  { payer, signature }: PayerSignature,
+): Promise<readonly [RefusedFor, string]> {
+  // What is still wrapped would have been deployed by its scheme.
+  const isDeployed =
+    !needsCode(signature) || isWrapped(payment.signature) || (await chains[network].isDeployed(payer, client));
+  return isDeployed ? ["unsigned", NOT_SIGNED] : ["undeployed", undeployed(payer, network)];
 }
 
 /**
@@ -55,17 +115,19 @@ export async function isSigned(
  * body's form, and only then the chain. Nothing has moved yet.
  */
 export async function checkNew(parts: PaymentParts, request: NewRequest, signed: PayerSignature): Promise<Checked> {
-  const { terms, payment, over } = request;
-  const { authorization } = payment;
+  const { payment, over } = request;
   const at = parts.now();
-  const now = unixSeconds(at);
-  const { mismatch, worded = asItIs } = schemeNamed(parts, payment.scheme);
-  const wrong = mismatch(payment, terms, at) ?? tooLong(authorization, now);
-  if (over === null && wrong !== null) return pay(wrong);
-  const closing = over === null ? closed(authorization, now) : null;
+  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const wrong = misfit(parts, request, at);
+  if (wrong !== null) return pay(wrong);
+  const closing = over === null ? closed(payment.authorization, unixSeconds(at)) : null;
   const late = closing === null ? null : worded("expired", closing);
-  if (!(await isSigned(parts, request, signed)))
-    return late === null ? { ...pay(worded("unsigned", NOT_SIGNED)), signature: "invalid" } : pay(late);
+  // Refused by the clock anyway: one reading tells whether it is worth a search.
+  const isPayers = late === null ? isSigned : isSignedNow;
+  if (!(await isPayers(parts, request, signed))) {
+    if (late !== null) return pay(late);
+    return { ...pay(worded(...(await whyUnsigned(parts, request, signed)))), signature: "invalid" };
+  }
   if (over !== null) return answered({ say: "over", detail: over });
   const form = readForm(request);
   // A header whose window has closed may have paid, so a body that does not fit is no reason to ask for another one.

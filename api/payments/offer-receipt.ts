@@ -1,4 +1,5 @@
 import type { PaymentRequirements } from "@x402/core/types";
+import { remember } from "../kernel/memo.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
 import { jcs } from "../signing/proof-value.ts";
@@ -26,9 +27,9 @@ export interface Settled {
 /** Signs what we offer and what we were paid. Each method returns members for `extensions`. */
 export interface OfferReceipt {
   /** One signed offer for each entry of `accepts`, in its order. */
-  readonly offers: (url: string, accepts: readonly PaymentRequirements[], at: Date) => Record<string, unknown>;
+  readonly offers: (url: string, accepts: readonly PaymentRequirements[], at: Date) => Promise<Record<string, unknown>>;
   /** `at` is when the payment came in, so that the receipt of a replay is the same. */
-  readonly receipt: (settled: Settled, at: Date) => Record<string, unknown>;
+  readonly receipt: (settled: Settled, at: Date) => Promise<Record<string, unknown>>;
 }
 
 /**
@@ -36,28 +37,20 @@ export interface OfferReceipt {
  * Without the schemas that the extension allows: clients echo the whole of `extensions` in a header.
  * @param signJws signs a payload with the key of the service's did:web identifier
  */
-export function createOfferReceipt(signJws: (payload: string) => string): OfferReceipt {
-  const kept = new Map<string, string>();
-  const signedOnce = (payload: string): string => {
-    const known = kept.get(payload);
-    if (known !== undefined) return known;
-    if (kept.size >= MOST_KEPT) kept.clear();
-    const signature = signJws(payload);
-    kept.set(payload, signature);
-    return signature;
-  };
+export function createOfferReceipt(signJws: (payload: string) => Promise<string>): OfferReceipt {
+  const signed = remember<Promise<string>>(MOST_KEPT);
   return {
-    offers(resourceUrl, accepts, at) {
+    async offers(resourceUrl, accepts, at) {
       const validUntil = (Math.floor(at.getTime() / 1000 / SHARED_SECONDS) + 1) * SHARED_SECONDS + OFFER_SECONDS;
-      const offers = accepts.map(({ scheme, network, asset, payTo, amount }, acceptIndex) => {
+      const offers = accepts.map(async ({ scheme, network, asset, payTo, amount }, acceptIndex) => {
         const payload = { version: 1, resourceUrl, scheme, network, asset, payTo, amount, validUntil };
-        return { format: "jws", acceptIndex, signature: signedOnce(jcs(payload)) };
+        return { format: "jws", acceptIndex, signature: await signed(jcs(payload), signJws) };
       });
-      return { [NAME]: { info: { offers } } };
+      return { [NAME]: { info: { offers: await Promise.all(offers) } } };
     },
-    receipt({ network, url: resourceUrl, payer, transaction }, at) {
+    async receipt({ network, url: resourceUrl, payer, transaction }, at) {
       const payload = { version: 1, network, resourceUrl, payer, issuedAt: unixTime(at), transaction };
-      return { [NAME]: { info: { receipt: { format: "jws", signature: signJws(jcs(payload)) } } } };
+      return { [NAME]: { info: { receipt: { format: "jws", signature: await signJws(jcs(payload)) } } } };
     },
   };
 }

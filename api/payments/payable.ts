@@ -1,19 +1,20 @@
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { PAYMENT_HEADERS } from "../../packages/escrow/src/envelope.ts";
 import { readBody } from "../kernel/body.ts";
 import { type Clients, clientOf } from "../kernel/client.ts";
 import type { StoredAnswer } from "../kernel/completion.ts";
 import { Problem } from "../kernel/errors.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import { type Offer, type PaidRoute, type PaymentKey, type QuotedRoute, schemesOf } from "../kernel/route.ts";
+import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { readForm } from "./admission.ts";
 import { toBase64Json } from "./base64-json.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
-import type { Gate } from "./gate.ts";
+import type { Answerable, Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import { lose } from "./lost-answer.ts";
@@ -34,7 +35,15 @@ export interface PayableParts {
 }
 
 /** Soon if another request is working on it, later if the chain has to move. */
-const RETRY_AFTER_SECONDS = { held: "1", crowded: "2", unsettled: "5", failed: "10", unavailable: "5" } as const;
+const RETRY_AFTER_SECONDS = {
+  held: "1",
+  crowded: "2",
+  "no place": "2",
+  "gas lost": "600",
+  unsettled: "5",
+  failed: "10",
+  unavailable: "5",
+} as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
 type Handler = (c: Context) => Promise<Response>;
@@ -63,13 +72,13 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const value = withQuery(parseJson(body), query, route.query ?? []);
     const client = clientOf(c, parts.peers);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
-    const { answer, receivedAt } = await gate.pay(request);
-    if (answer.say === "result" && answer.replay) await route.replayed?.(keyOf(route, payment));
+    const { answer, about } = await gate.pay(request);
+    if (answer.say === "result") await route.told?.(about.key, client);
     const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
     if (beside !== null) c.header("link", beside);
     return answer.say === "pay"
       ? demand(c, required(answer.error))
-      : respond(c, answer, { offer, payment, accepted, receivedAt });
+      : respond(c, answer, { offer, payment, accepted, about });
   };
 }
 
@@ -96,13 +105,6 @@ async function prepare(route: PaidRoute, c: Context, { peers }: PayableParts): P
     headers: { "retry-after": String(notYet.retryAfterSeconds) },
   });
 }
-
-const keyOf = ({ network }: PaidRoute, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey => ({
-  network,
-  asset: NETWORKS[network].usdc.address,
-  payer,
-  nonce,
-});
 
 /** The body plus the members given in the query; a member in both must be the same. */
 function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, names: readonly string[]) {
@@ -139,12 +141,13 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const client = clientOf(c, parts.peers);
     const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over, client };
     const answered = await (withhold === undefined ? gate.pay(order) : gate.withhold({ ...order, withhold }));
-    const { answer, receivedAt } = answered;
-    const loss = answer.say === "result" || answer.say === "conflict" ? await deliver?.(answer.say) : null;
+    const { answer, about } = answered;
+    const { say } = answer;
+    const loss = say === "result" || say === "conflict" || say === "over" ? await deliver?.(say) : null;
     if (loss && answer.say === "result") return lose(c, loss, { payment, network: route.network, answer });
     return answer.say === "pay"
       ? demand(c, required(offer, answer.error))
-      : respond(c, answer, { offer, payment, accepted, receivedAt });
+      : respond(c, answer, { offer, payment, accepted, about });
   };
 }
 
@@ -168,36 +171,43 @@ function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, ...parts }: Pa
 
 /** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
 const challenges =
-  (offer: Offer, accepted: Accepted): ((error: string) => PaymentChallenge) =>
+  (offer: Offer, accepted: Accepted): ((error: string) => Promise<PaymentChallenge>) =>
   (error) =>
     challenge(offer, accepted, { error, at: accepted.now() });
 
-/** The same for a route that discovery lists. What it is told depends on the room that terms and offers leave. */
-function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (error: string) => PaymentChallenge {
-  const lengthWith = (extensions: Readonly<Record<string, unknown>>): number =>
-    challenges(offer, { ...accepted, extensions })(PAYMENT_REQUIRED).header.length;
-  let extensions: Readonly<Record<string, unknown>> | null = null;
-  return (error) => {
-    extensions ??= routeExtensions(route, lengthWith);
-    return challenges(offer, { ...accepted, extensions })(error);
+/** The same for a route that discovery lists, with as much of its entry as the terms and offers leave room for. */
+function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (error: string) => Promise<PaymentChallenge> {
+  const isListedWith = async (extensions: Readonly<Record<string, unknown>>): Promise<boolean> =>
+    (await challenges(offer, { ...accepted, extensions })(PAYMENT_REQUIRED)).isListed;
+  let extensions: ReturnType<typeof routeExtensions> | null = null;
+  return async (error) => {
+    extensions ??= routeExtensions(route, isListedWith);
+    return challenges(offer, { ...accepted, extensions: await extensions })(error);
   };
 }
 
 function presentedPayment(c: Context, { schemes }: Accepted): PresentedPayment | null {
   const request = new HonoAdapter(c);
-  const headers = { v2: request.getHeader("payment-signature"), v1: request.getHeader("x-payment") };
+  const headers = Object.fromEntries(PAYMENT_HEADERS.map((name) => [name, request.getHeader(name)]));
   const payment = parsePaymentHeaders(headers, schemes);
   if (payment !== null && "malformed" in payment) throw new Problem("malformed_payment", { detail: payment.malformed });
   return payment;
 }
 
-const demand = (c: Context, { header, body }: PaymentChallenge): Response =>
-  c.body(body, 402, { "content-type": "application/json", "payment-required": header, "cache-control": "no-store" });
+async function demand(c: Context, challenged: Promise<PaymentChallenge>): Promise<Response> {
+  const { header, body } = await challenged;
+  const headers = { "content-type": "application/json", "payment-required": header, "cache-control": "no-store" };
+  return c.body(body, 402, headers);
+}
 
 function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
   if (charged) return "The payment has settled, but its result is not ready yet.";
   if (because === "crowded")
     return `The payer has as many payments in flight as are accepted at once: ${MOST_IN_FLIGHT}, or fewer after one has failed on the chain. This one was neither stored nor charged.`;
+  if (because === "no place")
+    return "The payment has not settled yet. It was not sent, and nothing was charged: as many of our transactions wait for a block as nodes keep.";
+  if (because === "gas lost")
+    return "The payment has not settled yet. It was not sent, and nothing was charged: payments that failed on the chain have used up the day's gas, and until that is a day ago, we only send those of payers that have paid here before and have made none fail since.";
   return because === "unavailable"
     ? "We cannot currently tell whether the payment has settled."
     : "The payment has not settled yet.";
@@ -207,10 +217,10 @@ interface Paid {
   readonly offer: Offer;
   readonly payment: PresentedPayment;
   readonly accepted: Accepted;
-  readonly receivedAt: Date;
+  readonly about: Answerable;
 }
 
-function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Response {
+async function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Promise<Response> {
   switch (answer.say) {
     case "result":
       return result(c, answer, paid);
@@ -231,7 +241,7 @@ function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid
     case "barred": {
       const seconds = Math.max(1, Math.ceil(answer.seconds));
       throw new Problem("payer_refused", {
-        detail: `${MOST_FAILED} payments of this payer were mined within an hour without settling: its balance, or its wallet's answer, changed after the simulation. None is accepted for another ${seconds} seconds. This one was neither stored nor charged. Keep the balance until a payment has settled; then come back and sign a new one.`,
+        detail: `${MOST_FAILED} payments of this payer were mined in time within an hour without settling, because its balance or its wallet's answer had changed after the simulation. None is accepted for another ${seconds} seconds. This one was neither stored nor charged. Keep the balance until a payment has settled; then come back and sign a new one.`,
         headers: { "retry-after": String(seconds) },
       });
     }
@@ -258,8 +268,8 @@ function waiting(answer: Extract<Answer, { say: "wait" }>, { payment, offer }: P
   });
 }
 
-function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Paid): Response {
-  const { offer, payment, accepted, receivedAt } = paid;
+async function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Paid): Promise<Response> {
+  const { offer, payment, accepted, about } = paid;
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {
     // A sale may end in a problem that is as final as any result.
@@ -268,18 +278,17 @@ function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Pa
     ...recordLink(response),
   };
   if (settlement !== null) {
-    const rules = accepted.schemes.find(({ id }) => id === payment.scheme);
-    const { network } = offer.terms;
+    const rules = accepted.schemes.find(({ id }) => id === about.scheme);
+    const { network, payer } = about.key;
     const { transaction } = settlement;
-    const payer = payment.authorization.from;
     const url = `${accepted.baseUrl}${offer.resource}`;
     const settled = {
       success: true,
       transaction,
       network: (payment.version === "v1" ? NETWORKS[network].key : network) as `${string}:${string}`,
       payer,
-      ...(rules?.namesAmount === true ? { amount: payment.authorization.value.toString() } : {}),
-      extensions: accepted.offerReceipt.receipt({ network, url, payer, transaction }, receivedAt),
+      ...(rules?.namesAmount === true ? { amount: about.value.toString() } : {}),
+      extensions: await accepted.offerReceipt.receipt({ network, url, payer, transaction }, about.receivedAt),
     };
     const encoded = toBase64Json(settled);
     headers["payment-response"] = encoded;

@@ -12,7 +12,10 @@ import {
 } from "../kernel/schema.ts";
 import type { receiptDocument } from "./receipt.ts";
 
-/** The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header. */
+/**
+ * The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header; its signed offers are in the
+ * body where they would make the header too long.
+ */
 export const PAYMENT_REQUIRED = z
   .object({
     x402Version: z.literal(1),
@@ -32,6 +35,10 @@ export const PAYMENT_REQUIRED = z
         extra: z.object({ name: z.string(), version: z.string() }),
       }),
     ),
+    extensions: z
+      .looseObject({})
+      .optional()
+      .meta({ description: "Signed offers of the terms in PAYMENT-REQUIRED, if that has no room for them." }),
   })
   .meta({ id: "PaymentRequired" });
 

@@ -30,7 +30,7 @@ export interface ClaimedTerms {
 }
 
 /** What the gate itself refuses a payment for, before it is submitted. */
-export type RefusedFor = "expired" | "unsigned" | "short of funds";
+export type RefusedFor = "expired" | "unsigned" | "undeployed" | "short of funds";
 
 /** What a scheme reads from the `payload` of a payment header. */
 export interface Payload {
@@ -106,6 +106,8 @@ export interface SchemeRules {
    * Why a payment does not meet the terms, as one sentence for its 402; null if it does. The gate checks its window.
    */
   readonly mismatch: (payment: PresentedPayment, terms: Terms, at: Date) => string | null;
+  /** Whether it settles this ERC-6492 signature as it is, and so deploys its wallet; absent if it never does. */
+  readonly deploys?: (signature: Hex) => boolean;
   /** `PAYMENT-RESPONSE` names the amount. */
   readonly namesAmount?: true;
   /** The gate's own refusals in the scheme's words, if it has any. */

@@ -1,5 +1,6 @@
 import type { StoredAnswer } from "../kernel/completion.ts";
 import type { FieldError } from "../kernel/field-error.ts";
+import type { Because } from "./turned-away.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";
@@ -33,7 +34,8 @@ export interface Row {
  */
 export type View =
   | { readonly nonce: "unused" }
-  | { readonly nonce: "reverted"; readonly transaction: `0x${string}` }
+  /** `excused`: nothing shows that the payer made it fail. */
+  | { readonly nonce: "reverted"; readonly transaction: `0x${string}`; readonly excused?: true }
   | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
   | { readonly nonce: "spent" }
   | { readonly nonce: "dead"; readonly reason: "expired" | "burnt" };
@@ -49,7 +51,7 @@ export type Answer =
   | {
       readonly say: "wait";
       readonly charged: boolean;
-      readonly because: "held" | "crowded" | "unsettled" | "failed" | "unavailable";
+      readonly because: "held" | "crowded" | "unsettled" | "failed" | "unavailable" | Because;
     }
   | { readonly say: "conflict"; readonly detail: string }
   | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
@@ -69,8 +71,8 @@ export interface Arrival {
   readonly fingerprint: string;
   readonly paymentId: string | null;
   /**
-   * The result of the checks for a payment without a row: terms, window, body. `paid`: its window is closed, and the
-   * chain shows that it paid us.
+   * The result of the checks for a payment without a row: terms, window, body; terms and window alone if its identifier
+   * has bought something. `paid`: its window is closed, and the chain shows that it paid us.
    */
   readonly fresh: "ok" | "paid" | Answer;
 }
@@ -82,13 +84,15 @@ export type StepEvent =
   | { readonly on: "writeUnknown" }
   /** The payer has too many payments in flight: nothing was written. */
   | { readonly on: "crowded" }
-  /** Too many of the payer's payments have failed on the chain; it is not let in for so long. Nothing was written. */
+  /** The payer has made too many payments fail on the chain; it is not let in for so long. Nothing was written. */
   | { readonly on: "barred"; readonly seconds: number }
   | { readonly on: "unavailable" }
   | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
   | { readonly on: "preflight"; readonly outcome: "paid" }
   | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
   | { readonly on: "submitted" }
+  /** Nothing was sent, and nothing is stored that could be sent later. */
+  | { readonly on: "turnedAway"; readonly because: Because }
   | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }
   /** Others may notice the work, or it waits for something: not begun, because the settlement is to be stored first. */
   | { readonly on: "notAtOnce" }
@@ -103,6 +107,8 @@ export interface Write {
   readonly reason?: Reason;
   readonly settlement?: Settlement;
   readonly final?: true;
+  /** It does not count against its payer. */
+  readonly excused?: true;
 }
 
 export type Command =
@@ -131,6 +137,8 @@ export interface Run {
   readonly job: boolean;
   /** This run has already given the signature to the facilitator. */
   readonly submitted: boolean;
+  /** This run has marked a payment as leaving that had never left, in order to submit it. */
+  readonly marked: boolean;
   readonly holdsLease: boolean;
   /** The settlement this run has seen. */
   readonly settlement: Settlement | null;

@@ -1,4 +1,4 @@
-import { VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
+import { result, unavailable, VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
 import type {
   Answer,
   Arrival,
@@ -17,6 +17,7 @@ export const START: Run = {
   row: null,
   job: false,
   submitted: false,
+  marked: false,
   holdsLease: false,
   settlement: null,
   noted: false,
@@ -41,15 +42,7 @@ const say = (given: Answer): Command => ({ do: "answer", answer: given });
 const release = (run: Run, given: Answer, failed = false): StepDecision =>
   run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
 
-const unavailable = ({ row, settlement }: Run): Answer =>
-  settlement !== null || row?.state === "settled" ? WAIT.unavailableCharged : WAIT.unavailable;
-
 const pay = (error: string): Answer => ({ say: "pay", error });
-
-const result = (row: Row, replay: boolean): Answer => {
-  if (row.response === null) throw new Error("a fulfilled payment has a stored response");
-  return { say: "result", response: row.response, settlement: row.settlement, replay };
-};
 
 /** Committed before a signature leaves the process. */
 const LEAVE: Write = { do: "write", from: ["received"], to: "settling" };
@@ -83,6 +76,8 @@ export function step(run: Run, event: StepEvent): StepDecision {
       return preflighted(run, event);
     case "submitted":
       return go({ ...run, submitted: true }, { do: "look" });
+    case "turnedAway":
+      return turnedAway(run, WAIT[event.because]);
     case "chain":
       return looked(run, event.view, event.windowOpen);
     case "notAtOnce":
@@ -102,7 +97,7 @@ function arrive(run: Run, event: Arrival): StepDecision {
   const { row, sameId, fresh } = event;
   if (row !== null) return known({ ...run, row }, row, event);
   const bought = sameId === null || isAbandoned(sameId) ? null : sameId;
-  if (typeof fresh !== "string" && fresh.say === "pay" && bought === null) return answer(run, fresh);
+  if (typeof fresh !== "string" && fresh.say === "pay") return answer(run, fresh);
   if (event.signature === "invalid") return answer(run, pay("The signature is not the payer's."));
   if (bought !== null) return sameIdentifier({ ...run, row: bought }, bought, event);
   if (typeof fresh !== "string") return answer(run, fresh);
@@ -117,7 +112,7 @@ const ENTER = [{ do: "insert" }, { do: "preflight" }] as const;
 export const isAbandoned = ({ state, leaseLive }: Row): boolean => state === "received" && !leaseLive;
 
 /**
- * Same payer, identifier and request with a fresh signature: the same purchase. The new signature is never submitted.
+ * Same payer, identifier and request with another authorization that fits: the same purchase. It is never submitted.
  */
 function sameIdentifier(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.fingerprint !== event.fingerprint) {
@@ -194,8 +189,15 @@ function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): 
   // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
   if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
   // A nonce that has already paid us needs no submission.
-  return go(run, LEAVE, event.outcome === "paid" ? { do: "look" } : { do: "submit" });
+  if (event.outcome === "paid") return go(run, LEAVE, { do: "look" });
+  return go({ ...run, marked: true }, LEAVE, { do: "submit" });
 }
+
+/** What this run has marked as leaving has not left. What was marked before may have. */
+const turnedAway = (run: Run, given: Answer): StepDecision =>
+  run.marked && !run.submitted
+    ? go({ ...run, marked: false }, { do: "write", from: ["settling"], to: "received" }, say(given))
+    : release(run, WAIT.unsettled);
 
 function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
   const state = run.row?.state;
@@ -205,9 +207,9 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
     case "paid":
       return settle(run, view.settlement);
     case "dead":
-      return end(run, view.reason);
+      return end(run, { reason: view.reason });
     case "reverted":
-      return end(run, "reverted");
+      return end(run, { reason: "reverted", ...(view.excused && { excused: true }) });
     default:
       return unsettled(run, view.nonce === "unused" && windowOpen && !run.job && maySubmit(run));
   }
@@ -216,8 +218,8 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
 /** A run submits once. What was void never is: its payer heard so. */
 const maySubmit = ({ row, submitted }: Run): boolean => !submitted && !row?.revived;
 
-const end = (run: Run, reason: "expired" | "burnt" | "reverted"): StepDecision =>
-  go(run, { do: "write", from: ["settling", "settled"], to: "void", reason }, say(pay(VOID_ERRORS[reason])));
+const end = (run: Run, ending: Pick<Write, "excused"> & { reason: "expired" | "burnt" | "reverted" }): StepDecision =>
+  go(run, { do: "write", from: ["settling", "settled"], to: "void", ...ending }, say(pay(VOID_ERRORS[ending.reason])));
 
 /** A sale that is made at once completes in the statement that stores its settlement. */
 const settle = (run: Run, settlement: Settlement): StepDecision =>

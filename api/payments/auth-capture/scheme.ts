@@ -2,7 +2,8 @@ import { mismatch, NOT_EIP_3009 } from "../../../packages/escrow/src/auth-captur
 import { parseAuthCapture, termsOf } from "../../../packages/escrow/src/auth-capture/payload.ts";
 import { type RefusalCode, refusal, revertCode } from "../../../packages/escrow/src/auth-capture/refusal.ts";
 import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
-import { isWrapped, wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
 import type { EscrowContract } from "../escrowed/contract.ts";
 import { asDetails, paymentInfoOf } from "../escrowed/details.ts";
@@ -23,13 +24,12 @@ export interface AuthCaptureParts extends EscrowedParts {
  * where it goes. The payload has no terms; they are rebuilt from our own and checked against the nonce that was signed.
  */
 export function createAuthCapture(parts: AuthCaptureParts): Scheme {
-  const { factories, isSignedByWrapped } = parts;
+  const { isSignedByWrapped } = parts;
+  const rules = authCaptureRules(parts);
+  const { deploys } = rules;
   return {
-    ...heldBy(authCaptureRules(parts), parts),
-    isSignedOtherwise: async (signed, asker) =>
-      isWrapped(signed.signature) &&
-      wrongFactory(signed.signature, factories) === null &&
-      isSignedByWrapped(signed, asker),
+    ...heldBy(rules, parts),
+    isSignedOtherwise: async (signed, asker) => deploys(signed.signature) && isSignedByWrapped(signed, asker),
   };
 }
 
@@ -38,6 +38,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
     id: AUTH_CAPTURE,
     versions: ["v2"],
     namesAmount: true,
+    deploys: (signature) => isWrapped(signature) && wrongFactory(signature, factories) === null,
     requirements: ({ terms }, at) => requirements(escrowOffer(current(contracts, AUTH_CAPTURE), terms), at.getTime()),
     parse: (payload, claimed) => parse(contracts, payload, claimed),
     digest: digestOf(contracts, AUTH_CAPTURE),
@@ -62,6 +63,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
 const CODES = {
   expired: "authorization_expired",
   unsigned: "signature",
+  undeployed: "erc6492_factory_not_allowed",
   "short of funds": "insufficient_balance",
 } as const satisfies Record<RefusedFor, RefusalCode>;
 

@@ -7,7 +7,7 @@ const TYPE_HASH = bytes32Word(PAYMENT_INFO_TYPEHASH);
 const NOBODY: Address = `0x${"00".repeat(20)}`;
 
 /** The terms of a hold as contracts take them, in their ABI's words. Throws if one does not fit. */
-export const termsWords = (info: PaymentInfo): string =>
+const termsWords = (info: PaymentInfo): string =>
   [
     addressWord(info.operator),
     addressWord(info.payer),

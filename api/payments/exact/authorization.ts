@@ -1,6 +1,7 @@
-import { domainSeparator } from "viem";
-import { keccak256 } from "../../kernel/keccak.ts";
-import { NETWORKS, type NetworkFacts } from "../../kernel/networks.ts";
+import { addressWord, bytes32Word, uintWord } from "../../kernel/abi-words.ts";
+import { remember } from "../../kernel/memo.ts";
+import type { NetworkFacts } from "../../kernel/networks.ts";
+import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import type { Authorization } from "../scheme.ts";
 
@@ -26,29 +27,22 @@ export const authorizationTypedData = (authorization: Authorization, { usdc, cha
 /** What a payer signs to have USDC moved: by anybody, or by the payee alone (EIP-3009). */
 export type AuthorizationType = "TransferWithAuthorization" | "ReceiveWithAuthorization";
 
-const MEMBERS = TYPES.TransferWithAuthorization.map(({ name, type }) => `${type} ${name}`).join(",");
-const typeHash = (type: AuthorizationType): string => keccak256(Buffer.from(`${type}(${MEMBERS})`)).slice(2);
 const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
-  TransferWithAuthorization: typeHash("TransferWithAuthorization"),
-  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization"),
+  TransferWithAuthorization: typeHash("TransferWithAuthorization", TYPES.TransferWithAuthorization),
+  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization", TYPES.TransferWithAuthorization),
 };
-const DOMAINS = new Map(
-  Object.values(NETWORKS).map(({ id, chainId, usdc: { name, version, address } }) => [
-    id,
-    domainSeparator({ domain: { name, version, chainId, verifyingContract: address } }).slice(2),
-  ]),
-);
+const domainHashes = remember<string>(16);
 
 /** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
 export function authorizationDigest(
-  authorization: Authorization,
-  { id }: NetworkFacts,
+  { from, to, value, validAfter, validBefore, nonce }: Authorization,
+  { id, chainId, usdc: { name, version, address } }: NetworkFacts,
   type: AuthorizationType = "TransferWithAuthorization",
 ): Hex {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  const words = [from.slice(2), to.slice(2), ...[value, validAfter, validBefore].map((n) => n.toString(16))];
-  const struct = TYPE_HASHES[type] + words.map((word) => word.padStart(64, "0")).join("") + nonce.slice(2);
-  return keccak256(`0x1901${DOMAINS.get(id)}${keccak256(`0x${struct}`).slice(2)}`);
+  const domain = domainHashes(id, () => domainHash({ name, version, chainId, verifyingContract: address }));
+  const numbers = [value, validAfter, validBefore].map((number) => uintWord(number));
+  const words = [addressWord(from), addressWord(to), ...numbers, bytes32Word(nonce)];
+  return typedDigest(domain, TYPE_HASHES[type] + words.join(""));
 }
 
 /** The authorization as x402 payloads carry it, with integers as decimal strings. */

@@ -13,10 +13,11 @@ const AUTHORIZATION = {
 const PAYLOAD = { signature: `0x${"Cd".repeat(65)}`, authorization: AUTHORIZATION };
 const V2 = { x402Version: 2, payload: PAYLOAD };
 const V1 = { x402Version: 1, scheme: "exact", network: "base", payload: PAYLOAD };
-const read = (v2?: string, v1?: string) => parsePaymentHeaders({ v1, v2 }, [EXACT]);
+const read = (signature?: string, payment?: string) =>
+  parsePaymentHeaders({ "PAYMENT-SIGNATURE": signature, "X-PAYMENT": payment }, [EXACT]);
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
-const presented = (v2?: unknown, v1?: unknown) =>
-  read(v2 === undefined ? undefined : encode(v2), v1 === undefined ? undefined : encode(v1));
+const presented = (signature?: object, payment?: object) =>
+  read(signature && encode(signature), payment && encode(payment));
 const withAuthorization = (change: Record<string, unknown>) => ({
   ...V2,
   payload: { ...PAYLOAD, authorization: { ...AUTHORIZATION, ...change } },
@@ -65,9 +66,38 @@ describe("a payment header that can be read", () => {
       authorization: { value: 2n ** 256n - 1n },
     }));
 
-  test("the same payment in both headers is read once", () => {
+  test("the envelope names the version, whatever the header is called", () => {
+    expect(presented(undefined, V2)).toEqual({ ...PARSED, version: "v2", claimed: {} });
+    expect(presented(V1)).toEqual({ ...PARSED, version: "v1", claimed: { scheme: "exact", network: "base" } });
+  });
+
+  test("the same authorization in both headers is one payment, of version 2 if either of them is", () => {
     const header = encode(V2);
-    expect(read(header, header)).toMatchObject({ version: "v2" });
+    expect(read(header, header)).toMatchObject({ ...PARSED, version: "v2" });
+    expect(presented(V2, V1)).toMatchObject({ ...PARSED, version: "v2" });
+    expect(presented(V1, V2)).toMatchObject({ ...PARSED, version: "v2" });
+    expect(presented(V1, V1)).toMatchObject({ ...PARSED, version: "v1" });
+  });
+
+  test("one authorization may be spelled in two ways, and its identifier may be in either header", () => {
+    const respelled = withAuthorization({ from: AUTHORIZATION.from.toLowerCase(), value: 250_000 });
+    const named = { ...respelled, extensions: { "payment-identifier": { info: { id: "an-identifier-of-it" } } } };
+    expect(presented(V2, respelled)).toMatchObject({ ...PARSED, version: "v2" });
+    expect(presented(V2, named)).toMatchObject({ paymentId: "an-identifier-of-it" });
+    expect(presented(named, V1)).toMatchObject({ paymentId: "an-identifier-of-it" });
+  });
+
+  const json = JSON.stringify({ ...V2, note: "?>?>?>~~~ü" });
+  test.each([0, 1, 2])("it may be base64url, without padding, behind a byte order mark (%i bytes more)", (more) => {
+    for (const start of ["", "\ufeff"]) {
+      const base64 = Buffer.from(start + json + " ".repeat(more)).toString("base64");
+      const url = base64.replaceAll("+", "-").replaceAll("/", "_");
+      expect(url).not.toBe(base64);
+      for (const header of [base64, url, base64.replaceAll("=", ""), url.replaceAll("=", "")]) {
+        expect(read(header)).toMatchObject({ ...PARSED, version: "v2" });
+        expect(read(undefined, header)).toMatchObject({ ...PARSED, version: "v2" });
+      }
+    }
   });
 
   test.each([16, 128])("a payment identifier may have %i characters", (length) => {
@@ -99,7 +129,6 @@ describe("a payment header that cannot be read", () => {
     ["null", null],
     ["a string", "payment"],
     ["no version", { payload: PAYLOAD }],
-    ["version 1 in the version 2 header", V1],
     ["version 3", { ...V2, x402Version: 3 }],
     ["version 2 as text", { ...V2, x402Version: "2" }],
     ["no payload", { x402Version: 2 }],
@@ -140,11 +169,60 @@ describe("a payment header that cannot be read", () => {
     expect(read(undefined, header)).toEqual({ malformed: expect.any(String) });
   });
 
-  test("version 2 in the version 1 header is malformed", () =>
-    expect(presented(undefined, V2)).toEqual({ malformed: expect.stringContaining("X-PAYMENT") }));
+  const other = withAuthorization({ nonce: `0x${"cd".repeat(32)}` });
+  const accepted = { scheme: "exact", network: "eip155:8453" };
+  test.each<[string, object | undefined, object | undefined, RegExp]>([
+    ["two authorizations", V2, other, /contain different payments; send only one/],
+    ["two authorizations in two versions", V1, other, /contain different payments/],
+    ["a payment beside something else", V2, { x402Version: 1 }, /contain different payments/],
+    ["two identifiers", id("the-first-identifier"), id("the-other-identifier"), /different payment identifiers/],
+    [
+      "version 1 with what version 2 accepted",
+      undefined,
+      { ...V1, accepted },
+      /^X-PAYMENT .*x402Version 1.*"accepted"/,
+    ],
+    [
+      "a scheme that was not accepted",
+      { ...V2, scheme: "upto", accepted },
+      undefined,
+      /"upto".*accepted\.scheme "exact"/,
+    ],
+    [
+      "a network that was not accepted",
+      { ...V2, network: "base", accepted },
+      undefined,
+      /accepted\.network "eip155:8453"/,
+    ],
+    [
+      "no version",
+      { payload: PAYLOAD },
+      undefined,
+      /^PAYMENT-SIGNATURE .*x402Version missing; expected the number 1 or 2/,
+    ],
+    ["a version as text", undefined, { ...V1, x402Version: "1" }, /^X-PAYMENT .*x402Version "1"/],
+  ])("a contradiction says what it is: %s", (_, ...[signature, payment, said]) => {
+    expect(presented(signature, payment)).toEqual({ malformed: expect.stringMatching(said) });
+  });
 
-  test("two different headers are malformed", () =>
-    expect(presented(V2, V1)).toEqual({ malformed: expect.stringContaining("different payments") }));
+  test("a header that is sent twice, and JSON that names a member twice, are malformed", () => {
+    const header = encode(V2);
+    expect(read(`${header}, ${header}`)).toEqual({ malformed: expect.stringContaining("was sent more than once") });
+    const twice = JSON.stringify(V2).replace("{", '{"x402Version":1,');
+    expect(read(Buffer.from(twice).toString("base64"))).toEqual({
+      malformed: expect.stringContaining("a member of its JSON twice"),
+    });
+    const colons = JSON.stringify({ ...V2, "": ["a:b", { ":": '":' }], n: 1.5e3 }, null, 1);
+    expect(read(Buffer.from(colons).toString("base64"))).toMatchObject({ version: "v2" });
+  });
+
+  test("members that no text can be made of, and JSON of thousands of levels, are malformed and nothing else", () => {
+    const odd = withAuthorization({ value: { toString: 1, valueOf: 1 } });
+    expect(presented(odd, odd)).toEqual({ malformed: expect.stringContaining("payload.authorization.value") });
+    const deep = Buffer.from(`{"x402Version":2,"payload":${"[".repeat(4_500)}${"]".repeat(4_500)}}`).toString("base64");
+    expect(read(deep, deep)).toEqual({ malformed: expect.stringContaining("more than 64 levels") });
+    expect(presented({ ...V2, note: "[".repeat(100) })).toMatchObject({ version: "v2" });
+  });
 
   test("the error names the field, and never the signature", () => {
     const { malformed } = read(encode(withAuthorization({ nonce: "0x12" })), undefined) as {

@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CEILING, type Fees, type Market, offerIn, replacementFor } from "../../../api/adapters/chain/relayer/fees.ts";
+import {
+  CEILING,
+  type Fees,
+  feesWithin,
+  type Market,
+  MOST_FEE,
+  marketOf,
+  offerIn,
+  replacementFor,
+} from "../../../api/adapters/chain/relayer/fees.ts";
 
 const RICH = 10n ** 30n;
 const GWEI = 10n ** 9n;
@@ -60,5 +69,56 @@ test("a new offer of an ordinary chain's fees is replaced from where the base fe
   expect(replacementFor(fees, { baseFee: 12_000_001n, tip: 0n }, RICH)).toEqual({
     maxFeePerGas: 28_800_002n,
     maxPriorityFeePerGas: 1n,
+  });
+});
+
+describe("the market of three readings", () => {
+  test("lies between the other two, whatever one node answers and in whatever order", () => {
+    fc.assert(
+      fc.property(fc.tuple(market, market), market, fc.nat(2), ([one, other], wrong, place) => {
+        const readings = [one, other];
+        readings.splice(place, 0, wrong);
+        const [low, high] = one.baseFee < other.baseFee ? [one, other] : [other, one];
+        const read = marketOf(readings);
+        expect(read.baseFee).toBeGreaterThanOrEqual(low.baseFee);
+        expect(read.baseFee).toBeLessThanOrEqual(high.baseFee);
+        expect([one.tip, other.tip].some((tip) => read.tip <= tip)).toBe(true);
+      }),
+    );
+  });
+
+  test.each([
+    ["0.005 gwei on a quiet day", 5_000_000n, 5_000_000n],
+    ["half of a base fee that is higher", 2n * GWEI, GWEI],
+    ["3 gwei in any case", 50n * GWEI, 3n * GWEI],
+  ])("has a tip of at most %s, whatever all nodes suggest", (_, baseFee, tip) => {
+    expect(marketOf(Array(3).fill({ baseFee, tip: 1_000n * GWEI }))).toEqual({ baseFee, tip });
+  });
+});
+
+describe("a new transaction", () => {
+  test("offers no more than it may, and is not made where the market asks for more", () => {
+    fc.assert(
+      fc.property(market, wei, (now, most) => {
+        if (asks(now) > most || asks(now) > MOST_FEE)
+          expect(() => feesWithin(most, now)).toThrow(/waits until gas is cheaper/);
+        else {
+          const offer = feesWithin(most, now);
+          expect(suffices(offer, now)).toBe(true);
+          expect(offer.maxFeePerGas).toBeLessThanOrEqual(most);
+          expect(offer.maxFeePerGas).toBeLessThanOrEqual(MOST_FEE);
+        }
+      }),
+    );
+  });
+
+  test("and its replacements offer 100 gwei at most, whatever the market asks", () => {
+    fc.assert(
+      fc.property(offered, market, (was, now) => {
+        expect(replacementFor(was, now, RICH)?.maxFeePerGas ?? 0n).toBeLessThanOrEqual(100n * GWEI);
+      }),
+    );
+    expect(() => feesWithin(undefined, { baseFee: 100n * GWEI, tip: 1n })).toThrow(/waits/);
+    expect(feesWithin(undefined, { baseFee: 99n * GWEI, tip: GWEI }).maxFeePerGas).toBe(100n * GWEI);
   });
 });

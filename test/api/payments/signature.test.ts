@@ -1,10 +1,11 @@
 import fc from "fast-check";
-import { type Hex, hashTypedData } from "viem";
+import { type Hex, hashTypedData, serializeErc6492Signature, zeroAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { authorizationDigest, authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
-import { isAccountSignature, signatureSha256 } from "../../../api/payments/signature.ts";
+import { accountSignature, isAccountSignature, settledWith, signatureSha256 } from "../../../api/payments/signature.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { altered, highS, signPayment } from "../../support/payments/signing.ts";
 
@@ -16,7 +17,14 @@ const signed = await signPayment(account);
 const authorization: Authorization = { ...signed.authorization, from: payer };
 const digest = authorizationDigest(authorization, BASE);
 const { signature } = signed;
+const parity = signature.endsWith("1b") ? 0 : 1;
 const withV = (v: string): Hex => `${signature.slice(0, 130)}${v}` as Hex;
+
+/** In 64 bytes: the parity is the highest bit of s. */
+const compact = (yParity: number): Hex =>
+  `${signature.slice(0, 66)}${(BigInt(`0x${signature.slice(66, 130)}`) | (BigInt(yParity) << 255n)).toString(16).padStart(64, "0")}` as Hex;
+const wrapped = (inner: Hex): Hex =>
+  serializeErc6492Signature({ address: zeroAddress, data: "0x1234", signature: inner });
 
 describe("a signature that Circle's contract accepts from an account without code", () => {
   test("is the account's own over this digest", async () =>
@@ -34,14 +42,41 @@ describe("a signature that Circle's contract accepts from an account without cod
   });
 });
 
-describe("a signature that it does not accept", () => {
-  const parity = signature.endsWith("1b") ? 0 : 1;
+describe("a signature in another form", () => {
+  const other = privateKeyToAccount(generatePrivateKey()).address;
   test.each<[string, Hex]>([
     ["v as 0 or 1", withV(`0${parity}`)],
+    ["64 bytes (ERC-2098)", compact(parity)],
+    ["a wrapping that would deploy a wallet (ERC-6492)", wrapped(signature)],
+    ["a wrapping of 64 bytes", wrapped(compact(parity))],
+  ])("is the same signature: %s", (_, form) => {
+    expect(accountSignature(payer, digest, form)).toBe(signature);
+    expect(settledWith({ payer, digest, signature: form }, {})).toBe(signature);
+    expect(accountSignature(other, digest, form)).toBeNull();
+  });
+
+  test("is left to a contract that has forms of its own, but for the wrapping", () => {
+    const settled = (form: Hex, deploys?: (one: Hex) => boolean) =>
+      settledWith({ payer: other, digest, signature: form }, { ...(deploys && { deploys }) });
+    for (const form of [withV("00"), compact(parity), "0x01", `${signature}${"ab".repeat(500)}`] as const) {
+      expect(settled(form)).toBe(form);
+      expect(settled(wrapped(form))).toBe(form);
+      expect(settled(wrapped(form), () => true)).toBe(wrapped(form));
+    }
+    // A contract would make the call of the inner one.
+    expect(settled(wrapped(wrapped("0x01")))).toBe(wrapped(wrapped("0x01")));
+  });
+});
+
+describe("a signature that it does not accept", () => {
+  test.each<[string, Hex]>([
     ["the other v", withV(parity === 0 ? "1c" : "1b")],
     ["v as 29", withV("1d")],
     ["the copy with s in the upper half of the order", highS(signature)],
-    ["64 bytes, as in EIP-2098", signature.slice(0, 130) as Hex],
+    ["64 bytes of a signature with v as 28, as in ERC-2098 with v as 27", compact(parity === 0 ? 1 : 0)],
+    ["63 bytes", signature.slice(0, 128) as Hex],
+    ["a wrapping in a wrapping (ERC-6492)", wrapped(wrapped(signature))],
+    ["a wrapping without a call (ERC-6492)", `${signature}${"6492".repeat(16)}`],
     ["66 bytes", `${signature}00` as Hex],
     ["no bytes", "0x"],
     ["zeros", `0x${"00".repeat(64)}1b`],
