@@ -46,9 +46,7 @@ export function transferAfter(
       topics[1] === end.topics[1],
   );
   const to = found?.topics[2];
-  return found === undefined || to === undefined
-    ? null
-    : { to: `0x${to.slice(-40)}` as Address, value: BigInt(found.data) };
+  return found === undefined || to === undefined ? null : { to: `0x${to.slice(-40)}`, value: BigInt(found.data) };
 }
 
 /** The logs that end one nonce: at most one exists. */

@@ -17,10 +17,11 @@ import { endFilter, endIn, isCancellation, transferAfter } from "./authorization
 import { larger, smaller } from "./block-range.ts";
 import type { ChainReader } from "./chain-reader.ts";
 import { createLogSearch, type SearchArea } from "./log-search.ts";
-import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
 import { paced } from "./paced.ts";
+import { readAtBlock } from "./read-at-block.ts";
 import { createRecent } from "./recent.ts";
 import { discreet } from "./rpc-errors.ts";
+import { usdcCalls } from "./usdc-calls.ts";
 
 /** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };
@@ -38,18 +39,16 @@ const MARGIN_BLOCKS = 2_000n;
 /** Of the number of a block whose time is known. */
 const MOST_GUESSES = 4;
 
-type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContractSignature">;
+type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContractSignature" | "isDeployed">;
 
 /** Reads EIP-3009 authorizations of one chain's USDC, no matter who signed them. */
 export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
   const { client, logs, finality } = chain;
   const recent = createRecent<NonceReading>(STATE_KEPT_MS);
   const readStates = paced(async (names: readonly NonceName[]) => {
-    const each = new Map(names.map((name) => [keyOf(name), name]));
-    const readings = await statesOf(client, usdc.address, [...each.values()]);
-    const read = new Map([...each.keys()].map((key, place) => [key, readings[place] as NonceReading]));
-    for (const [key, reading] of read) void recent(key, async () => reading);
-    return names.map((name) => read.get(keyOf(name)) as NonceReading);
+    const readings = await statesOf(client, usdc.address, names);
+    for (const [key, reading] of readings) void recent(key, async () => reading);
+    return names.flatMap((name) => readings.get(keyOf(name)) ?? []);
   }, STATES);
   const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
   const search = createLogSearch({ logs, blockSeconds, pause });
@@ -87,31 +86,23 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
     ),
     hashAt: discreet(async (number) => (await client.getBlock({ blockNumber: BigInt(number) })).hash),
     verifyContractSignature: chain.verifyContractSignature,
+    isDeployed: chain.isDeployed,
   };
 }
 
 const keyOf = ({ from, nonce }: NonceName): string => `${from} ${nonce}`;
 
-/** Of many nonces, with the block that the node read them at, in one call: all of it comes from one node. */
+/** Of each nonce once, by its key, with the block that the node read them at. All of it comes from one node. */
 async function statesOf(
   client: PublicClient,
   usdc: Address,
   names: readonly NonceName[],
-): Promise<readonly NonceReading[]> {
-  const states = names.map(({ from, nonce }) => ({
-    address: usdc,
-    abi: usdcAbi,
-    functionName: "authorizationState" as const,
-    args: [from, nonce] as const,
-  }));
-  const [number, time, ...used] = (await client.multicall({
-    allowFailure: false,
-    multicallAddress: MULTICALL3,
-    batchSize: 0,
-    contracts: [...AT_BLOCK, ...states] as never,
-  })) as unknown as readonly [bigint, bigint, ...boolean[]];
+): Promise<ReadonlyMap<string, NonceReading>> {
+  const { isUsed } = usdcCalls(usdc);
+  const calls = new Map(names.map((name) => [keyOf(name), isUsed(name.from, name.nonce)]));
+  const { number, time, of } = await readAtBlock(client, { calls: [...calls.values()] });
   const at = { number: Number(number), time };
-  return used.map((one) => ({ used: one, at }));
+  return new Map([...calls].map(([key, call]) => [key, { used: of(call), at }]));
 }
 
 interface Ended {

@@ -21,8 +21,8 @@ export function watchContract(client: PublicClient, { log, told }: Watch) {
   };
   return {
     isGood: (): Promise<boolean> => {
-      if (known === null || Date.now() >= known.until) {
-        known = { until: Date.now() + LOOK_AGAIN_MS, good: look() };
+      if (known === null || performance.now() >= known.until) {
+        known = { until: performance.now() + LOOK_AGAIN_MS, good: look() };
         // A node that cannot be asked is asked again.
         known.good.catch(() => {
           known = null;
@@ -34,7 +34,7 @@ export function watchContract(client: PublicClient, { log, told }: Watch) {
     distrust: (): void => {
       log.warn({}, "a batch reverted: payments settle one by one for ten minutes");
       told(false);
-      known = { until: Date.now() + LOOK_AGAIN_MS, good: Promise.resolve(false) };
+      known = { until: performance.now() + LOOK_AGAIN_MS, good: Promise.resolve(false) };
     },
   };
 }

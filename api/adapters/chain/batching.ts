@@ -1,11 +1,13 @@
 import type { PublicClient, TransactionReceipt } from "viem";
 import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Meter, SentBatch } from "../../operations/meter.ts";
 import type { Head } from "../../payments/scheme.ts";
+import { TurnedAway } from "../../payments/turned-away.ts";
 import { watchContract } from "./batch-contract.ts";
-import { createComing } from "./coming.ts";
+import { type BatchPolicy, createBatchQueue } from "./batch-queue.ts";
 import type { Call } from "./relayer/form.ts";
+import type { Lane } from "./relayer/places.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
 import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
@@ -14,16 +16,6 @@ import type { Sharing } from "./sharing.ts";
 import { createShortMemory } from "./short-memory.ts";
 import { together } from "./together.ts";
 
-/** When payments set out together. */
-export interface BatchPolicy {
-  /** The most payments in one transaction; 1 turns batches off. */
-  readonly most: number;
-  /** How many milliseconds the first waits while another batch is not mined yet. */
-  readonly waitMs: number;
-  /** How many of this process's batches may be unmined. */
-  readonly unmined: number;
-}
-
 export interface BatchingParts<Signed = SignedTransfer> {
   readonly client: PublicClient;
   readonly network: Pick<NetworkFacts, "id">;
@@ -31,7 +23,7 @@ export interface BatchingParts<Signed = SignedTransfer> {
   readonly sharing: Sharing<Signed>;
   readonly policy: BatchPolicy;
   readonly log: { warn(facts: object, message: string): void };
-  readonly meter: Pick<Meter, "batch" | "batching"> | null;
+  readonly meter: Pick<Meter, "batch" | "batching" | "turnedAway"> | null;
 }
 
 /** Settles one network's payments together where that is safe. */
@@ -41,13 +33,16 @@ export interface Batching<Signed = SignedTransfer> {
    * nothing: a simulation alone decides. Only what passes here may share a transaction.
    */
   simulate(transfer: Signed): Promise<Head | null>;
-  /** Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent. */
+  /**
+   * Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent.
+   * Rejects with `TurnedAway` if nothing was sent and nothing will be.
+   */
   submit(payment: Payment<Signed>): Promise<boolean>;
+  /** Whose places one takes that must go alone: while batches are off, ordinary accounts have theirs. */
+  laneOf(transfer: Signed): Promise<Lane>;
 }
 
 const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
-/** How long a payment waits for more that are being simulated or marked as leaving. */
-const LINGER_MS = 20;
 /** Between its simulation and its submission a payment is only written to the journal. */
 const PASSED_FOR_MS = 60_000;
 /** A payer whose payment failed in a batch pays alone for this long. */
@@ -60,7 +55,6 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
   const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
   const passed = createShortMemory(PASSED_FOR_MS);
   const alone = createShortMemory(ALONE_FOR_MS);
-  const coming = createComing();
 
   const simulated = together(async (transfers: readonly Signed[]) => {
     const call = sharing.several(transfers);
@@ -79,38 +73,37 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
     for (const { transfer } of failed.flatMap((place) => payments[place - 1] ?? [])) alone.remember(payerOf(transfer));
     if (receipt.status === "reverted") contract.distrust();
   };
+  const isOrdinary = (address: Address) =>
+    client.getCode({ address }).then(
+      (code) => code === undefined,
+      () => false,
+    );
   const sent = (batch: SentBatch) => meter?.batch(network.id, batch);
-  const settled = together(
-    (payments: readonly Queued<Signed>[]) => settle(relayer, { payments, sharing, judge, sent }),
-    {
-      most: policy.most,
-      underWay: policy.unmined,
-      waitMs: policy.waitMs,
-      coming: { count: coming.count, waitMs: LINGER_MS },
-      lastCallInMs: relayer.lastCallInMs,
-    },
-  );
+  const settled = createBatchQueue<Queued<Signed>>((payments) => settle(relayer, { payments, sharing, judge, sent }), {
+    ...policy,
+    nextBlock: relayer.nextBlock,
+  });
   return {
     simulate: discreet(async (transfer) => {
       if (policy.most === 1 || !sharing.fits(transfer) || alone.has(payerOf(transfer))) return null;
       if (!(await contract.isGood())) return null;
-      const name = nameOf(transfer);
-      coming.announce(name);
       const head = await simulated(transfer);
-      if (head === null) coming.strike(name);
-      else passed.remember(name);
+      if (head !== null) passed.remember(nameOf(transfer));
       return head;
     }),
     submit: async (payment) => {
       const { transfer } = payment;
-      const name = nameOf(transfer);
-      coming.strike(name);
-      if (!passed.has(name) || alone.has(payerOf(transfer))) return false;
+      if (!passed.has(nameOf(transfer)) || alone.has(payerOf(transfer))) return false;
       // A payer that got code since may bring other bytes that it takes for its signature.
       if (!sharing.fits(transfer)) return false;
       const problem = await settled({ ...payment, since: performance.now() });
+      if (problem instanceof TurnedAway) meter?.turnedAway(network.id, problem.because);
       if (problem !== null) throw problem;
       return true;
+    },
+    laneOf: async (transfer) => {
+      const isOff = policy.most === 1 || !(await contract.isGood().catch(() => true));
+      return isOff && sharing.fits(transfer) && (await isOrdinary(payerOf(transfer))) ? "batch" : "alone";
     },
   };
 }
@@ -135,6 +128,7 @@ async function settle<Signed>(
   const waitedSeconds = (performance.now() - (payments[0]?.since ?? 0)) / 1000;
   let ours: readonly Queued<Signed>[] = [];
   const carriers = await relayer.ship({
+    lane: "batch",
     members: payments,
     callFor: (purposes) => {
       ours = purposes.flatMap((purpose) => payments.find((payment) => payment.purpose === purpose) ?? []);
@@ -142,7 +136,7 @@ async function settle<Signed>(
     },
   });
   const waiting = new Set(payments.map(({ purpose }) => purpose)).size;
-  if (waiting > 1) sent({ payments: ours.length, skipped: waiting - ours.length, waitedSeconds });
+  if (waiting > 1 && ours.length > 0) sent({ payments: ours.length, skipped: waiting - ours.length, waitedSeconds });
   const mined = async (carrier: Hex) => {
     const receipt = await relayer.waitFor(carrier, MINED_WITHIN_MS);
     if (carriers.get(ours[0]?.purpose ?? "0x") !== carrier) return;

@@ -1,4 +1,5 @@
 import { type PublicClient, parseAbi } from "viem";
+import { unwrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import type { Asker } from "../../kernel/client.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { PayerSignature } from "../../payments/chain.ts";
@@ -7,16 +8,28 @@ import { createRecent } from "./recent.ts";
 import { isTransport } from "./rpc-errors.ts";
 import { isSignedByWrapped } from "./wrapped-signature.ts";
 
-export const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
-export const ERC1271_MAGIC = "0x1626ba7e";
-/** Wrong signatures of one payer cost one look at its code in this time. */
-const CODE_CACHE_MS = 60_000;
+/** Not called a view, because viem takes a gas limit for a simulation and none for a view. Both are an `eth_call`. */
+export const ERC1271 = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) returns (bytes4)"]);
+const ERC1271_MAGIC = "0x1626ba7e";
+/** Wrong signatures of one payer cost one look at its code in this time: two blocks, because a wallet may be deployed now. */
+const CODE_CACHE_MS = 4_000;
 /** What strangers can have asked with signatures that cost them nothing: so many calls at once, in one batch. */
 const STRANGERS = { most: 20, everyMs: 100, mostWaiting: 1_000 };
 
+/** What a wallet may use to check a signature. With more, its payment would not fit into a payment's gas limit. */
+const CHECK_GAS = 500_000n;
+
+interface Reading {
+  /** Calls the account no matter what is remembered of its code. */
+  readonly afresh?: boolean;
+  /** Default: the head. */
+  readonly block?: number | null;
+}
+
 export interface ContractSignatures {
-  /** By ERC-1271; false for an account without code. */
-  readonly verifyContractSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;
+  /** By ERC-1271, without an ERC-6492 wrapping; false for an account without code. */
+  readonly verifyContractSignature: (signed: PayerSignature, asker: Asker, reading?: Reading) => Promise<boolean>;
+  readonly isDeployed: (account: Address, asker: Asker) => Promise<boolean>;
   /** By ERC-6492: of a wallet that may have no code yet. */
   readonly verifyWrappedSignature: (signed: PayerSignature, asker: Asker) => Promise<boolean>;
 }
@@ -24,26 +37,31 @@ export interface ContractSignatures {
 /**
  * Verifies signatures that only a contract knows. Anybody can send any number of signatures that nobody has made, of ever
  * new accounts or of one, so clients take turns for whatever asks the chain.
+ * @param single sends each call in a request of its own, so that a wallet's slow code holds up no other call
  */
-export function createContractSignatures(client: PublicClient): ContractSignatures {
+export function createContractSignatures(client: PublicClient, single = client): ContractSignatures {
   const coded = createRecent<boolean>(CODE_CACHE_MS);
   const turn = paced(async (turns: readonly null[]) => turns, STRANGERS);
-  const isContract = async (payer: Address, asker: Asker): Promise<boolean> => {
-    const known = coded.known(payer);
+  const isDeployed = async (account: Address, asker: Asker): Promise<boolean> => {
+    const known = coded.known(account);
     if (known !== null) return known;
     // Nobody waits for another one's turn, which may never come.
     await turn(null, asker);
-    return coded(payer, () => hasCode(client, payer));
+    return coded(account, () => hasCode(client, account));
   };
   return {
-    async verifyContractSignature(signed, asker) {
-      if (!(await isContract(signed.payer, asker))) return false;
+    isDeployed,
+    async verifyContractSignature(signed, asker, { afresh = false, block = null } = {}) {
+      const signature = unwrapped(signed.signature);
+      // An account without code at an earlier block answers the call with nothing, which is no acceptance.
+      const asksForCode = block === null && !afresh;
+      if (signature === null || (asksForCode && !(await isDeployed(signed.payer, asker)))) return false;
       await turn(null, asker);
-      return isAccepted(client, signed);
+      return isAccepted(single, { ...signed, signature }, block);
     },
     async verifyWrappedSignature(signed, asker) {
       await turn(null, asker);
-      return isSignedByWrapped(client, signed);
+      return isSignedByWrapped(single, signed);
     },
   };
 }
@@ -54,15 +72,21 @@ async function hasCode(client: PublicClient, address: Address): Promise<boolean>
 }
 
 /** ERC-1271. */
-async function isAccepted(client: PublicClient, { payer, digest, signature }: PayerSignature): Promise<boolean> {
+async function isAccepted(
+  client: PublicClient,
+  { payer, digest, signature }: PayerSignature,
+  block: number | null,
+): Promise<boolean> {
   try {
-    const answer = await client.readContract({
+    const { result } = await client.simulateContract({
       address: payer,
       abi: ERC1271,
       functionName: "isValidSignature",
       args: [digest, signature],
+      gas: CHECK_GAS,
+      ...(block === null ? {} : { blockNumber: BigInt(block) }),
     });
-    return answer === ERC1271_MAGIC;
+    return result === ERC1271_MAGIC;
   } catch (error) {
     if (isTransport(error)) throw error;
     return false;

@@ -1,4 +1,4 @@
-import { getAbiItem, type Log, parseEventLogs, toEventSelector } from "viem";
+import { getAbiItem, parseEventLogs, toEventSelector } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { reclaimedEvent } from "../../../contracts/commerce-payments.ts";
 import type { EscrowChain, Outcome } from "../../escrow/escrow-ports.ts";
@@ -37,7 +37,7 @@ const RELEASED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Released" }
 const REFUNDED = toEventSelector(getAbiItem({ abi: escrowAbi, name: "Refunded" }));
 const RECLAIMED = toEventSelector(reclaimedEvent);
 
-type HeldLog = Log<bigint, number, false, typeof HELD, true>;
+type HeldLog = ReturnType<typeof parseEventLogs<[typeof HELD]>>[number];
 type Reader = Pick<ChainReader, "client" | "finality" | "logs" | "standing" | "verifyContractSignature">;
 
 export interface EscrowChainParts {
@@ -53,6 +53,11 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
   const near = together((asked: readonly Near[]) => readNear(chain, contracts, asked), READS_NEAR);
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
   const recentIn = createRecent<readonly Hold[]>(ASKED_AGAIN_MS);
+  const isSignedAt: EscrowChain["isSignedAt"] = discreet(
+    async (block, { signer, digest, signature }) =>
+      isAccountSignature(signer, digest, signature) ||
+      chain.verifyContractSignature({ payer: signer, digest, signature }, `merchant ${signer}`, { block }),
+  );
   return {
     holdById: discreet((payment) =>
       recent(
@@ -68,11 +73,8 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
       }),
     ),
     state: discreet(stateOf),
-    isSigned: discreet(
-      async (signer, digest, signature) =>
-        isAccountSignature(signer, digest, signature) ||
-        chain.verifyContractSignature({ payer: signer, digest, signature }, `merchant ${signer}`),
-    ),
+    isSigned: (signer, digest, signature) => isSignedAt(null, { signer, digest, signature }),
+    isSignedAt,
     outcome: discreet((hold) => {
       const custody = contracts.find(({ address }) => address === hold.contract)?.custody ?? hold.contract;
       return outcome(chain, { ...hold, custody });
@@ -165,7 +167,7 @@ async function findHold(
 const heldIn = (logs: readonly MinedLog[], contracts: readonly EscrowContract[]): readonly Hold[] =>
   parseEventLogs({ abi: [HELD], logs: [...logs] }).flatMap((log) => {
     const contract = contracts.find(({ address }) => address === log.address.toLowerCase());
-    return contract === undefined ? [] : [holdOf(contract, log as HeldLog)];
+    return contract === undefined ? [] : [holdOf(contract, log)];
   });
 
 /**

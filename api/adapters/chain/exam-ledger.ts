@@ -1,5 +1,4 @@
 import { BaseError, HttpRequestError, RpcRequestError } from "viem";
-import { usdcAbi } from "../../../contracts/abi.ts";
 import { barsIn, type Ledger, type Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
@@ -7,12 +6,13 @@ import { EXAM_ASSET, EXAM_NETWORK } from "../../seller-exam/products.ts";
 import { endFilter, endIn, transferAfter } from "./authorization-logs.ts";
 import type { ChainReader } from "./chain-reader.ts";
 import type { MinedLog } from "./logs.ts";
-import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
+import { readAtBlock } from "./read-at-block.ts";
 import { discreet, withoutSecrets } from "./rpc-errors.ts";
+import { usdcCalls } from "./usdc-calls.ts";
 
 /** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
 export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {
-  const token = { address: EXAM_ASSET, abi: usdcAbi } as const;
+  const usdc = usdcCalls(EXAM_ASSET);
   return {
     network: `eip155:${NETWORKS[EXAM_NETWORK].chainId}`,
     mayLag: true,
@@ -20,23 +20,16 @@ export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | 
     block: discreet(async () => (await client.getBlock()).number),
     // In one call, so that all of it comes from one node at one block.
     read: discreet(async ({ from, payee = from, nonces }) => {
-      const [, time, balance, paused, payerBarred, payeeBarred, ...used] = (await client.multicall({
-        allowFailure: false,
-        multicallAddress: MULTICALL3,
-        batchSize: 0,
-        contracts: [
-          ...AT_BLOCK,
-          { ...token, functionName: "balanceOf", args: [from] },
-          { ...token, functionName: "paused" },
-          ...[from, payee].map((account) => ({ ...token, functionName: "isBlacklisted", args: [account] }) as const),
-          ...nonces.map((nonce) => ({ ...token, functionName: "authorizationState", args: [from, nonce] }) as const),
-        ] as never,
-      })) as readonly [bigint, bigint, bigint, boolean, boolean, boolean, ...boolean[]];
+      const states = nonces.map((nonce) => ({ nonce, state: usdc.isUsed(from, nonce) }));
+      const [balance, paused] = [usdc.balanceOf(from), usdc.isPaused()];
+      const [payerBarred, payeeBarred] = [usdc.isBlacklisted(from), usdc.isBlacklisted(payee)];
+      const calls = [balance, paused, payerBarred, payeeBarred, ...states.map(({ state }) => state)];
+      const { time, of } = await readAtBlock(client, { calls });
       return {
         time: Number(time),
-        balance,
-        used: new Set(nonces.filter((_, place) => used[place] === true)),
-        bars: barsIn({ paused, payer: payerBarred, payee: payeeBarred }),
+        balance: of(balance),
+        used: new Set(states.flatMap(({ nonce, state }) => (of(state) ? [nonce] : []))),
+        bars: barsIn({ paused: of(paused), payer: of(payerBarred), payee: of(payeeBarred) }),
       };
     }),
     transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {

@@ -7,6 +7,7 @@ import type { Batching } from "./batching.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
 import { MINED_WITHIN_MS, settleAlone } from "./settle-alone.ts";
+import { type CostCeiling, mostFeeFor } from "./simulation.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 
@@ -16,15 +17,19 @@ type Submission = Parameters<Settler["submit"]>[0];
 export interface Lanes {
   readonly relayer: Relayer;
   readonly batching: Batching;
+  readonly ceiling: CostCeiling | null;
 }
 
 /** The in-process facilitator: each transfer goes through the relayer of its network, once, with others or alone. */
 export const createInProcessSettler = (lanes: Readonly<Record<Network, Lanes>>): Settler => ({
   submit: discreet(async ({ network, authorization, signature, lease }) => {
-    const { relayer, batching } = lanes[network];
+    const { relayer, batching, ceiling } = lanes[network];
     const purpose = authorizationDigest(authorization, NETWORKS[network]);
-    const payment = { transfer: { authorization, signature }, purpose, lease };
-    if (!(await batching.submit(payment))) await settleAlone(relayer, NETWORKS[network].usdc.address, payment);
+    const mostFee = mostFeeFor(ceiling, authorization.value);
+    const payment = { transfer: { authorization, signature }, purpose, lease, mostFee };
+    if (await batching.submit(payment)) return;
+    const lane = await batching.laneOf(payment.transfer);
+    await settleAlone(relayer, NETWORKS[network].usdc.address, { ...payment, lane });
   }),
   failed: ({ network, authorization }) =>
     lanes[network].relayer.failed(authorizationDigest(authorization, NETWORKS[network])),

@@ -1,4 +1,10 @@
-import { type PublicClient, parseEventLogs, type TransactionReceipt, TransactionReceiptNotFoundError } from "viem";
+import {
+  isHash,
+  type PublicClient,
+  parseEventLogs,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+} from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import type {
   TransactionQuestion,
@@ -18,26 +24,43 @@ const TRIES = 2;
 
 export type FinalReader = Pick<ChainReader, "client" | "standingNow">;
 
-/** Reads transactions of these chains that can no longer change. */
-export const createTransactions = (chains: Readonly<Record<Network, FinalReader>>): Transactions => ({
+/**
+ * Reads transactions of these chains that can no longer change.
+ * @param custodies recipients that hold payments for others, in lower case
+ */
+export const createTransactions = (
+  chains: Readonly<Record<Network, FinalReader>>,
+  custodies: ReadonlySet<string> = new Set(),
+): Transactions => ({
   async read(asked) {
     if (!isNetwork(asked.network)) return { outcome: "network_not_read" };
     for (let tries = 1; ; tries++) {
-      const reading = await read(chains[asked.network], asked).catch(() => null);
-      if (reading !== null) return reading;
+      const reading = await read(chains[asked.network], {
+        ...asked,
+        asset: NETWORKS[asked.network].usdc.address,
+      }).catch(() => null);
+      if (reading !== null) return withCustody(reading, custodies);
       if (tries >= TRIES) return { outcome: "unavailable" };
     }
   },
 });
+
+const withCustody = (reading: TransactionReading, custodies: ReadonlySet<string>): TransactionReading =>
+  reading.outcome !== "final"
+    ? reading
+    : {
+        ...reading,
+        transfers: reading.transfers.map((one) => (custodies.has(one.to) ? { ...one, custody: true } : one)),
+      };
 
 const isNetwork = (network: string): network is Network => Object.hasOwn(NETWORKS, network);
 
 /** Null if the nodes behind the address disagree. */
 async function read(
   { client, standingNow }: FinalReader,
-  { network, transaction, from }: TransactionQuestion,
+  { transaction: hash, from, asset }: Pick<TransactionQuestion, "transaction" | "from"> & { readonly asset: Address },
 ): Promise<TransactionReading | null> {
-  const hash = transaction as Hex;
+  if (!isHash(hash)) return { outcome: "not_found" };
   // A node may lag: a transaction is only called unknown after a second look.
   const receipt = (await receiptOf(client, hash)) ?? (await receiptOf(client, hash));
   if (receipt === null) return { outcome: "not_found" };
@@ -46,7 +69,7 @@ async function read(
   const [again, { timestamp }] = await Promise.all([receiptOf(client, hash), client.getBlock({ blockHash })]);
   if (again === null || !isSame(receipt, again)) return null;
   if (receipt.status !== "success") return { outcome: "reverted" };
-  const transfers = transfersIn(receipt, { asset: NETWORKS[network as Network].usdc.address, from });
+  const transfers = transfersIn(receipt, { asset, from });
   if (transfers.length > MOST_TRANSFERS) return { outcome: "too_many_transfers" };
   return { outcome: "final", block: Number(blockNumber), time: Number(timestamp), transfers };
 }

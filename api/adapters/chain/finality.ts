@@ -34,7 +34,7 @@ interface Reading {
   readonly at: number;
 }
 
-export function createFinality(client: PublicClient, now: () => number = Date.now): Finality {
+export function createFinality(client: PublicClient, now: () => number = () => performance.now()): Finality {
   let last: Reading | null = null;
   let before: Reading | null = null;
   let known: FinalBlock | null = null;

@@ -1,5 +1,4 @@
 import type { PublicClient } from "viem";
-import { usdcAbi } from "../../../contracts/abi.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
@@ -10,7 +9,8 @@ import { larger, smaller } from "./block-range.ts";
 import type { FinalBlock, Finality } from "./finality.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
 import type { MinedLog } from "./logs.ts";
-import { AT_BLOCK, MULTICALL3 } from "./multicall.ts";
+import { readAtBlock } from "./read-at-block.ts";
+import { usdcCalls } from "./usdc-calls.ts";
 
 /** How long before a payment's arrival its authorization may have been used, and how long it is valid after it. */
 const DAY_SECONDS = 86_400;
@@ -69,16 +69,9 @@ interface NonceState {
 /** State, block and time in one call, so that they come from one node at one block. */
 function readNonce({ client, usdc }: Token, { payer, nonce }: Expected, allowance: Allowance): Promise<NonceState> {
   return spending(allowance, async () => {
-    const [used, number, time] = await client.multicall({
-      allowFailure: false,
-      multicallAddress: MULTICALL3,
-      batchSize: 0,
-      contracts: [
-        { address: usdc, abi: usdcAbi, functionName: "authorizationState", args: [payer, nonce] },
-        ...AT_BLOCK,
-      ],
-    });
-    return { used, number, time };
+    const state = usdcCalls(usdc).isUsed(payer, nonce);
+    const { number, time, of } = await readAtBlock(client, { calls: [state] });
+    return { used: of(state), number, time };
   });
 }
 

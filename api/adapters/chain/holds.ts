@@ -1,7 +1,7 @@
 import { BaseError, ContractFunctionRevertedError, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
-import { isWrapped } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { keccak256 } from "../../kernel/keccak.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
@@ -9,7 +9,7 @@ import type { Batching } from "./batching.ts";
 import { authorizeData } from "./escrow-calldata.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
-import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, tooMuchGas } from "./simulation.ts";
+import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
 /** The most gas that a hold over base/commerce-payments may use: an ordinary account's needs about 176,000. */
@@ -40,9 +40,12 @@ export const createHolds = ({ client, relayer, ceiling, batchingOf }: HoldsParts
     if (relayer === null)
       throw new Error("no arbiter is configured: ESCROW_ADDRESSES and ARBITER_PRIVATE_KEY are missing");
     const purpose = purposeOf(hold.info.payer, hold.nonce);
-    if (await batchingOf(hold.contract)?.submit({ transfer: hold, purpose, lease })) return;
-    const call = { to: hold.contract, data: authorizeData(hold), gas: limitOf(hold) ?? MOST_GAS };
-    const { status } = await relayer.waitFor(await relayer.send({ ...call, purpose, lease }), MINED_WITHIN_MS);
+    const member = { purpose, lease, mostFee: mostFeeFor(ceiling, hold.info.maxAmount) };
+    const batching = batchingOf(hold.contract);
+    if (await batching?.submit({ transfer: hold, ...member })) return;
+    const lane = (await batching?.laneOf(hold)) ?? "alone";
+    const call = { to: hold.contract, data: authorizeData(hold), gas: limitOf(hold) ?? MOST_GAS, lane };
+    const { status } = await relayer.waitFor(await relayer.send({ ...call, ...member }), MINED_WITHIN_MS);
     if (status !== "success") throw new Error("the hold reverted");
   }),
   failed: async (payer, nonce) => relayer?.failed(purposeOf(payer, nonce)) ?? null,

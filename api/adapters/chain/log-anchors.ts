@@ -12,6 +12,7 @@ import {
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import type { Anchor, AnchorChain, Progress } from "../../log/anchor/ports.ts";
 import type { ChainReader } from "./chain-reader.ts";
+import { PATIENT_FEE } from "./relayer/fees.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { discreet } from "./rpc-errors.ts";
 
@@ -62,7 +63,14 @@ export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_
     if (known === null && (await client.getCode({ address: LOG_ANCHOR.address })) === undefined) return sending;
     let transaction: `0x${string}`;
     try {
-      transaction = await relayer.send({ to: LOG_ANCHOR.address, data, gas: ANCHOR_GAS, purpose });
+      transaction = await relayer.send({
+        to: LOG_ANCHOR.address,
+        data,
+        gas: ANCHOR_GAS,
+        purpose,
+        lane: "statement",
+        mostFee: PATIENT_FEE,
+      });
     } catch {
       const reverted = await relayer.failed(purpose);
       return reverted === null ? sending : { state: "failed", transaction: reverted, block: null };

@@ -1,5 +1,5 @@
 import { getLogsRetryHelper } from "@ponder/utils";
-import { BaseError, numberToHex, type RpcError } from "viem";
+import { BaseError, numberToHex, RpcError, type RpcErrorCode, RpcRequestError } from "viem";
 import { type BlockRange, widthOf } from "./block-range.ts";
 
 /** How a provider refused an `eth_getLogs`: how many blocks to ask for instead, and what it had too much of. */
@@ -45,7 +45,8 @@ export function logRefusal(error: unknown, range: BlockRange): LogRefusal | null
 
 function suggested(error: BaseError, { from, to }: BlockRange): bigint | null {
   const params = [{ fromBlock: numberToHex(from), toBlock: numberToHex(to) }] as const;
-  const found = getLogsRetryHelper({ error: error as RpcError, params: [...params] });
+  const coded = new RpcError<RpcErrorCode>(error, { code: codeOf(error), shortMessage: error.shortMessage });
+  const found = getLogsRetryHelper({ error: coded, params: [...params] });
   const [first] = found.shouldRetry && found.isSuggestedRange ? found.ranges : [];
   return first === undefined ? null : BigInt(first.toBlock) - BigInt(first.fromBlock) + 1n;
 }
@@ -56,6 +57,6 @@ function limitIn(text: string): bigint | null {
 }
 
 const codeOf = (error: BaseError): number => {
-  const coded = error.walk((cause) => typeof (cause as { code?: unknown }).code === "number");
-  return coded === null ? 0 : (coded as unknown as { code: number }).code;
+  const answered = error.walk((cause) => cause instanceof RpcRequestError);
+  return answered instanceof RpcRequestError ? answered.code : 0;
 };

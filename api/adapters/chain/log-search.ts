@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Allowance } from "./allowance.ts";
 import { type BlockRange, larger, smaller } from "./block-range.ts";
 import type { LogFilter, LogReader, MinedLog } from "./logs.ts";
@@ -53,16 +54,13 @@ export interface LogSearchParts {
  * Searches for a log that must exist, likeliest blocks first, in as few calls as allowed; the next search goes on where
  * this one stopped. An empty answer is never evidence: it may come from a node that lacks the blocks.
  */
-export function createLogSearch({ logs, blockSeconds, pause, now = Date.now }: LogSearchParts) {
-  const positions = new Map<string, Position>();
+export function createLogSearch({ logs, blockSeconds, pause, now = () => performance.now() }: LogSearchParts) {
+  const positions = new LRUCache<string, Position>({ max: REMEMBERED });
   const settledDepth = BigInt(Math.ceil(SETTLED_SECONDS / blockSeconds));
 
   const positionOf = (key: string, head: bigint): Position => {
     const position = positions.get(key) ?? { covered: null, coveredSince: now(), missedSince: now(), place: null };
-    positions.delete(key);
     positions.set(key, position);
-    const [oldest] = positions.keys();
-    if (positions.size > REMEMBERED && oldest !== undefined) positions.delete(oldest);
     const isOld = position.covered !== null && position.covered.to <= head - settledDepth;
     if (!isOld && now() - position.coveredSince > BELIEVED_MS) position.covered = null;
     if (position.covered === null) position.coveredSince = now();

@@ -1,4 +1,4 @@
-import { formatLog, type Hex, type Log, numberToHex, type PublicClient } from "viem";
+import { formatLog, type Log, type LogTopic, numberToHex, type PublicClient } from "viem";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Allowance } from "./allowance.ts";
 import { type BlockRange, larger, smaller } from "./block-range.ts";
@@ -10,8 +10,8 @@ const MOST_DOUBLINGS = 20;
 
 /** What to look for, as `eth_getLogs` takes it. */
 export interface LogFilter {
-  readonly address: Address | readonly Address[];
-  readonly topics: readonly (Hex | readonly Hex[] | null)[];
+  readonly address: Address | Address[];
+  readonly topics: readonly LogTopic[];
 }
 
 export type MinedLog = Log<bigint, number, false>;
@@ -45,7 +45,7 @@ export interface LogReaderParts {
   readonly client: PublicClient;
   /** The most blocks to ask for in one call. */
   readonly mostBlocks: number;
-  /** Milliseconds; defaults to the machine's clock. */
+  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
   readonly now?: () => number;
 }
 
@@ -54,13 +54,13 @@ interface Asked {
   readonly to: bigint | "latest";
 }
 
-export function createLogReader({ client, mostBlocks, now = Date.now }: LogReaderParts): LogReader {
+export function createLogReader({ client, mostBlocks, now = () => performance.now() }: LogReaderParts): LogReader {
   const accepted = createWidth(BigInt(mostBlocks), now);
   const ask = async ({ address, topics }: LogFilter, { from, to }: Asked, options: { retryCount?: number }) => {
     const toBlock = to === "latest" ? to : numberToHex(to);
-    const params = [{ address, topics, fromBlock: numberToHex(from), toBlock }] as const;
-    const logs = await client.request({ method: "eth_getLogs", params: params as never }, options);
-    return logs.map((log) => formatLog(log) as MinedLog);
+    const filter = { address, topics: [...topics], fromBlock: numberToHex(from), toBlock };
+    const logs = await client.request({ method: "eth_getLogs", params: [filter] }, options);
+    return logs.map((log) => mined(formatLog(log)));
   };
   /** A range with too many logs says nothing about the next one. */
   const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(width) : undefined);
@@ -102,6 +102,21 @@ export function createLogReader({ client, mostBlocks, now = Date.now }: LogReade
       }
     },
   };
+}
+
+/** @throws Error if a node that was asked for mined logs shows one that lacks its place */
+function mined(log: Log): MinedLog {
+  const { blockHash, blockNumber, blockTimestamp = null, logIndex, transactionHash, transactionIndex } = log;
+  if (
+    blockHash === null ||
+    blockNumber === null ||
+    logIndex === null ||
+    transactionHash === null ||
+    transactionIndex === null
+  )
+    throw new Error("the node shows a log without its place in a block");
+  const place = { blockHash, blockNumber, logIndex, transactionHash, transactionIndex };
+  return { ...log, ...place, blockTimestamp: blockTimestamp ?? undefined };
 }
 
 const firstOf = ({ from, to }: BlockRange, width: bigint): BlockRange => ({

@@ -10,12 +10,8 @@ import { discreet } from "./rpc-errors.ts";
 import { MOST_GAS } from "./simulation.ts";
 import { together } from "./together.ts";
 
-/**
- * While none is unmined, after a moment in which others are decided; else when that one is mined, 50 wait, or the first has
- * waited for half a block.
- */
-const MOST = 50;
-const DEPARTURES = { most: MOST, underWay: 4, waitMs: 1_000, coming: { count: () => MOST, waitMs: 25 } };
+/** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
+const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
 const MINED_WITHIN_MS = 20_000;
 
 /** What ends one held payment: a call that the sender's own account makes, or that anybody carries for it. */
@@ -75,6 +71,7 @@ async function ship(
   const members = [...calls.keys()];
   const callOf = new Map([...calls].map(([{ purpose }, call]) => [purpose, call]));
   const carriers = await relayer.ship({
+    lane: "outcome",
     members,
     callFor: (purposes) => outcomeBatch(purposes.flatMap((purpose) => callOf.get(purpose) ?? [])),
   });
@@ -106,7 +103,7 @@ function judge({ network, log, meter }: OutcomesParts, receipt: TransactionRecei
 /** In a transaction of its own, by the sender's own right. */
 async function alone(relayer: Relayer, { purpose: first, own }: Outcome): Promise<Carried> {
   const purpose = await openPurpose(relayer, first);
-  const transaction = await relayer.send({ ...own, gas: MOST_GAS, purpose });
+  const transaction = await relayer.send({ ...own, gas: MOST_GAS, lane: "outcome", purpose });
   const receipt = await receiptOf(relayer, transaction);
   return endedIn(transaction, receipt, shareOf(purpose, receipt && servedBy(receipt)));
 }

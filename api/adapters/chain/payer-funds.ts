@@ -1,8 +1,8 @@
 import type { PublicClient } from "viem";
-import { usdcAbi } from "../../../contracts/abi.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Funds } from "../../payments/chain.ts";
-import { MULTICALL3 } from "./multicall.ts";
+import { readAtBlock } from "./read-at-block.ts";
+import { usdcCalls } from "./usdc-calls.ts";
 
 interface Asked {
   readonly usdc: Address;
@@ -12,16 +12,9 @@ interface Asked {
 
 /** A payer's balance, and which of its nonces are unused, in one call and thus at one block. */
 export async function payerFunds(client: PublicClient, { usdc, payer, nonces }: Asked): Promise<Funds> {
-  const token = { address: usdc, abi: usdcAbi } as const;
-  const [balance, ...used] = (await client.multicall({
-    allowFailure: false,
-    multicallAddress: MULTICALL3,
-    // One call, however many nonces.
-    batchSize: 0,
-    contracts: [
-      { ...token, functionName: "balanceOf", args: [payer] },
-      ...nonces.map((nonce) => ({ ...token, functionName: "authorizationState", args: [payer, nonce] }) as const),
-    ] as never,
-  })) as readonly [bigint, ...boolean[]];
-  return { balance, unused: nonces.filter((_, index) => used[index] === false) };
+  const { balanceOf, isUsed } = usdcCalls(usdc);
+  const balance = balanceOf(payer);
+  const states = nonces.map((nonce) => ({ nonce, state: isUsed(payer, nonce) }));
+  const { of } = await readAtBlock(client, { calls: [balance, ...states.map(({ state }) => state)] });
+  return { balance: of(balance), unused: states.flatMap(({ nonce, state }) => (of(state) ? [] : [nonce])) };
 }

@@ -35,7 +35,11 @@ export const revertReason = (error: unknown): string => {
 export const isOutOfGas = (error: unknown): boolean =>
   error instanceof BaseError && /out of gas|OutOfGas|gas required exceeds|intrinsic gas/i.test(error.message);
 
-const UNREADABLE_ANSWERS = new Set(["ContractFunctionZeroDataError", "AbiDecodingDataSizeTooSmallError"]);
+const UNREADABLE_ANSWERS = new Set([
+  "AbiDecodingDataSizeTooSmallError",
+  "AbiDecodingZeroDataError",
+  "ContractFunctionZeroDataError",
+]);
 
 /** True if the node failed to answer, rather than the contract refusing. */
 export const isTransport = (error: unknown): boolean =>

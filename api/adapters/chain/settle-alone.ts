@@ -1,6 +1,6 @@
 import type { TransactionReceipt } from "viem";
 import type { Address } from "../../kernel/wallet.ts";
-import type { Member } from "./relayer/form.ts";
+import type { Member, Shipment } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { MOST_GAS } from "./simulation.ts";
@@ -14,8 +14,15 @@ export interface Payment<Signed = SignedTransfer> extends Member {
   readonly transfer: Signed;
 }
 
-/** Sends a payment in a transaction of its own, once. Resolves when it is mined. */
-export async function settleAlone(relayer: Relayer, usdc: Address, { transfer, ...member }: Payment): Promise<void> {
+/**
+ * Sends a payment in a transaction of its own, once. Resolves when it is mined, and rejects
+ * with `TurnedAway` if nothing was sent and nothing will be.
+ */
+export async function settleAlone(
+  relayer: Relayer,
+  usdc: Address,
+  { transfer, ...member }: Payment & Pick<Shipment, "lane">,
+): Promise<void> {
   const data = transferData(transfer.authorization, transfer.signature);
   const transaction = await relayer.send({ to: usdc, data, gas: MOST_GAS, ...member });
   assertSucceeded(await relayer.waitFor(transaction, MINED_WITHIN_MS));

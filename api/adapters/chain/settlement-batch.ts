@@ -85,7 +85,9 @@ export async function settlingIn(
   return Array.from({ length: count }, (_, place) => !has(failed, place));
 }
 
-const isBatch = (address: Address | null): boolean => address?.toLowerCase() === SETTLEMENT_BATCH.address.toLowerCase();
+/** Whether a transaction to this address settles payments together. */
+export const isBatch = (address: Address | null): boolean =>
+  address?.toLowerCase() === SETTLEMENT_BATCH.address.toLowerCase();
 
 const has = (mask: bigint, place: number): boolean => ((mask >> BigInt(place)) & 1n) === 1n;
 

@@ -1,15 +1,12 @@
+import { LRUCache } from "lru-cache";
+
 const REMEMBERED = 10_000;
 
 /** Remembers names for a while; of very many, the latest. */
-export function createShortMemory(forMs: number, now: () => number = Date.now) {
-  const until = new Map<string, number>();
+export function createShortMemory(forMs: number) {
+  const names = new LRUCache<string, true>({ max: REMEMBERED, ttl: forMs });
   return {
-    remember(name: string): void {
-      until.delete(name);
-      until.set(name, now() + forMs);
-      const [oldest] = until.keys();
-      if (until.size > REMEMBERED && oldest !== undefined) until.delete(oldest);
-    },
-    has: (name: string): boolean => now() < (until.get(name) ?? 0),
+    remember: (name: string): void => void names.set(name, true),
+    has: (name: string): boolean => names.has(name),
   };
 }

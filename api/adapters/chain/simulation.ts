@@ -1,4 +1,5 @@
 import { BaseError, InsufficientFundsError } from "viem";
+import { TYPICAL_GAS } from "./relayer/cost.ts";
 import type { SendingTerms } from "./relayer/fees.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import { isOutOfGas, isTransport, revertReason } from "./rpc-errors.ts";
@@ -37,6 +38,15 @@ export async function assertWorthwhile(sentBy: SentBy, ceiling: CostCeiling | nu
     `settling a payment of ${price} atomic USDC would cost ${cost}, more than ${ceiling.percent}%: it waits until gas is cheaper`,
   );
 }
+
+/**
+ * The most that the transaction of a payment may offer, in wei per gas: an ordinary payment at that fee costs its share.
+ * @param price in atomic units of USDC
+ */
+export const mostFeeFor = (ceiling: CostCeiling | null, price: bigint): bigint | undefined =>
+  ceiling === null
+    ? undefined
+    : (price * BigInt(ceiling.percent) * WEI_IN_ATOMIC) / (100n * BigInt(ceiling.ethUsd) * TYPICAL_GAS);
 
 /** An ETH is 10^18 wei, a dollar 10^6 atomic units of USDC. */
 const WEI_IN_ATOMIC = 10n ** 12n;

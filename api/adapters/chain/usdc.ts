@@ -1,12 +1,13 @@
 import { padHex, parseEventLogs, toEventSelector } from "viem";
-import { usdcAbi, usdcEventsAbi } from "../../../contracts/abi.ts";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import type { Transfer, UsdcTransfers } from "../../certification/decoys/decoy-store.ts";
 import type { UsdcReader } from "../../certification/proofs/proof-store.ts";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { ChainReader } from "./chain-reader.ts";
-import { MULTICALL3 } from "./multicall.ts";
+import { readAtBlock } from "./read-at-block.ts";
 import { discreet } from "./rpc-errors.ts";
+import { usdcCalls } from "./usdc-calls.ts";
 
 /** Nodes reject more topics in one place of a filter; geth takes 1,000. */
 const ADDRESSES_A_CALL = 500;
@@ -17,22 +18,14 @@ type Reader = Pick<ChainReader, "client" | "logs" | "finality">;
 /** Reads one chain's USDC for maintenance: many look-ups in one call, at one block. */
 export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
   const { client, finality } = chain;
-  const read = <T>(calls: readonly { functionName: "authorizationState"; args: readonly unknown[] }[]) =>
-    calls.length === 0
-      ? Promise.resolve([] as T[])
-      : (client.multicall({
-          allowFailure: false,
-          multicallAddress: MULTICALL3,
-          contracts: calls.map((call) => ({ address: usdc.address, abi: usdcAbi, ...call })) as never,
-        }) as unknown as Promise<T[]>);
   return {
     // What is published once this time has come cannot be taken back.
     finalTime: discreet(async () => (await finality.readTwice()).time),
-    areUsed: discreet((authorizations) =>
-      read<boolean>(
-        authorizations.map(({ payer, nonce }) => ({ functionName: "authorizationState", args: [payer, nonce] })),
-      ),
-    ),
+    areUsed: discreet(async (authorizations) => {
+      if (authorizations.length === 0) return [];
+      const calls = authorizations.map(({ payer, nonce }) => usdcCalls(usdc.address).isUsed(payer, nonce));
+      return calls.map((await readAtBlock(client, { calls })).of);
+    }),
     finalHead: discreet(async () => {
       const { number, time } = await finality.readTwice();
       return { number: Number(number), time };

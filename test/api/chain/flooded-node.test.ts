@@ -28,8 +28,7 @@ const TIME = 1_800_000_000n;
 const crowdOf = (item: number) => `198.51.100.${item % 256}`;
 
 interface Asked {
-  readonly functionName: string;
-  readonly args?: readonly [Hex, Hex];
+  readonly callData: Hex;
 }
 
 /** A node that keeps what it was asked, call by call, and answers nothing before it is told to. */
@@ -42,11 +41,12 @@ function slowChain() {
   const calls: Hex[][] = [];
   const answer = Promise.withResolvers<void>();
   const client = {
-    async multicall({ contracts }: { contracts: readonly Asked[] }) {
-      const nonces = contracts.flatMap(({ args }) => (args === undefined ? [] : [args[1]]));
+    async readContract({ args: [asked] }: { args: readonly [readonly Asked[]] }) {
+      // A nonce is the last word of its call; the last two calls are for the block.
+      const nonces = asked.slice(0, -2).map(({ callData }): Hex => `0x${callData.slice(-64)}`);
       calls.push(nonces);
       await answer.promise;
-      return [NUMBER, TIME, ...nonces.map(() => false)];
+      return [...nonces.map(() => 0n), NUMBER, TIME].map((word) => ({ returnData: numberToHex(word, { size: 32 }) }));
     },
   } as unknown as PublicClient;
   const chain = { client, logs: { width: () => 100n } } as unknown as ChainReader;
@@ -175,7 +175,7 @@ function accountsNode(contract: Hex) {
       asked.push(of);
       return of === contract ? "0x6001" : undefined;
     },
-    readContract: async () => "0x1626ba7e",
+    simulateContract: async () => ({ result: "0x1626ba7e" }),
     async call({ data }: { data: Hex }) {
       deployed.push(data);
       return { data: "0x01" };
@@ -203,10 +203,10 @@ test("wrong signatures of ever new accounts cost a few calls at a time, and a co
   const told = await Promise.all(flood);
   expect(told.filter((one) => one === "false").length).toBeLessThanOrEqual(1_000);
   expect(new Set(told)).toEqual(new Set(["false", "1000 are waiting already"]));
-  // The same account again costs nothing.
+  // The same account again costs at most one look a block: it may be deployed then.
   const before = asked.length;
-  expect(await verify(signed(address(1_000)), crowdOf(0))).toBe(false);
-  expect(asked).toHaveLength(before);
+  for (const _ of [1, 2, 3]) expect(await verify(signed(address(1_000)), crowdOf(0))).toBe(false);
+  expect(asked.length).toBeLessThanOrEqual(before + 1);
 });
 
 test("signatures of wallets without code take the same turns, though their account is known to have none", async () => {

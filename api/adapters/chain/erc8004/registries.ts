@@ -13,6 +13,7 @@ import type { Carried, Registries } from "../../../certification/erc8004/ports.t
 import type { Publication } from "../../../certification/erc8004/publication.ts";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import type { ChainReader } from "../chain-reader.ts";
+import { PATIENT_FEE } from "../relayer/fees.ts";
 import type { Relayer } from "../relayer/relayer.ts";
 import { discreet, isTransport } from "../rpc-errors.ts";
 import { type Shown, type Statement, type Step, statementOf } from "./statements.ts";
@@ -76,7 +77,14 @@ async function carry(
   if (reverted !== null) return inVain(chain, await receiptOf(chain.client, reverted));
   let hash: Hex;
   try {
-    hash = await relayer.send({ to: contract, data: statement.data, gas: STATEMENT_GAS, purpose });
+    hash = await relayer.send({
+      to: contract,
+      data: statement.data,
+      gas: STATEMENT_GAS,
+      purpose,
+      lane: "statement",
+      mostFee: PATIENT_FEE,
+    });
   } catch {
     return { state: (await relayer.isSent(purpose)) ? "pending" : "unsent" };
   }

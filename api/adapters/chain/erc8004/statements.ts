@@ -1,15 +1,4 @@
-import {
-  type Abi,
-  encodeFunctionData,
-  getAbiItem,
-  keccak256,
-  type Log,
-  numberToHex,
-  pad,
-  parseEventLogs,
-  stringToHex,
-  toEventSelector,
-} from "viem";
+import { encodeEventTopics, encodeFunctionData, keccak256, type Log, parseEventLogs, stringToHex } from "viem";
 import { reputationRegistryAbi, validationRegistryAbi } from "../../../../contracts/erc8004.ts";
 import type { Stated } from "../../../certification/erc8004/ports.ts";
 import type { Publication } from "../../../certification/erc8004/publication.ts";
@@ -48,8 +37,6 @@ export function statementOf(publication: Publication, stated: Stated, step: Step
 }
 
 const hashOf = ({ document }: Stated): Hex => keccak256(stringToHex(document));
-const word = (value: bigint): Hex => numberToHex(value, { size: 32 });
-const topic = (abi: Abi, name: string): Hex => toEventSelector(getAbiItem({ abi, name }) as never);
 const same = (one: Address, other: Address): boolean => one.toLowerCase() === other.toLowerCase();
 const lower = (address: Address): Address => address.toLowerCase() as Address;
 
@@ -62,7 +49,11 @@ function feedback({ agent, contract }: Publication, stated: Stated): Statement {
     data: encodeFunctionData({ abi: reputationRegistryAbi, functionName: "giveFeedback", args }),
     filter: (publisher) => ({
       address: contract,
-      topics: [topic(reputationRegistryAbi, "NewFeedback"), word(agent), pad(publisher)],
+      topics: encodeEventTopics({
+        abi: reputationRegistryAbi,
+        eventName: "NewFeedback",
+        args: { agentId: agent, clientAddress: publisher },
+      }),
     }),
     read(logs) {
       const found = parseEventLogs({ abi: reputationRegistryAbi, eventName: "NewFeedback", logs: [...logs] });
@@ -71,7 +62,7 @@ function feedback({ agent, contract }: Publication, stated: Stated): Statement {
       );
       return log === undefined
         ? null
-        : { log: log as MinedLog, publisher: lower(log.args.clientAddress), index: log.args.feedbackIndex };
+        : { log, publisher: lower(log.args.clientAddress), index: log.args.feedbackIndex };
     },
   };
 }
@@ -83,7 +74,11 @@ function revocation({ agent, contract, feedbackIndex }: Publication): Statement 
     data: encodeFunctionData({ abi: reputationRegistryAbi, functionName: "revokeFeedback", args }),
     filter: (publisher) => ({
       address: contract,
-      topics: [topic(reputationRegistryAbi, "FeedbackRevoked"), word(agent), pad(publisher), word(feedbackIndex)],
+      topics: encodeEventTopics({
+        abi: reputationRegistryAbi,
+        eventName: "FeedbackRevoked",
+        args: { agentId: agent, clientAddress: publisher, feedbackIndex },
+      }),
     }),
     read(logs) {
       const found = parseEventLogs({ abi: reputationRegistryAbi, eventName: "FeedbackRevoked", logs: [...logs] });
@@ -91,9 +86,7 @@ function revocation({ agent, contract, feedbackIndex }: Publication): Statement 
         ({ address, args }) =>
           same(address, contract) && args.agentId === agent && args.feedbackIndex === feedbackIndex,
       );
-      return log === undefined
-        ? null
-        : { log: log as MinedLog, publisher: lower(log.args.clientAddress), index: feedbackIndex };
+      return log === undefined ? null : { log, publisher: lower(log.args.clientAddress), index: feedbackIndex };
     },
   };
 }
@@ -111,7 +104,11 @@ function answer(
     data: encodeFunctionData({ abi: validationRegistryAbi, functionName: "validationResponse", args }),
     filter: (publisher) => ({
       address: contract,
-      topics: [topic(validationRegistryAbi, "ValidationResponse"), pad(publisher), word(agent), request],
+      topics: encodeEventTopics({
+        abi: validationRegistryAbi,
+        eventName: "ValidationResponse",
+        args: { validatorAddress: publisher, agentId: agent, requestHash: request },
+      }),
     }),
     read(logs) {
       const found = parseEventLogs({ abi: validationRegistryAbi, eventName: "ValidationResponse", logs: [...logs] });
@@ -119,9 +116,7 @@ function answer(
         ({ address, args }) =>
           same(address, contract) && args.requestHash === request && args.responseHash === hash && args.tag === tag,
       );
-      return log === undefined
-        ? null
-        : { log: log as MinedLog, publisher: lower(log.args.validatorAddress), index: null };
+      return log === undefined ? null : { log, publisher: lower(log.args.validatorAddress), index: null };
     },
   };
 }

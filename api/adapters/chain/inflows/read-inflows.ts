@@ -31,7 +31,7 @@ const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").sli
 export interface InflowReaderParts {
   readonly provider: Provider;
   readonly marks: MarkStore;
-  /** Milliseconds; defaults to the machine's clock. */
+  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
   readonly now?: () => number;
 }
 
@@ -47,7 +47,11 @@ interface Group {
  * two marks, one at either end of its blocks: an answer without them, or with another block's hash, comes from a node that
  * lags, has pruned, or is on another chain, and does not count.
  */
-export function createInflowReader({ provider, marks: store, now = Date.now }: InflowReaderParts): InflowReader {
+export function createInflowReader({
+  provider,
+  marks: store,
+  now = () => performance.now(),
+}: InflowReaderParts): InflowReader {
   const marks = createMarks(provider, store);
   const widest = createWidest(now);
 

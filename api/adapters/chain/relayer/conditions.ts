@@ -1,6 +1,7 @@
 import type { PublicClient } from "viem";
 import type { Address } from "../../../kernel/wallet.ts";
-import type { Market } from "./fees.ts";
+import { READINGS } from "../../../settlement/nodes.ts";
+import { type Market, marketOf } from "./fees.ts";
 
 const CACHE_MS = 2_000;
 
@@ -36,9 +37,9 @@ export interface ReadConditions {
 export function readConditions(client: PublicClient, address: Address): ReadConditions {
   let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
   const read = () => {
-    if (cached !== null && Date.now() - cached.at < CACHE_MS) return cached.conditions;
+    if (cached !== null && performance.now() - cached.at < CACHE_MS) return cached.conditions;
     const conditions = ask(client, address);
-    const entry = { at: Date.now(), conditions };
+    const entry = { at: performance.now(), conditions };
     cached = entry;
     conditions.catch(() => {
       if (cached === entry) cached = null;
@@ -61,7 +62,14 @@ async function ask(client: PublicClient, address: Address): Promise<Conditions> 
   return { market, count, balanceWei };
 }
 
+/** One reading after the other, so that nodes behind one address take turns. */
 async function askMarket(client: PublicClient): Promise<Market> {
+  const readings: Market[] = [];
+  while (readings.length < READINGS) readings.push(await readMarket(client));
+  return marketOf(readings);
+}
+
+async function readMarket(client: PublicClient): Promise<Market> {
   const [{ baseFeePerGas }, tip] = await Promise.all([client.getBlock(), client.estimateMaxPriorityFeePerGas()]);
   if (baseFeePerGas === null) throw new Error("the chain has no base fee: it does not know EIP-1559");
   return { baseFee: baseFeePerGas, tip };

@@ -2,7 +2,7 @@ import { BaseError, ContractFunctionZeroDataError, type PublicClient, parseAbi }
 import type { Sender } from "./sender.ts";
 
 /** What an ordinary account's payment is reckoned with. */
-const TYPICAL_GAS = 100_000n;
+export const TYPICAL_GAS = 100_000n;
 const TYPICAL_BYTES = 500n;
 
 /** Where OP-stack chains, Base among them, say what their parent chain charges for data (docs.optimism.io). */
@@ -14,8 +14,8 @@ const CACHE_MS = 30_000;
 export function readCost({ client, conditions }: Pick<Sender, "client" | "conditions">): () => Promise<bigint> {
   let cached: { readonly at: number; readonly fee: Promise<bigint> } | null = null;
   const dataFee = () => {
-    if (cached === null || Date.now() - cached.at > CACHE_MS) {
-      const entry = { at: Date.now(), fee: askDataFee(client) };
+    if (cached === null || performance.now() - cached.at > CACHE_MS) {
+      const entry = { at: performance.now(), fee: askDataFee(client) };
       cached = entry;
       entry.fee.catch(() => {
         if (cached === entry) cached = null;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Hex } from "../../../kernel/wallet.ts";
 import { bytes, hex } from "../../postgres/connection.ts";
-import { ask, type Question } from "../../postgres/message.ts";
+import type { Question } from "../../postgres/message.ts";
 
 /**
  * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
@@ -32,15 +32,6 @@ export const createMembers = (chainId: number) => ({
     },
     answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
   }),
-
-  /** For each purpose, the transaction in which it was mined without success; null if there is none. */
-  async failed(db: Pick<pg.Pool, "query">, purposes: readonly Hex[]): Promise<readonly (Hex | null)[]> {
-    const found = await ask(db, this.carried(purposes));
-    return purposes.map((purpose) => {
-      const carried = found.get(purpose);
-      return carried !== undefined && "reverted" in carried ? carried.reverted : null;
-    });
-  },
 });
 
 function carriedIn({ state, hashes, reverted }: Row): Carried {

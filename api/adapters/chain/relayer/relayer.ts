@@ -1,12 +1,12 @@
 import type { TransactionReceipt } from "viem";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
-import { ask } from "../../postgres/message.ts";
+import { TurnedAway } from "../../../payments/turned-away.ts";
 import { discreet } from "../rpc-errors.ts";
-import { together } from "../together.ts";
 import { type Conditions, spendable } from "./conditions.ts";
 import { readCost } from "./cost.ts";
-import { offerIn, type SendingTerms } from "./fees.ts";
+import { feesWithin, type SendingTerms } from "./fees.ts";
 import type { Shipment } from "./form.ts";
+import type { NextBlock } from "./next-block.ts";
 import { type RelayRequest, type Shipped, send, ship } from "./send.ts";
 import { createSender, type RelayerParts, type Sender } from "./sender.ts";
 import { createUpkeep } from "./tend.ts";
@@ -14,15 +14,16 @@ import { waitFor } from "./wait-for.ts";
 
 /**
  * Sends transactions from one key, from any number of processes at once. Nonces are allocated under a PostgreSQL lock;
- * each transaction is signed, stored, then broadcast. `tend` resends what the chain lacks and replaces what offers less
- * than the market asks.
+ * each transaction is signed, stored, then broadcast, and at most `PLACES` of the key are unmined. `tend` resends what the
+ * chain lacks and replaces what offers less than the market asks.
  */
 export interface Relayer {
   readonly address: Address;
   /**
    * Returns the hash of the broadcast transaction, or of the one that was sent for the same purpose before. Rejects
    * before signing if the call would revert, needs more gas than it may use, or cannot be paid, and if one was mined for
-   * the purpose and reverted.
+   * the purpose and reverted. Rejects with `TurnedAway` if it was not sent because the lane's share of `PLACES` is taken,
+   * or because the account has lost too much gas today.
    */
   send(request: RelayRequest): Promise<Hex>;
   /**
@@ -43,13 +44,10 @@ export interface Relayer {
   costWei(): Promise<bigint>;
   /** Returns the receipt of the transaction, or of its replacement. Rejects after `timeoutMs`. */
   waitFor(hash: Hex, timeoutMs: number): Promise<TransactionReceipt>;
-  /** In how many milliseconds a transaction should set out to be in the next block; infinity if nobody knows. */
-  lastCallInMs(): number;
+  /** Resolves when the chain has a new block, or after `withinMs`. */
+  readonly nextBlock: NextBlock;
   tend(): Promise<void>;
 }
-
-/** Purposes that are asked for at the same time share a statement. */
-const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
 
 export function createRelayer(parts: RelayerParts): Relayer {
   const sender = createSender(parts);
@@ -58,6 +56,7 @@ export function createRelayer(parts: RelayerParts): Relayer {
   /** Its callers give no reason away, so log it here. */
   const said = <T>(sending: Promise<T>): Promise<T> =>
     sending.catch((error: unknown) => {
+      if (error instanceof TurnedAway) parts.counter?.turnedAway(error.because);
       parts.log.warn({ err: error }, "a transaction could not be sent");
       throw error;
     });
@@ -66,18 +65,21 @@ export function createRelayer(parts: RelayerParts): Relayer {
     address,
     send: (request) => said(discreet(() => send(sender, request))()),
     ship: (shipment) => said(discreet(() => ship(sender, shipment))()),
-    failed: together((purposes: readonly Hex[]) => sender.members.failed(parts.pool, purposes), LOOK_UPS),
-    isSent: async (purpose) => (await ask(parts.pool, sender.members.carried([purpose]))).has(purpose),
+    failed: async (purpose) => {
+      const carried = await sender.carried(purpose);
+      return carried !== undefined && "reverted" in carried ? carried.reverted : null;
+    },
+    isSent: async (purpose) => (await sender.carried(purpose)) !== undefined,
     terms: discreet((gas) => terms(sender, gas)),
     costWei: discreet(readCost(sender)),
     waitFor: (hash, timeoutMs) => waitFor(sender, hash, timeoutMs),
-    lastCallInMs: sender.nextBlock.lastCallInMs,
+    nextBlock: sender.nextBlock,
     tend: discreet(createUpkeep(sender)),
   };
 }
 
 async function terms({ address, conditions }: Sender, gas: bigint): Promise<SendingTerms> {
-  const feesIn = ({ market }: Conditions) => offerIn(market);
+  const feesIn = ({ market }: Conditions) => feesWithin(undefined, market);
   const pays = (found: Conditions) => spendable(found) >= gas * feesIn(found).maxFeePerGas;
   const remembered = await conditions();
   if (pays(remembered)) return { account: address, ...feesIn(remembered) };

@@ -1,15 +1,14 @@
 import { TransactionReceiptNotFoundError } from "viem";
 import type { Hex } from "../../../kernel/wallet.ts";
-import { ask } from "../../postgres/message.ts";
 import { broadcast } from "./broadcast.ts";
-import { offerIn } from "./fees.ts";
+import { feesWithin } from "./fees.ts";
 import { type Call, form, type Member, type Shipment } from "./form.ts";
 import type { Carried } from "./members.ts";
 import type { Sender } from "./sender.ts";
 import { record } from "./wait-for.ts";
 
 /** One call; of its gas, the most that it may use. A call that needs more is not sent. */
-export type RelayRequest = Call & Member;
+export type RelayRequest = Call & Member & Pick<Shipment, "lane">;
 
 /** By purpose: the hash of the transaction that carries it, or why none does. */
 export type Shipped = ReadonlyMap<Hex, Hex | Error>;
@@ -20,27 +19,39 @@ const revertedIn = (transaction: Hex): Error =>
 const takenOver = (): Error => new Error("nothing was sent: another run works on this payment now");
 
 /** One call, simulated first; what was sent for the purpose before is not sent a second time. */
-export async function send(sender: Sender, { purpose, lease, to, data, gas: most }: RelayRequest): Promise<Hex> {
-  const before = (await ask(sender.pool, sender.members.carried([purpose]))).get(purpose);
+export async function send(sender: Sender, { to, data, gas: most, lane, ...member }: RelayRequest): Promise<Hex> {
+  const { purpose, mostFee } = member;
+  const before = await sender.carried(purpose);
   const known = before === undefined ? null : await outcomeOf(sender, before);
   if (known !== null) return hashOf(known);
-  const gas = await gasFor(sender, { to, data, gas: most });
-  const shipped = await ship(sender, { members: [{ purpose, lease }], callFor: () => ({ to, data, gas }) });
-  return hashOf(shipped.get(purpose) ?? takenOver());
+  let gas: bigint | null = null;
+  const attempt = async () => {
+    gas ??= await gasFor(sender, { to, data, gas: most }, mostFee);
+    const call = { to, data, gas };
+    const shipped = await ship(sender, { lane, members: [member], callFor: () => call });
+    return hashOf(shipped.get(purpose) ?? takenOver());
+  };
+  return sender.lines[lane]?.wait(attempt) ?? attempt();
 }
 
 /**
- * Several in one transaction. What was sent for one of them before is not sent a second time.
+ * Several in one transaction. What was sent for one of them before is not sent a second time. One that was turned away
+ * has a `TurnedAway` as its outcome, unless a transaction for it was lost: then it has left us before.
  * @param lost those whose transactions lost their nonces, and are in no block either
  */
 export async function ship(sender: Sender, shipment: Shipment, lost: readonly Hex[] = []): Promise<Shipped> {
-  const { transaction, purposes, carried } = await form(sender, shipment, lost);
+  const { transaction, purposes, carried, refused } = await form(sender, shipment, lost);
   if (transaction !== null) await broadcast(sender, transaction.raw);
   const outcomes = new Map<Hex, Hex | Error>();
   const open: Member[] = [];
+  const unsent = (purpose: Hex): Error => {
+    const reason = refused.get(purpose);
+    if (reason === undefined) return takenOver();
+    return lost.includes(purpose) ? new Error(reason.message) : reason;
+  };
   for (const member of shipment.members) {
     const before = carried.get(member.purpose);
-    const now = transaction !== null && purposes.includes(member.purpose) ? transaction.hash : takenOver();
+    const now = transaction !== null && purposes.includes(member.purpose) ? transaction.hash : unsent(member.purpose);
     const outcome = before === undefined ? now : await outcomeOf(sender, before);
     if (outcome === null) open.push(member);
     else outcomes.set(member.purpose, outcome);
@@ -81,9 +92,13 @@ function notFound(error: unknown): null {
 }
 
 /** Simulated as it will be mined: by this sender, at these fees. */
-async function gasFor({ client, address, conditions }: Sender, { to, data, gas: most }: Call): Promise<bigint> {
+async function gasFor(
+  { client, address, conditions }: Sender,
+  { to, data, gas: most }: Call,
+  mostFee: bigint | undefined,
+): Promise<bigint> {
   const { market } = await conditions();
-  const estimate = await client.estimateGas({ account: address, to, data, gas: most, ...offerIn(market) });
+  const estimate = await client.estimateGas({ account: address, to, data, gas: most, ...feesWithin(mostFee, market) });
   const roomy = (estimate * 13n) / 10n;
   return roomy < most ? roomy : most;
 }

@@ -1,16 +1,22 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
-import { NETWORKS, networkOfChain } from "../../../kernel/networks.ts";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
 import type { MinedTransaction } from "../../../operations/meter.ts";
+import type { Because } from "../../../payments/turned-away.ts";
+import { ask } from "../../postgres/message.ts";
 import { createSeal } from "../../postgres/seal.ts";
 import { createAccount } from "../account.ts";
+import { together } from "../together.ts";
 import { type ReadConditions, readConditions } from "./conditions.ts";
 import type { Fees } from "./fees.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { createMembers } from "./members.ts";
+import { type Carried, createMembers } from "./members.ts";
 import { type NextBlock, watchBlocks } from "./next-block.ts";
+import { createLine, type Lane, type Line, type Shares } from "./places.ts";
+
+/** Purposes that are asked for at the same time share a statement. */
+const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
 
 export interface RelayerParts {
   readonly pool: pg.Pool;
@@ -20,12 +26,17 @@ export interface RelayerParts {
   readonly log: { warn(facts: object, message: string): void };
   /** Hears what happens to transactions; null if nobody counts. */
   readonly counter: Counter | null;
+  /** How many transactions of each lane may be unmined. */
+  readonly shares: Shares;
+  /** What the account may lose to failed payments in a day, in wei; null for no limit. */
+  readonly mostLostWei: bigint | null;
 }
 
 /** What is counted of one key's transactions, whichever of its processes finds it. */
 export interface Counter {
   relayed(mined: MinedTransaction): void;
   replaced(): void;
+  turnedAway(because: Because): void;
 }
 
 /** The parts, plus what is derived from the key. */
@@ -33,8 +44,12 @@ export interface Sender extends RelayerParts {
   readonly address: Address;
   readonly ledger: Ledger;
   readonly members: ReturnType<typeof createMembers>;
+  /** What was sent for a purpose. */
+  readonly carried: (purpose: Hex) => Promise<Carried | undefined>;
   readonly conditions: ReadConditions;
   readonly nextBlock: NextBlock;
+  /** Where single payments wait for a place; outcomes and statements do not wait, because their jobs come again. */
+  readonly lines: { readonly [lane in Lane]?: Line };
   readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Hex;
   /**
    * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
@@ -48,17 +63,24 @@ export function createSender(parts: RelayerParts): Sender {
   const { chainId, client, pool, privateKey } = parts;
   const { address, signTransaction } = createAccount(privateKey);
   const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
-  const place = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  const context = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  const nextBlock = watchBlocks(client);
+  const members = createMembers(chainId);
   return {
     ...parts,
     address,
     ledger: createLedger(pool, { chainId, address }),
-    members: createMembers(chainId),
+    members,
+    carried: together(async (purposes: readonly Hex[]) => {
+      const found = await ask(pool, members.carried(purposes));
+      return purposes.map((purpose) => found.get(purpose));
+    }, LOOK_UPS),
     conditions: readConditions(client, address),
-    nextBlock: watchBlocks(client, NETWORKS[networkOfChain(chainId)].blockSeconds * 1_000),
+    nextBlock,
+    lines: { batch: createLine("batch", nextBlock), alone: createLine("alone", nextBlock) },
     sign: (call, { nonce, gas, fees }) =>
       signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
-    close: (raw, nonce) => seal.seal(raw, place(nonce)),
-    open: ({ raw, nonce }) => seal.open(raw, place(nonce)),
+    close: (raw, nonce) => seal.seal(raw, context(nonce)),
+    open: ({ raw, nonce }) => seal.open(raw, context(nonce)),
   };
 }

@@ -1,90 +1,39 @@
-import { parseTransaction } from "viem";
-import { keccak256 } from "../../../kernel/keccak.ts";
 import { hex } from "../../postgres/connection.ts";
-import { ask } from "../../postgres/message.ts";
-import { broadcast } from "./broadcast.ts";
-import { spendable } from "./conditions.ts";
-import { type Fees, replacementFor } from "./fees.ts";
 import type { Block, Unmined } from "./ledger.ts";
+import { createResend } from "./resend.ts";
 import type { Sender } from "./sender.ts";
 import { receiptOf } from "./wait-for.ts";
 
 /** Bounds of one pass, whatever there is to do. */
-const RESENT_A_PASS = 128;
 const EXPLAINED_A_PASS = 64;
 const BLOCKS_A_PASS = 64;
-const PASS_MS = 8_000;
 
-const STUCK_AFTER_MS = 30_000;
-/** A transaction is handed to the node again after 4 s, and less and less often while nothing is mined. */
-const RESEND = { firstMs: 4_000, lastMs: 30_000, shareOfAge: 4 };
 /** How often to ask what is final: less and less often while nothing is. */
 const FINALITY = { firstMs: 5_000, lastMs: 15_000 };
 
 /** The upkeep of one account, by one process at a time. Every pass is bounded, whatever has piled up. */
 export function createUpkeep(sender: Sender): () => Promise<void> {
   const { ledger, client, address } = sender;
+  const resend = createResend(sender);
   const finality = { at: 0, pauseMs: FINALITY.firstMs };
   return async () => {
     const { unmined, unfinal } = await ledger.kinds();
-    const isDue = (unmined || unfinal) && Date.now() >= finality.at;
+    const isDue = (unmined || unfinal) && performance.now() >= finality.at;
     if (!(unmined || isDue) || !(await ledger.claim())) return;
     try {
       const count = await client.getTransactionCount({ address });
       if (unmined) {
-        await resend(sender, count);
+        await resend(count);
         await explain(sender, count);
       }
       if (!isDue) return;
       const ended = await finalise(sender, count);
       finality.pauseMs = ended > 0 ? FINALITY.firstMs : Math.min(finality.pauseMs * 2, FINALITY.lastMs);
-      finality.at = ended < BLOCKS_A_PASS ? Date.now() + finality.pauseMs : 0;
+      finality.at = ended < BLOCKS_A_PASS ? performance.now() + finality.pauseMs : 0;
     } finally {
       await ledger.release();
     }
   };
-}
-
-/** Sends again what the chain lacks, lowest nonce first, so that a node that forgot them all can mine them all. */
-async function resend(sender: Sender, count: number): Promise<void> {
-  const rows = await sender.ledger.unmined(count, RESENT_A_PASS);
-  const oldest = Math.max(0, ...rows.map(({ sentMs }) => sentMs));
-  const every = Math.min(Math.max(oldest / RESEND.shareOfAge, RESEND.firstMs), RESEND.lastMs);
-  const due = rows.filter(({ tendedMs, sentMs }) => tendedMs > every || sentMs > STUCK_AFTER_MS);
-  const until = Date.now() + PASS_MS;
-  const offer = oldest > STUCK_AFTER_MS ? await replacing(sender, count) : () => null;
-  const sent: string[] = [];
-  for (const row of due) {
-    if (Date.now() > until) break;
-    const fees = row.sentMs > STUCK_AFTER_MS ? offer(row) : null;
-    if (fees === null && row.tendedMs <= every) continue;
-    const answered = fees === null ? await broadcast(sender, sender.open(row)) : await replace(sender, row, fees);
-    if (!answered) break;
-    sent.push(row.id);
-  }
-  if (sent.length > 0) await sender.ledger.tended(sent);
-}
-
-/** What a stuck transaction should offer instead; null if the same bytes will do. */
-async function replacing({ conditions, ledger, pool, open }: Sender, count: number) {
-  const [now, { gas }] = await Promise.all([conditions(), ask(pool, ledger.reserved(count))]);
-  const affordable = gas === 0n ? 0n : spendable(now) / gas;
-  return (row: Unmined): Fees | null => {
-    const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(open(row));
-    return replacementFor({ maxFeePerGas, maxPriorityFeePerGas }, now.market, affordable);
-  };
-}
-
-/** The same call, nonce and gas limit at other fees, stored before it is sent. */
-async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolean> {
-  const old = parseTransaction(sender.open(row));
-  const nonce = Number(row.nonce);
-  const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
-  const raw = sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
-  const by = { hash: keccak256(raw), raw: sender.close(raw, nonce), maxFee: fees.maxFeePerGas };
-  if (!(await sender.ledger.replaced(row, by))) return true;
-  sender.counter?.replaced();
-  return broadcast(sender, raw);
 }
 
 /** Finds the blocks of transactions whose nonces are over. */

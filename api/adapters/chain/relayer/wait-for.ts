@@ -17,7 +17,7 @@ export async function waitFor(
   hash: Hex,
   timeoutMs: number,
 ): Promise<TransactionReceipt> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   const pauses = [...AT_ONCE_MS];
   let hashes: readonly Hex[] = [hash];
   for (;;) {
@@ -25,7 +25,7 @@ export async function waitFor(
       const receipt = await outcomeOf(sender, candidate);
       if (receipt !== null) return receipt;
     }
-    if (Date.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
+    if (performance.now() > deadline) throw new Error(`transaction ${hash} was not mined within ${timeoutMs} ms`);
     const pause = pauses.shift();
     if (pause !== undefined) {
       await new Promise((resolve) => setTimeout(resolve, pause));
@@ -64,10 +64,11 @@ export async function record({ ledger, counter }: Omit<Finder, "client">, receip
   const { transactionHash: hash, blockNumber: block, blockHash, status, gasUsed: gas } = receipt;
   const reverted = status === "reverted";
   const unserved = { failed: failedPlaces(receipt), served: servedBy(receipt) };
-  const purposes = await ledger.mined({ hash, block, blockHash, reverted, ...unserved });
+  const feeWei = feeOf(receipt);
+  const purposes = await ledger.mined({ hash, block, blockHash, reverted, feeWei, ...unserved });
   if (purposes === null) return;
   const { all: payments, failed } = purposes;
-  counter?.relayed({ payments, failed: reverted ? payments : failed, gas, feeWei: feeOf(receipt) });
+  counter?.relayed({ payments, failed: reverted ? payments : failed, gas, feeWei });
 }
 
 /** OP-stack chains, Base among them, charge for data on their parent chain besides gas (docs.optimism.io). */
