@@ -1,11 +1,8 @@
 import type pg from "pg";
 import type { Anchor, AnchorState, AnchorStore } from "../../log/anchor/ports.ts";
-import { bytes, hex, inTransaction, named } from "./connection.ts";
+import { bytes, hex, inTransaction, lock, named } from "./connection.ts";
 
 const COLUMNS = "SELECT size, root, state, tx, block, at FROM log_anchor WHERE generation = $1";
-
-/** The lock is the processes' order: without it, two of them begin an anchor at once. */
-const LOCK = "SELECT pg_advisory_xact_lock(hashtext('log anchor'))";
 
 /** A time after now was written before the clock was set back: nobody waits until it has come. */
 const BEGIN = `INSERT INTO log_anchor (generation, size, root, chain, state)
@@ -36,7 +33,8 @@ export function createAnchorStore(pool: pg.Pool, chainId: number): AnchorStore {
     newest: (generation) => read(`${COLUMNS} ORDER BY size DESC LIMIT 1`, generation),
     begin: (generation, { size, root }, every) =>
       inTransaction(pool, async (client) => {
-        await client.query(named(LOCK, []));
+        // Without it, two processes would begin an anchor at once.
+        await lock(client, "log anchor");
         await client.query(named(BEGIN, [generation, size, Buffer.from(root), chainId, every]));
       }),
     async progress(generation, size, { state, transaction, block }) {

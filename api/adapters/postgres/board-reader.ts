@@ -6,7 +6,7 @@ import type { Count } from "../../board/withhold.ts";
 import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
-import { aboutWallet } from "./about-wallet.ts";
+import { aboutWallet, notReversed } from "./about-wallet.ts";
 import { hex } from "./connection.ts";
 import { certifiedSellers, sellerTotals } from "./seller-board.ts";
 
@@ -24,10 +24,6 @@ const DAY_MS = 86_400_000;
 /** Sorts above every place on the board. */
 const ABOVE_ALL = ["infinity", ""] as const;
 const place = (position: Position | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
-
-/** `OFFSET 0` keeps the planner from joining whole tables: this is a key look-up for one certificate. */
-const notReversed = (c: string) => `NOT EXISTS (SELECT FROM settlement_mark m
-  WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce, ${c}.third_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
 /**
  * $1 now, $2 when the oldest fresh certificate can have been issued, $3 and $4 the place after which the page begins,

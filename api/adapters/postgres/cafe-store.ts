@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { CafeStore, OpenRound, ServedOrder } from "../../cafe/cafe-store.ts";
-import { type Item, ROUND_RECEIPTS } from "../../cafe/menu.ts";
+import { ROUND_RECEIPTS } from "../../cafe/menu.ts";
 import type { Toast } from "../../cafe/receipt.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
 import { bytes } from "./connection.ts";
@@ -23,18 +23,13 @@ export function createCafeStore(pool: pg.Pool): CafeStore {
   };
 }
 
-async function serve({ id, item, payer, round, write }: ServedOrder, transaction: Transaction): Promise<string> {
+async function serve({ id, payer, round, write }: ServedOrder, transaction: Transaction): Promise<string> {
   const { rows } = await transaction.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [
     id,
   ]);
   if (rows[0]) return rows[0].document;
   const document = write(await toastFor(transaction, payer));
-  await transaction.query("INSERT INTO cafe_receipt (id, item, payer, document) VALUES ($1, $2, $3, $4)", [
-    id,
-    item satisfies Item,
-    bytes(payer),
-    document,
-  ]);
+  await transaction.query("INSERT INTO cafe_receipt (id, document) VALUES ($1, $2)", [id, document]);
   if (round !== null)
     await transaction.query(
       "INSERT INTO cafe_round (receipt, payer, nickname, receipts_left) VALUES ($1, $2, $3, $4)",
@@ -43,11 +38,11 @@ async function serve({ id, item, payer, round, write }: ServedOrder, transaction
   return document;
 }
 
-/** Takes one receipt from the oldest open round that another wallet bought. */
+/** Takes one receipt from the oldest open round that another wallet bought; orders that want the same round wait for it. */
 async function toastFor(transaction: Transaction, payer: string): Promise<Toast | null> {
   const { rows } = await transaction.query<{ nickname: string; receipts_left: number }>(
     `UPDATE cafe_round SET receipts_left = receipts_left - 1 WHERE id = (
-       SELECT id FROM cafe_round WHERE receipts_left > 0 AND payer <> $1 ORDER BY id LIMIT 1
+       SELECT id FROM cafe_round WHERE receipts_left > 0 AND payer <> $1 ORDER BY id LIMIT 1 FOR UPDATE
      ) RETURNING nickname, receipts_left`,
     [bytes(payer)],
   );

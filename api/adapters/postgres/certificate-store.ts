@@ -1,8 +1,16 @@
 import type pg from "pg";
-import type { Certificate, Detected, MarkedCertificate, Result } from "../../certification/certificate.ts";
+import type {
+  Certificate,
+  Detected,
+  MarkedCertificate,
+  Result,
+  ShownCertificate,
+  WalletFail,
+} from "../../certification/certificate.ts";
 import type { CertificateStore } from "../../certification/certificate-store.ts";
 import type { Product } from "../../certification/products.ts";
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
+import { aboutWallet, notReversed } from "./about-wallet.ts";
 import { bytes, hex } from "./connection.ts";
 
 /** A certificate as it was issued: its columns never change. */
@@ -24,12 +32,18 @@ export interface IssuedColumns {
   pay_to: Buffer;
 }
 
-interface Columns extends IssuedColumns {
+interface Marks {
+  reversed_at: Date | null;
+  fails: readonly { id: string; product: Product; issued_at: string; valid_until: string }[] | null;
+}
+
+interface Columns extends IssuedColumns, Marks {
   moved_tx: Buffer | null;
   moved_block: string | null;
-  reversed_at: Date | null;
   proof: unknown;
 }
+
+type ShownColumns = Pick<IssuedColumns, "id" | "product" | "result" | "level" | "issued_at" | "valid_until"> & Marks;
 
 export const ISSUED_COLUMNS =
   "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
@@ -41,7 +55,17 @@ const MARKS = `LEFT JOIN LATERAL (
     FROM settlement_mark m
     WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
   ) marks ON true`;
-const SELECT = `SELECT ${ISSUED_COLUMNS}, marks.*, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
+const MOST_FAILS = 20;
+/** Of the wallet's FAILs those that end last, which tell whether it is verified. */
+const FAILS = `(SELECT json_agg(f) FROM (
+      SELECT f.id, f.product, f.issued_at, f.valid_until FROM certificate f
+      WHERE f.wallet = c.wallet AND f.result = 'fail' AND ${aboutWallet("f")} AND ${notReversed("f")}
+      ORDER BY f.valid_until DESC LIMIT ${MOST_FAILS}) f)`;
+const SELECT = `SELECT ${ISSUED_COLUMNS}, marks.*, ${FAILS} AS fails, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
+const SELECT_SHOWN = `SELECT c.id, c.product, c.result, c.level, c.issued_at, c.valid_until, ${FAILS} AS fails, (
+    SELECT min(at) FROM settlement_mark m WHERE m.kind = 'reversed' AND m.payer = c.wallet
+      AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
+  ) AS reversed_at FROM certificate c`;
 
 export function createCertificateStore(pool: pg.Pool): CertificateStore {
   return {
@@ -81,14 +105,37 @@ export function createCertificateStore(pool: pg.Pool): CertificateStore {
       });
       return rows[0] ? parse(rows[0]) : null;
     },
+    async shown(id) {
+      const { rows } = await pool.query<ShownColumns>({
+        name: "certificate-shown",
+        text: `${SELECT_SHOWN} WHERE c.id = $1`,
+        values: [id],
+      });
+      return rows[0] ? parseShown(rows[0]) : null;
+    },
   };
 }
 
 function parse(c: Columns): MarkedCertificate {
   const tx = c.moved_tx ?? c.tx;
   const issued = parseIssued({ ...c, tx, block_number: c.moved_block ?? c.block_number });
-  return { ...issued, reversedAt: c.reversed_at, proof: c.proof ?? null };
+  return { ...issued, ...parseMarks(c), proof: c.proof ?? null };
 }
+
+function parseShown(c: ShownColumns): ShownCertificate {
+  const { id, product, result, level, issued_at: issuedAt, valid_until: validUntil } = c;
+  return { id, product, result, level, issuedAt, validUntil, ...parseMarks(c) };
+}
+
+const parseMarks = ({ reversed_at: reversedAt, fails }: Marks) =>
+  fails === null ? { reversedAt } : { reversedAt, walletFails: fails.map(parseFail) };
+
+const parseFail = ({ id, product, issued_at, valid_until }: NonNullable<Columns["fails"]>[number]): WalletFail => ({
+  id,
+  product,
+  issuedAt: new Date(issued_at),
+  validUntil: new Date(valid_until),
+});
 
 export function parseIssued(c: IssuedColumns): Certificate {
   return {

@@ -1,13 +1,12 @@
 import pg from "pg";
-import type { Completion, KnownCompletion, QueuedCompletion, StoredAnswer } from "../../kernel/completion.ts";
+import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../kernel/completion.ts";
 import type { PaymentKey } from "../../kernel/route.ts";
-import type { Transaction } from "../../kernel/transaction.ts";
 import { NotStored } from "../../payments/journal.ts";
 import type { Settlement } from "../../payments/step-types.ts";
-import { bytes, named } from "./connection.ts";
+import { bytes, inTransaction, isFatal, named, transactionOn } from "./connection.ts";
+import type { Question } from "./message.ts";
 import { KEY, keyValues, lockOrder, PROGRESS } from "./payment-row.ts";
-import { isFatal, type ShareAll } from "./shared-messages.ts";
-import type { InTurn } from "./turns.ts";
+import type { ShareAll } from "./shared-messages.ts";
 
 export interface Completing<Ending = Completion> {
   readonly key: PaymentKey;
@@ -45,12 +44,12 @@ function fulfil(completing: Completing<unknown>, { status, body, location }: Sto
  * with `NotStored` when nothing has been stored; after another failure that is unknown.
  */
 export const completeSale = (
-  { shareAll, inTurn }: { readonly shareAll: ShareAll; readonly inTurn: InTurn },
+  { pool, shareAll }: { readonly pool: pg.Pool; readonly shareAll: ShareAll },
   { completion, ...row }: Completing,
 ): Promise<StoredAnswer | null> =>
   "answer" in completion
     ? completeKnown(shareAll, { ...row, completion })
-    : completeInTurn(inTurn, { ...row, completion });
+    : completeTransacted(pool, { ...row, completion });
 
 async function completeKnown(shareAll: ShareAll, known: Completing<KnownCompletion>): Promise<StoredAnswer | null> {
   const { answer, writes } = known.completion;
@@ -67,23 +66,31 @@ async function completeKnown(shareAll: ShareAll, known: Completing<KnownCompleti
   }
 }
 
-async function completeInTurn(inTurn: InTurn, queued: Completing<QueuedCompletion>): Promise<StoredAnswer | null> {
-  const { key, token, completion } = queued;
+async function completeTransacted(
+  pool: pg.Pool,
+  transacted: Completing<TransactedCompletion>,
+): Promise<StoredAnswer | null> {
+  const { completion } = transacted;
   let isUndone = false;
-  const work = async (transaction: Transaction) => {
-    isUndone = false;
-    const held = await transaction.query(HOLD, [...keyValues(key), token, transactionOf(queued)]);
-    if (held.rowCount !== 1) return null;
-    isUndone = true;
-    const answer = await completion.complete(transaction);
-    isUndone = false;
-    const { text, values } = fulfil(queued, answer);
-    await transaction.query(text, values);
-    return answer;
-  };
   try {
-    return await inTurn(completion.queue, work);
+    return await inTransaction<StoredAnswer | null, readonly [boolean]>(
+      pool,
+      async (client, [isHeld], last) => {
+        if (!isHeld) return null;
+        isUndone = true;
+        const answer = await completion.complete(transactionOn(client));
+        isUndone = false;
+        last(fulfil(transacted, answer));
+        return answer;
+      },
+      [hold(transacted)],
+    );
   } catch (error) {
     throw isUndone ? new NotStored("a sale could not be completed", { cause: error }) : error;
   }
 }
+
+const hold = (completing: Completing<unknown>): Question<boolean> => ({
+  statement: named(HOLD, [...keyValues(completing.key), completing.token, transactionOf(completing)]),
+  answer: ({ rowCount }) => rowCount === 1,
+});

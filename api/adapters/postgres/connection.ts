@@ -36,6 +36,7 @@ export function connect(connectionString: string, max = 16): pg.Pool {
     statement_timeout: STATEMENT_WITHIN_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     options: SESSION.map((setting) => `-c ${setting}`).join(" "),
+    pipeline: true,
   });
   // A broken idle connection is replaced on next use; without a listener its error would end the process.
   pool.on("error", () => undefined);
@@ -43,6 +44,9 @@ export function connect(connectionString: string, max = 16): pg.Pool {
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
+
+/** Whether the session has ended: whether a transaction that was being committed took effect is unknown. */
+export const isFatal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === "FATAL";
 
 /** Whether the connection failed, not what was asked on it: what was asked may have taken effect. */
 export function isDisconnected(error: unknown): boolean {
@@ -65,8 +69,29 @@ const DISCONNECTED =
 export const bytes = (hex: string): Buffer => Buffer.from(hex.startsWith("0x") ? hex.slice(2) : hex, "hex");
 export const hex = (buffer: Buffer): Hex => `0x${buffer.toString("hex")}`;
 
-const COMMIT = { name: "commit", text: "COMMIT" };
-const BEGIN: Question<null> = { statement: { name: "begin", text: "BEGIN" }, answer: () => null };
+const BEGIN = { text: "BEGIN" };
+
+/** Sends statements together with COMMIT. */
+async function commitOn(
+  client: pg.PoolClient,
+  statements: readonly pg.QueryConfig[],
+): Promise<readonly pg.QueryResult[]> {
+  const results = await sendOn(client, [...statements, { text: "COMMIT" }]);
+  // In a transaction that has failed before, COMMIT succeeds and rolls back.
+  if (results.at(-1)?.command !== "COMMIT") throw new Error("the transaction was rolled back");
+  return results.slice(0, -1);
+}
+
+/** Sends statements as one transaction, in one round trip. What is sent without one may have taken effect: `isDisconnected`. */
+export async function transactOn(
+  client: pg.PoolClient,
+  statements: readonly pg.QueryConfig[],
+): Promise<readonly pg.QueryResult[]> {
+  const [begun, ended] = await Promise.allSettled([client.query(BEGIN), commitOn(client, statements)]);
+  if (begun.status === "rejected") throw new Error("Connection terminated: no transaction", { cause: begun.reason });
+  if (ended.status === "rejected") throw ended.reason;
+  return ended.value;
+}
 
 /** For each of the answers, what is asked. */
 type Questions<Answers extends readonly unknown[]> = { readonly [At in keyof Answers]: Question<Answers[At]> };
@@ -83,27 +108,27 @@ export async function inTransaction<T, Answers extends readonly unknown[] = read
   work: (client: pg.PoolClient, answers: Answers, last: Last) => Promise<T>,
   first?: Questions<Answers>,
 ): Promise<T> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  let isUsable = false;
-  try {
-    const questions: readonly Question<unknown>[] = [BEGIN, ...(first ?? [])];
-    const results = await sendOn(
-      client,
-      questions.map(({ statement }) => statement),
-    );
-    isUsable = true;
-    const [, ...answers] = questions.map(({ answer }, at) => answer(results[at] as pg.QueryResult));
+  return withClient(pool, async (client) => {
+    const questions: readonly Question<unknown>[] = first ?? [];
+    const [, ...results] = await sendOn(client, [BEGIN, ...questions.map(({ statement }) => statement)]);
+    const answers = questions.map(({ answer }, at) => answer(results[at] as pg.QueryResult));
     const last: pg.QueryConfig[] = [];
     const result = await work(client, answers as unknown as Answers, (statement) => last.push(statement));
-    isUsable = false;
-    await sendOn(client, [...last, COMMIT]);
-    isUsable = true;
+    await commitOn(client, last);
     return result;
+  });
+}
+
+/** Rolls back what `work` leaves unfinished. A connection that has failed is not used again. */
+export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    return await work(client);
   } catch (error) {
-    // A connection that does not answer must not be asked again, nor used.
-    if (isDisconnected(error) || !isUsable) broken = error as Error;
-    else
+    // What does not answer must not be asked again.
+    if (isDisconnected(error) || isFatal(error)) broken = error as Error;
+    else if (client.getTransactionStatus() !== "I")
       await client.query("ROLLBACK").catch((rollback: Error) => {
         broken = rollback;
       });
@@ -128,7 +153,15 @@ export const named = (text: string, values: readonly unknown[]) => ({
   values: [...values],
 });
 
-/** A transaction of its own, unlike its connection: stores may remember what they have read in it. */
+/** How many rows a statement changes. */
+export const change = async (pool: pg.Pool, text: string, values: readonly unknown[] = []): Promise<number> =>
+  (await pool.query(named(text, values))).rowCount ?? 0;
+
+/** Transactions that lock the same name come one after the other. */
+export const lock = (client: pg.PoolClient, name: string): Promise<pg.QueryResult> =>
+  client.query(named("SELECT pg_advisory_xact_lock(hashtext($1))", [name]));
+
+/** The transaction that a connection has open. */
 export const transactionOn = (client: pg.PoolClient): Transaction => ({
   query: (text, values) => client.query(named(text, values)),
 });

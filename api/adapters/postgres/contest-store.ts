@@ -5,7 +5,7 @@ import type { Decision } from "../../escrow/evaluation.ts";
 import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { giveBack } from "./escrow-gas.ts";
-import { parseTask, type TaskColumns } from "./escrow-task.ts";
+import { parseTask, type TaskColumns, WAITING } from "./escrow-task.ts";
 import { createPresence, isGone } from "./presence.ts";
 
 /**
@@ -21,6 +21,11 @@ interface AnswerColumns {
   readonly document: string;
 }
 
+interface WindowColumns extends Omit<ContestWindow, "until" | "block"> {
+  readonly until: string;
+  readonly block: string | null;
+}
+
 interface ContestColumns {
   readonly claim: ContestClaim;
   readonly claim_sha256: Buffer;
@@ -30,18 +35,18 @@ interface ContestColumns {
 
 const ANSWER = "SELECT decision, rule, record, document FROM escrow_contest_answer WHERE payment = $1";
 
-/** The task's row is locked by everything that changes what becomes of it: a contest, its answer, and the end of its window. */
-const LOCKED = `SELECT contest_until, merchant FROM escrow_task
-  WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
-
 const IS_DUE = `is_open AND (look_at <= now() OR owner IS NOT NULL AND ${isGone("owner")})`;
 const ARE_DUE = `SELECT EXISTS (SELECT FROM escrow_contest WHERE ${IS_DUE}) AS due`;
+/**
+ * Whoever wants to delay a contest beyond minute 30 has to have others looked at first: of as much value each, and no window
+ * is so short that less would do.
+ */
 const TAKE = `UPDATE escrow_contest SET look_at = now() + ${TAKEN}, owner = $2 WHERE payment IN (
-  SELECT payment FROM escrow_contest JOIN (
-    SELECT payment, row_number() OVER (PARTITION BY merchant ORDER BY created_at) AS turn
-    FROM escrow_contest WHERE ${IS_DUE}
-  ) AS due USING (payment)
-  WHERE ${IS_DUE} ORDER BY turn, created_at LIMIT $1 FOR UPDATE OF escrow_contest SKIP LOCKED
+  SELECT contest.payment FROM escrow_contest AS contest JOIN escrow_window USING (payment)
+    JOIN escrow_task AS task USING (payment)
+  WHERE ${IS_DUE.replaceAll("look_at", "contest.look_at")}
+  ORDER BY task.amount / greatest(60, until - $3::bigint) DESC, until, contest.created_at
+  LIMIT $1 FOR UPDATE OF contest SKIP LOCKED
 ) RETURNING payment`;
 
 /** What payers contest, and the permanent answers. */
@@ -51,17 +56,19 @@ export function createContestStore(pool: pg.Pool): ContestStore {
     enter,
 
     async window(payment) {
-      const { rows } = await pool.query<TaskColumns & Omit<ContestWindow, "until"> & { readonly until: string }>(
-        `SELECT task.*, seconds, until, conditions, promised, delivered
+      const { rows } = await pool.query<TaskColumns & WindowColumns>(
+        `SELECT task.*, seconds, until, conditions, promised, delivered, block
          FROM escrow_window JOIN escrow_task AS task USING (payment) WHERE payment = $1`,
         [bytes(payment)],
       );
       const [row] = rows;
       if (row === undefined) return null;
-      const { network, contract, info } = parseTask(row);
+      const { network, contract, info, state, contestUntil } = parseTask(row);
       const { seconds, until, conditions, promised, delivered } = row;
       const hold = { network, contract, id: payment, info };
-      return { hold, seconds, until: Number(until), conditions, promised, delivered };
+      const block = row.block === null ? null : Number(row.block);
+      const isWaiting = state === "open" && contestUntil !== null;
+      return { hold, seconds, until: Number(until), conditions, promised, delivered, block, isWaiting };
     },
 
     async contest(payment) {
@@ -97,8 +104,8 @@ export function createContestStore(pool: pg.Pool): ContestStore {
       return (await pool.query<{ due: boolean }>(named(ARE_DUE, []))).rows[0]?.due === true;
     },
 
-    async take(limit, owner) {
-      const { rows } = await pool.query<{ payment: Buffer }>(named(TAKE, [limit, owner]));
+    async take(limit, owner, time) {
+      const { rows } = await pool.query<{ payment: Buffer }>(named(TAKE, [limit, owner, time]));
       return rows.map(({ payment }) => hex(payment));
     },
 
@@ -116,7 +123,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
         await client.query("SELECT FROM escrow_contest WHERE payment = $1 FOR UPDATE", [bytes(payment)]);
         const earlier = await readAnswer(client, payment);
         if (earlier !== null) return earlier;
-        const { gas, ...answer } = sign(task !== null);
+        const { gas, ...answer } = await sign(task !== null);
         await client.query("UPDATE escrow_contest SET is_open = false WHERE payment = $1", [bytes(payment)]);
         await client.query(
           "INSERT INTO escrow_contest_answer (payment, decision, rule, record, document) VALUES ($1, $2, $3, $4, $5)",
@@ -127,7 +134,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
           bytes(payment),
           ...(answer.decision === "refund" ? [bytes(answer.record)] : []),
         ]);
-        await giveBack(client, task.merchant, gas);
+        await giveBack(client, bytes(payment), gas);
         return answer;
       }),
   };
@@ -135,12 +142,12 @@ export function createContestStore(pool: pg.Pool): ContestStore {
 
 /** What follows from an answer: nobody has to wait for the window any more. */
 const CARRIED_OUT: Readonly<Record<Decision, string>> = {
-  refund: `UPDATE escrow_task SET decision = 'refund', record = $2, contest_until = NULL, look_at = now() WHERE payment = $1`,
+  refund: `UPDATE escrow_task SET decision = 'refund', record = $2, gas = 0, contest_until = NULL, look_at = now() WHERE payment = $1`,
   release: "UPDATE escrow_task SET contest_until = NULL, look_at = now() WHERE payment = $1",
 };
 
 async function locked(client: pg.PoolClient, payment: Hex) {
-  const { rows } = await client.query<{ contest_until: string; merchant: Buffer }>(LOCKED, [bytes(payment)]);
+  const { rows } = await client.query<{ contest_until: string; merchant: Buffer }>(WAITING, [bytes(payment)]);
   const [row] = rows;
   return row === undefined ? null : { until: Number(row.contest_until), merchant: row.merchant };
 }

@@ -79,7 +79,7 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       const { rows } = await pool.query<{
         id: string;
         decoy: Buffer;
-        wallet_decoy: Buffer | null;
+        wallet_decoy: Buffer;
         block_number: string;
       }>(`SELECT id, decoy, wallet_decoy, block_number FROM test_session WHERE product = ANY($2) AND started_at > $1`, [
         since,
@@ -93,7 +93,7 @@ export function createDecoyStore(pool: pg.Pool, network: Network): DecoyStore {
       for (const { id, decoy, wallet_decoy, block_number } of rows) {
         const names = decoyNames(id);
         found.push(decoyOf(names.token, decoy, Number(block_number)));
-        if (wallet_decoy !== null) found.push(decoyOf(names.wallet, wallet_decoy, Number(block_number)));
+        found.push(decoyOf(names.wallet, wallet_decoy, Number(block_number)));
       }
       return [...new Map(found.map((decoy) => [decoy.address, decoy])).values()];
     },

@@ -5,9 +5,12 @@ import { OUTCOME_GAS } from "../../escrow/limits.ts";
 import type { Hold } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
-import { bytes } from "./connection.ts";
+import { bytes, named } from "./connection.ts";
 import { accountOrder, CHARGE, NOBODY } from "./escrow-gas.ts";
 import type { Share } from "./shared-messages.ts";
+
+/** An outcome that nothing was charged for gives nothing back, whatever it takes. */
+const RECKONED = `CASE $2::bigint WHEN 0 THEN 0 ELSE ${OUTCOME_GAS} END`;
 
 /**
  * Charges, then stores the task and what belongs to it, all or nothing, in one statement. Two of them for one payment: the
@@ -15,15 +18,16 @@ import type { Share } from "./shared-messages.ts";
  */
 const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
   task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block, gas)
-    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint, ${OUTCOME_GAS} FROM charged
+    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint, ${RECKONED} FROM charged
     ON CONFLICT DO NOTHING RETURNING 1)${rest}
   SELECT EXISTS (SELECT FROM task) AS stored, EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea) AS taken,
     require_rows((SELECT count(*) FROM task), (SELECT count(*) FROM charged))`;
 const DECIDE = storing(`,
-  evaluation AS (INSERT INTO escrow_evaluation (payment, chain, contract, payer, merchant, decision, rule, record, document)
-    SELECT $4::bytea, $5::int, $6::bytea, $14::bytea, $10::bytea, $8::text, $15::text, $16::bytea, $17::text FROM task),
-  opened AS (INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered)
-    SELECT $4::bytea, $18::int, $12::bigint, $19::jsonb, $20::jsonb, $21::jsonb FROM task WHERE $18::int IS NOT NULL)`);
+  evaluation AS (INSERT INTO escrow_evaluation (payment, decision, rule, record, document)
+    SELECT $4::bytea, $8::text, $14::text, $15::bytea, $16::text FROM task),
+  opened AS (INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered, block)
+    SELECT $4::bytea, $17::int, $12::bigint, $18::json, $19::json, $20::json, $21::bigint
+    FROM task WHERE $17::int IS NOT NULL)`);
 const TIME_OUT = storing("");
 const IS_TAKEN = "SELECT FROM escrow_task WHERE payment = $1";
 const NO_ROW = "P0002";
@@ -61,17 +65,20 @@ const values = (
 
 const windowValues = (window: ContestWindow | null) =>
   window === null
-    ? [null, null, null, null]
-    : [window.seconds, ...[window.conditions, window.promised, window.delivered].map((part) => JSON.stringify(part))];
+    ? [null, null, null, null, null]
+    : [
+        window.seconds,
+        ...[window.conditions, window.promised, window.delivered].map((part) => JSON.stringify(part)),
+        window.block,
+      ];
 
 /** Stores decisions, those that come at the same time with one commit. */
 export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
-  const isTaken = async (payment: unknown) =>
-    (await share({ name: "escrow-is-taken", text: IS_TAKEN, values: [payment] }, "")).rowCount !== 0;
-  const store = async (name: string, text: string, given: readonly unknown[]): Promise<Stored> => {
+  const isTaken = async (payment: unknown) => (await share(named(IS_TAKEN, [payment]), "")).rowCount !== 0;
+  const store = async (text: string, given: readonly unknown[]): Promise<Stored> => {
     const order = accountOrder(given[0] as Buffer, given[3] as Buffer);
     try {
-      const { rows } = await share<Columns>({ name, text, values: [...given] }, order);
+      const { rows } = await share<Columns>(named(text, given), order);
       if (rows[0]?.stored) return "stored";
       // What waited for the account's lock looked for the task before another one stored it, and spent what was left.
       return rows[0]?.taken || (await isTaken(given[3])) ? "taken" : "spent";
@@ -84,9 +91,8 @@ export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "tim
     decide(hold, { decision, rule, record, document }, { told, window, ...cost }) {
       const until = window?.until ?? null;
       const charged = { ...cost, account: bytes(hold.info.receiver) };
-      return store("escrow-decide", DECIDE, [
+      return store(DECIDE, [
         ...values(hold, charged, { decision, record: told, until }),
-        bytes(hold.info.payer),
         rule,
         bytes(record),
         document,
@@ -94,10 +100,6 @@ export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "tim
       ]);
     },
     timeOut: (hold, cost) =>
-      store(
-        "escrow-time-out",
-        TIME_OUT,
-        values(hold, { ...cost, account: NOBODY }, { decision: "refund", record: null, until: null }),
-      ),
+      store(TIME_OUT, values(hold, { ...cost, account: NOBODY }, { decision: "refund", record: null, until: null })),
   };
 }

@@ -11,6 +11,9 @@ export const accountOrder = (account: Buffer, payment: Buffer): string =>
 /** The day, in UTC, that an account's gas counts for. */
 const TODAY = "(now() AT TIME ZONE 'UTC')::date";
 
+/** The day that the account of an outcome was charged on. */
+const DAY_CHARGED = "(task.created_at AT TIME ZONE 'UTC')::date";
+
 /**
  * Puts the gas $2 on the account $1 of the day, which has a row then. Changes nothing when that would be more than $3, or
  * when the payment $4 has a task already.
@@ -20,11 +23,12 @@ export const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TOD
     ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
     WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
 
-/** Takes gas off an account of the day. It is never less than zero. */
-export async function giveBack(client: pg.PoolClient, account: Buffer, gas: Cost["gas"]): Promise<void> {
+/** Takes gas off the account of the payment's merchant, on the day on which it was charged. It is never less than zero. */
+export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost["gas"]): Promise<void> {
   await client.query(
-    `UPDATE escrow_gas SET gas = greatest(0, gas - $2::bigint) WHERE account = $1 AND day = ${TODAY}`,
-    [account, String(gas)],
+    `UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - $2::bigint) FROM escrow_task AS task
+     WHERE task.payment = $1 AND account.account = task.merchant AND account.day = ${DAY_CHARGED}`,
+    [payment, String(gas)],
   );
 }
 
@@ -36,6 +40,6 @@ export const MINED = `WITH task AS (UPDATE escrow_task AS task
     SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now(),
       gas = least(task.gas, $7::bigint)
     FROM escrow_task AS before WHERE task.payment = $1 AND task.state = 'open' AND before.payment = task.payment
-    RETURNING before.gas - task.gas AS surplus, (task.created_at AT TIME ZONE 'UTC')::date AS day)
+    RETURNING before.gas - task.gas AS surplus, ${DAY_CHARGED} AS day)
   UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - surplus) FROM task
   WHERE account.account = $6 AND account.day = task.day AND surplus > 0`;

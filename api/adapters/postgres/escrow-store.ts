@@ -5,7 +5,7 @@ import type { Hex } from "../../kernel/wallet.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 import { createDecisions } from "./escrow-decisions.ts";
 import { accountOrder, giveBack, MINED, NOBODY } from "./escrow-gas.ts";
-import { parseTask, type TaskColumns } from "./escrow-task.ts";
+import { parseTask, type TaskColumns, WAITING } from "./escrow-task.ts";
 import { createSharedMessages } from "./shared-messages.ts";
 
 /** How long a claimed task is reserved for its worker. */
@@ -24,8 +24,11 @@ interface BlockColumns {
   block_hash: Buffer;
 }
 
-const CLOSE_WINDOW = `UPDATE escrow_task SET contest_until = NULL
-  WHERE payment = $1 AND state = 'open' AND contest_until IS NOT NULL RETURNING merchant`;
+const CONTESTED = "SELECT FROM escrow_contest WHERE payment = $1 AND is_open";
+const CLOSE_WINDOW = "UPDATE escrow_task SET contest_until = NULL WHERE payment = $1";
+/** In nobody's name: the record says nothing about the merchant. */
+const GIVE_UP = `UPDATE escrow_task SET decision = 'refund', record = NULL, gas = 0, contest_until = NULL
+  WHERE payment = $1`;
 
 /**
  * The most valuable and the oldest due tasks, so that the work is bounded. Value times age is what waiting costs; a
@@ -82,13 +85,17 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       await write(named(LOOK_AGAIN, [bytes(payment), seconds, contestUntil]), taskOrder(payment));
     },
 
-    closeWindow: (payment, gas) =>
+    closeWindow: (payment, { isRefundable, gas }) =>
       inTransaction(pool, async (client) => {
-        const { rows } = await client.query<{ merchant: Buffer }>(CLOSE_WINDOW, [bytes(payment)]);
-        const [closed] = rows;
-        if (closed === undefined) return false;
-        await giveBack(client, closed.merchant, gas);
-        return true;
+        const id = bytes(payment);
+        // Contests lock the task, too, so that none comes between the next two statements.
+        if ((await client.query(WAITING, [id])).rowCount === 0) return null;
+        const isContested = (await client.query(CONTESTED, [id])).rowCount !== 0;
+        if (isContested && !isRefundable) return "contested";
+        await client.query(isContested ? GIVE_UP : CLOSE_WINDOW, [id]);
+        if (!isContested) return "release";
+        await giveBack(client, id, gas);
+        return "refund";
       }),
 
     async mined({ payment, record, info }, { decision, transaction, block, blockHash, gas }) {

@@ -4,6 +4,10 @@ import type { PaymentInfo } from "../../escrow/payment.ts";
 import { networkOfChain } from "../../kernel/networks.ts";
 import { hex } from "./connection.ts";
 
+/** A release that waits for its window; locked by everything that changes its outcome: a contest, its answer, and the window's end. */
+export const WAITING = `SELECT contest_until, merchant FROM escrow_task
+  WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
+
 /** A row of `escrow_task`, as far as it is read. */
 export interface TaskColumns {
   readonly payment: Buffer;
@@ -16,10 +20,8 @@ export interface TaskColumns {
   readonly tx: Buffer | null;
   readonly found: Decision | null;
   readonly contest_until: string | null;
-  readonly held_block: string | null;
+  readonly held_block: string;
 }
-
-const numberOf = (value: string | null): number | null => (value === null ? null : Number(value));
 
 export function parseTask(row: TaskColumns): Task {
   const { payment, chain, contract, info, decision, record, state, tx, found } = row;
@@ -34,7 +36,7 @@ export function parseTask(row: TaskColumns): Task {
     transaction: tx && hex(tx),
     state,
     found,
-    contestUntil: numberOf(row.contest_until),
-    heldBlock: numberOf(row.held_block),
+    contestUntil: row.contest_until === null ? null : Number(row.contest_until),
+    heldBlock: Number(row.held_block),
   };
 }

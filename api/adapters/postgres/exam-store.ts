@@ -3,7 +3,7 @@ import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabu
 import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ExamStore, NewResult } from "../../seller-exam/exam-store.ts";
-import type { Consent, EndedExam, Exam, ExamMode, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
+import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
 import { bytes, hex, inTransaction, named } from "./connection.ts";
 
 export interface OrderColumns {
@@ -16,8 +16,7 @@ export interface OrderColumns {
   other: string | null;
   pay_to: Buffer;
   amount: string;
-  mode: ExamMode;
-  consent: Consent | null;
+  consent: Consent;
   chain: number;
   asset: Buffer;
   payer: Buffer;
@@ -99,10 +98,22 @@ export function createExamStore(pool: pg.Pool): ExamStore {
   };
 }
 
-/** The writes that add an order. */
+/** Fails with `NO_ROW` where another payment's order of the origin is open. */
+const KEEP_OPEN = `WITH kept AS (
+    INSERT INTO seller_exam_open AS o (origin, payer, nonce, amount, until) VALUES ($1, $2, $3, $4, 'infinity')
+    ON CONFLICT (origin) DO UPDATE SET payer = excluded.payer, nonce = excluded.nonce, amount = excluded.amount, until = 'infinity'
+      WHERE (o.payer, o.nonce) = (excluded.payer, excluded.nonce) OR o.until < now()
+    RETURNING 1)
+  SELECT require_rows(count(*), 1) FROM kept`;
+
+/** The writes that add an order. Its origin has no other one until it has a result. */
 export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order }) => [
   {
-    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, mode, consent, chain, asset, payer, nonce, tx, block_number, ordered_at, again_of, other)
+    text: KEEP_OPEN,
+    values: [order.origin, bytes(payment.payer), bytes(payment.nonce), order.amount.toString()],
+  },
+  {
+    text: `INSERT INTO seller_exam (id, origin, url, method, body, content_type, pay_to, amount, path_prefix, consent, chain, asset, payer, nonce, tx, block_number, ordered_at, again_of, other)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
     values: [
       order.id,
@@ -113,8 +124,8 @@ export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order 
       order.contentType,
       bytes(order.payTo),
       order.amount.toString(),
-      order.mode,
-      order.consent === null ? null : JSON.stringify(order.consent),
+      order.consent.prefix,
+      JSON.stringify(order.consent),
       NETWORKS[payment.network].chainId,
       bytes(payment.asset),
       bytes(payment.payer),
@@ -127,8 +138,8 @@ export const addingExam: ExamStore["adding"] = ({ payment, settlement, ...order 
     ],
   },
   {
-    text: "INSERT INTO seller_exam_work (exam, origin, ordered_at) VALUES ($1, $2, $3)",
-    values: [order.id, order.origin, order.orderedAt],
+    text: "INSERT INTO seller_exam_work (exam, ordered_at) VALUES ($1, $2)",
+    values: [order.id, order.orderedAt],
   },
 ];
 
@@ -220,7 +231,6 @@ export function parseOrder(row: OrderColumns): ExamOrder {
     other: row.other,
     payTo: hex(row.pay_to),
     amount: BigInt(row.amount),
-    mode: row.mode,
     consent: row.consent,
     payment: {
       network: networkOfChain(row.chain),

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import { NETWORKS } from "../../kernel/networks.ts";
-import type { ExamWork, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import type { Commitments, ExamWork, Standing, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
-import { bytes, hex, inTransaction, named } from "./connection.ts";
+import { bytes, hex, inTransaction, lock, named } from "./connection.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
 
 const LEASE = "interval '30 s'";
@@ -15,36 +16,42 @@ const HAS_RESULT = (exam: string) => `EXISTS (SELECT FROM seller_exam_result x W
 /** Longer than what is signed stays valid. */
 const KEPT_FOR = "interval '1 hour'";
 
-const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_work w WHERE origin = $1 AND NOT ${HAS_RESULT("w")}) AS is_open,
+/** $1 is the origin, $2 and $3 the payment that asks, which does not stand in its own way. */
+const STANDING = `SELECT EXISTS (SELECT FROM seller_exam_open WHERE origin = $1 AND until > now()
+    AND (payer, nonce) IS DISTINCT FROM ($2::bytea, $3::bytea)) AS is_open,
   greatest(0, ceil(extract(epoch FROM (SELECT max(ended_at) FROM seller_exam_result WHERE origin = $1) + ${REST} - now())))::int
     AS rests_for`;
 
-/** What an open exam has signed counts once, as what it may still cost; so do refunds. */
-const COMMITMENTS = `SELECT
-  (SELECT count(DISTINCT origin)::int FROM seller_exam_work w WHERE NOT ${HAS_RESULT("w")} AND NOT EXISTS (
-    SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.ended_at > now() - ${REST})) AS open_exams,
-  (SELECT coalesce(sum(CASE WHEN ${HAS_RESULT("w")} THEN ${EXAM_PRICE}
-      WHEN e.mode = 'paid' THEN ${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1) END), 0)
-    FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam) AS open,
+const WORST = `${MOST_RUNS} * (${PAYMENTS_A_RUN} * amount + 1)`;
+
+/** What an open exam has signed counts once, as what it may still cost. $1 and $2 are a payment whose order is left out. */
+const COMMITMENTS = `SELECT o.*, (SELECT count(*) * ${EXAM_PRICE} FROM seller_exam_work w WHERE ${HAS_RESULT("w")}) AS owed,
   (SELECT coalesce(sum(s.cost), 0) FROM seller_exam_signature s JOIN seller_exam_result r ON r.exam = s.exam
     WHERE s.cost > 0 AND s.signed_at > now() - ${KEPT_FOR} AND s.valid_before > extract(epoch FROM now())
       AND NOT EXISTS (SELECT FROM seller_exam_settlement t WHERE t.exam = s.exam AND t.nonce = s.nonce)) AS kept,
   (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature
-    WHERE cost > 0 AND signed_at > now() - interval '24 hours') AS signed`;
+    WHERE cost > 0 AND signed_at > now() - interval '24 hours') AS signed
+  FROM (SELECT count(*)::int AS open_exams, coalesce(sum(${WORST}), 0) AS open FROM seller_exam_open
+    WHERE until > now() AND (payer, nonce) IS DISTINCT FROM ($1::bytea, $2::bytea)) o`;
 
-/** One at a time of an origin, in the order of their sales; the origin rests between them. One that has a result owes a refund, and waits for none of this. */
+const OPEN = `INSERT INTO seller_exam_open AS o (origin, payer, nonce, amount, until) VALUES ($1, $2, $3, $4, now() + interval '1 min')
+  ON CONFLICT (origin) DO UPDATE SET payer = excluded.payer, nonce = excluded.nonce,
+    amount = CASE WHEN o.until = 'infinity' THEN o.amount ELSE excluded.amount END, until = greatest(o.until, excluded.until)
+  WHERE (o.payer, o.nonce) = (excluded.payer, excluded.nonce) OR o.until < now()`;
+
+/** Refunds that are owed for earlier orders come first. $1 is the exam. */
+const OWED_FIRST = `SELECT count(*)::int AS earlier FROM seller_exam_work w JOIN seller_exam_work own ON own.exam = $1
+  WHERE ${HAS_RESULT("w")} AND (w.ordered_at, w.exam) < (own.ordered_at, own.exam)`;
+
 const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() + ${LEASE}, takes = takes + 1
   WHERE exam = (SELECT w.exam FROM seller_exam_work w WHERE w.due_at <= now() AND w.lease_until < now()
-    AND (${HAS_RESULT("w")} OR NOT EXISTS (SELECT FROM seller_exam_work o WHERE o.origin = w.origin AND o.exam <> w.exam
-      AND (o.lease_until >= now() OR (o.ordered_at, o.exam) < (w.ordered_at, w.exam)) AND NOT ${HAS_RESULT("o")})
-    AND NOT EXISTS (SELECT FROM seller_exam_result r WHERE r.origin = w.origin AND r.exam <> w.exam AND r.ended_at > now() - ${REST}))
-    ORDER BY w.ordered_at, w.exam LIMIT 1)
+    ORDER BY w.ordered_at, w.exam LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING exam, takes`;
 
 /** Fails to add a row if the lease is lost, if this is one run too many, or if the exam has signed all that it may. */
 const NOTE = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
   SELECT $3, w.exam, $2, $4, $5, $6, $7, $8::numeric FROM seller_exam_work w JOIN seller_exam e ON e.id = w.exam
-  WHERE w.exam = $1 AND w.lease_token = $2 AND w.lease_until > now() AND e.mode = 'paid'
+  WHERE w.exam = $1 AND w.lease_token = $2 AND w.lease_until > now()
     AND (SELECT count(DISTINCT run) FROM seller_exam_signature WHERE exam = $1 AND run <> $2) < ${MOST_RUNS}
     AND (SELECT coalesce(sum(cost), 0) FROM seller_exam_signature WHERE exam = $1) + $8::numeric
       <= ${MOST_RUNS} * (${PAYMENTS_A_RUN} * e.amount + 1)`;
@@ -57,14 +64,27 @@ const END = `WITH ended AS (DELETE FROM seller_exam_work WHERE exam = $1 AND lea
 /** Exams without a result, for all processes. */
 export function createExamWork(pool: pg.Pool): ExamWork {
   return {
-    async standing(origin) {
-      const { rows } = await pool.query<{ is_open: boolean; rests_for: number | null }>(named(STANDING, [origin]));
-      return { isOpen: rows[0]?.is_open ?? false, restsFor: rows[0]?.rests_for ?? 0 };
-    },
-    async commitments() {
-      const { rows } = await pool.query<CommitmentColumns>(named(COMMITMENTS, []));
-      const [{ open_exams, open, kept, signed } = { open_exams: 0, open: "0", kept: "0", signed: "0" }] = rows;
-      return { openExams: open_exams, open: BigInt(open), kept: BigInt(kept), signed: BigInt(signed) };
+    standing: (origin) => standing(pool, { origin, payer: null, nonce: null }),
+    open: (order, judge) =>
+      inTransaction(pool, async (client) => {
+        // What is open is counted by one order at a time.
+        await lock(client, "seller exam orders");
+        const refused = judge(await standing(client, order));
+        const { origin, payer, nonce, amount } = order;
+        if (refused !== null) return refused;
+        const values = [origin, bytes(payer), bytes(nonce), amount.toString()];
+        // Another one that ran out may have been paid for just now.
+        if ((await client.query(named(OPEN, values))).rowCount === 0)
+          return judge({ ...(await standing(client, order)), isOpen: true });
+        return null;
+      }),
+    commitments: () => commitments(pool, [null, null]),
+    async reservedBefore({ order }) {
+      const [{ open, kept }, { rows }] = await Promise.all([
+        commitments(pool, [null, null]),
+        pool.query<{ earlier: number }>(named(OWED_FIRST, [order.id])),
+      ]);
+      return open + kept + EXAM_PRICE * BigInt(rows[0]?.earlier ?? 0);
     },
     take: () => take(pool),
     async keep({ order, run }) {
@@ -109,10 +129,32 @@ export function createExamWork(pool: pg.Pool): ExamWork {
   };
 }
 
-/** The lock keeps two processes from taking two exams of one origin at once. */
+type Connection = Pick<pg.Pool, "query">;
+
+async function commitments(connection: Connection, payment: readonly (Buffer | null)[]): Promise<Commitments> {
+  const { rows } = await connection.query<CommitmentColumns>(named(COMMITMENTS, payment));
+  const [row = { open_exams: 0, open: "0", owed: "0", kept: "0", signed: "0" }] = rows;
+  const { open_exams: openExams, open, owed, kept, signed } = row;
+  return { openExams, open: BigInt(open), owed: BigInt(owed), kept: BigInt(kept), signed: BigInt(signed) };
+}
+
+interface Asking {
+  readonly origin: string;
+  readonly payer: Hex | null;
+  readonly nonce: Hex | null;
+}
+
+async function standing(connection: Connection, { origin, payer, nonce }: Asking): Promise<Standing> {
+  const payment = [payer && bytes(payer), nonce && bytes(nonce)];
+  const { rows } = await connection.query<{ is_open: boolean; rests_for: number | null }>(
+    named(STANDING, [origin, ...payment]),
+  );
+  const [{ is_open, rests_for } = { is_open: false, rests_for: null }] = rows;
+  return { isOpen: is_open, restsFor: rests_for ?? 0, commitments: await commitments(connection, payment) };
+}
+
 const take = (pool: pg.Pool): Promise<TakenExam | null> =>
   inTransaction(pool, async (client) => {
-    await client.query(named("SELECT pg_advisory_xact_lock(hashtext('seller exams'))", []));
     const run = randomUUID();
     const { rows } = await client.query<{ exam: string; takes: number }>(named(TAKE, [run]));
     const [row] = rows;
@@ -126,6 +168,7 @@ const take = (pool: pg.Pool): Promise<TakenExam | null> =>
 interface CommitmentColumns {
   open_exams: number;
   open: string;
+  owed: string;
   kept: string;
   signed: string;
 }

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { GrantStore } from "../../seller-exam/grant.ts";
-import { bytes, inTransaction, named } from "./connection.ts";
+import { bytes, inTransaction, lock, named } from "./connection.ts";
 import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
@@ -24,7 +24,7 @@ export const createGrantStore = (pool: pg.Pool): GrantStore => ({
   take: (order) =>
     inTransaction(pool, async (client) => {
       // Two takers of one grant wait for each other here.
-      await client.query(named("SELECT pg_advisory_xact_lock(hashtext($1))", [`free exam ${order.againOf}`]));
+      await lock(client, `free exam ${order.againOf}`);
       if ((await client.query(named(FREE, [order.againOf]))).rowCount === 0) return false;
       for (const { text, values } of addingExam(order)) await client.query(text, [...values]);
       return true;

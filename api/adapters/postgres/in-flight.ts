@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { PaymentKey } from "../../kernel/route.ts";
 import { type Entered, type InFlight, MOST_FAILED, MOST_IN_FLIGHT } from "../../payments/journal.ts";
-import { hex } from "./connection.ts";
+import { hex, named } from "./connection.ts";
 import { KEY, keyValues, LEASE, lockOrder } from "./payment-row.ts";
 import type { Share } from "./shared-messages.ts";
 
@@ -30,11 +30,7 @@ const TAKE =
   WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
 
 /** Takes an abandoned payment that was received. */
-export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => ({
-  name: "payment-take-received",
-  text: TAKE,
-  values: [...keyValues(key), token],
-});
+export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => named(TAKE, [...keyValues(key), token]);
 
 const BEFORE = `SELECT nonce, value FROM payment
   WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce <> $4
@@ -42,7 +38,6 @@ const BEFORE = `SELECT nonce, value FROM payment
     AND entered < (SELECT entered FROM payment WHERE ${KEY})`;
 
 export async function inFlightBefore(share: Share, key: PaymentKey): Promise<readonly InFlight[]> {
-  const statement = { name: "payment-in-flight-before", text: BEFORE, values: keyValues(key) };
-  const { rows } = await share<{ nonce: Buffer; value: string }>(statement, lockOrder(key));
+  const { rows } = await share<{ nonce: Buffer; value: string }>(named(BEFORE, keyValues(key)), lockOrder(key));
   return rows.map(({ nonce, value }) => ({ nonce: hex(nonce), value: BigInt(value) }));
 }

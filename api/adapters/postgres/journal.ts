@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
 import { completeSale } from "./complete-sale.ts";
-import { inTransaction } from "./connection.ts";
+import { change, inTransaction, named } from "./connection.ts";
 import { type EntryColumns, entered, inFlightBefore, takeOf } from "./in-flight.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
@@ -19,9 +19,7 @@ import { applyWrite, insertOf, keptValues } from "./payment-writes.ts";
 import { createResolving } from "./resolving.ts";
 import type { Seal } from "./seal.ts";
 import { createSharedMessages } from "./shared-messages.ts";
-import { createTurns } from "./turns.ts";
 import { createUpkeep } from "./upkeep.ts";
-import { VERDICT_FRAMES } from "./verdict-log.ts";
 
 const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
   UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`;
@@ -30,17 +28,10 @@ const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
  * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
  */
 export function createJournal(pool: pg.Pool, seal: Seal): Journal {
-  const inTurn = createTurns(pool, VERDICT_FRAMES);
   const { share, shareAll } = createSharedMessages(pool);
-  const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
-    (await pool.query({ name, text, values })).rowCount ?? 0;
-
   return {
     async find(key, paymentId) {
-      const { rows } = await share<PaymentColumns>(
-        { name: "payment-find", text: FIND, values: [...keyValues(key), paymentId] },
-        lockOrder(key),
-      );
+      const { rows } = await share<PaymentColumns>(named(FIND, [...keyValues(key), paymentId]), lockOrder(key));
       const found = rows.map(parsePayment);
       const row =
         found.find((r) => r.key.nonce === key.nonce && r.key.network === key.network && r.key.asset === key.asset) ??
@@ -54,11 +45,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     },
 
     free: (key) =>
-      change(
-        "payment-free",
-        `DELETE FROM payment WHERE ${KEY} AND state = 'received' AND lease_until < now()`,
-        keyValues(key),
-      ),
+      change(pool, `DELETE FROM payment WHERE ${KEY} AND state = 'received' AND lease_until < now()`, keyValues(key)),
 
     withhold: (payment, { answer: response, record }) =>
       inTransaction(pool, async (client) => {
@@ -72,7 +59,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       seen === "received"
         ? pool.query<EntryColumns>(takeOf(key, token)).then(entered)
         : change(
-            "payment-take",
+            pool,
             `UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1
             WHERE ${KEY} AND state = $6 AND lease_until < now()`,
             [...keyValues(key), token, seen],
@@ -83,8 +70,8 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     // The identifier may belong to another purchase by now, so it stays unset.
     revive: (key, token, kept) =>
       change(
-        "payment-revive",
-        `UPDATE payment SET state = 'settling', reason = NULL, revived = true, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
+        pool,
+        `UPDATE payment SET state = 'settling', reason = NULL, revived = true, excused = false, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
           sealed = $6, input = $7, details = $8, ${PROGRESS}
         WHERE ${KEY} AND state = 'void' AND reason IN ('refused', 'reverted')`,
         [...keyValues(key), token, ...keptValues(seal, key, kept)],
@@ -92,7 +79,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     release: (key, token, failed) =>
       change(
-        "payment-release",
+        pool,
         `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, look_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
         WHERE ${KEY} AND lease_token = $5 AND state <> 'void'`,
         [...keyValues(key), token, failed ? 1 : 0],
@@ -100,7 +87,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     heartbeat: (key, token) =>
       change(
-        "payment-heartbeat",
+        pool,
         `UPDATE payment SET lease_until = now() + ${LEASE}
         WHERE ${KEY} AND state IN ('received', 'settling', 'settled') AND lease_token = $5
           AND lease_until > CASE state WHEN 'received' THEN now() ELSE '-infinity' END`,
@@ -109,14 +96,12 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
 
     write: (key, token, write) => applyWrite({ pool, share, seal }, { key, token, write }),
 
-    complete: (key, token, ended) => completeSale({ shareAll, inTurn }, { key, token, ...ended }),
+    complete: (key, token, ended) => completeSale({ pool, shareAll }, { key, token, ...ended }),
 
     async signature(key) {
-      const { rows } = await pool.query<{ sealed: Buffer | null }>({
-        name: "payment-signature",
-        text: `SELECT sealed FROM payment WHERE ${KEY}`,
-        values: keyValues(key),
-      });
+      const { rows } = await pool.query<{ sealed: Buffer | null }>(
+        named(`SELECT sealed FROM payment WHERE ${KEY}`, keyValues(key)),
+      );
       const sealed = rows[0]?.sealed;
       return sealed ? seal.open(sealed, sealContext(key)) : null;
     },

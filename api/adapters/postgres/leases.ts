@@ -18,3 +18,24 @@ export function areHeld(leases: readonly Lease[]): Question<readonly boolean[]> 
     answer: ({ rows }: pg.QueryResult<{ held: boolean }>) => rows.map(({ held }) => held),
   };
 }
+
+const PROVED = `SELECT payer IS NOT NULL
+    AND EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer AND payment.chain = lease.chain
+      AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL)
+    AND NOT EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer
+      AND state = 'void' AND reason IN ('reverted', 'burnt')) AS proved
+  FROM unnest($1::int[], $2::bytea[]) WITH ORDINALITY AS lease (chain, payer, place) ORDER BY place`;
+
+/**
+ * Whether each payer has paid here before, on the same chain, and has none that failed on the chain or was canceled among the
+ * payments that the journal still has. An excused one counts: who moves its money away and back within one block leaves no
+ * trace of it. Never for a payment that is not in the journal.
+ */
+export function haveProved(leases: readonly (Lease | null)[]): Question<readonly boolean[]> {
+  const rows = leases.map((lease) => (lease === null ? [0, null] : [keyValues(lease.key)[0], keyValues(lease.key)[2]]));
+  const columns = [0, 1].map((column) => rows.map((row) => row[column]));
+  return {
+    statement: { name: "payers-proved", text: PROVED, values: columns },
+    answer: ({ rows }: pg.QueryResult<{ proved: boolean }>) => rows.map(({ proved }) => proved),
+  };
+}

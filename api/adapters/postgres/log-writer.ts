@@ -41,12 +41,11 @@ const GROW = `INSERT INTO log_tile (generation, level, n, hashes)
   ON CONFLICT (generation, level, n) DO UPDATE SET hashes = excluded.hashes`;
 const CHECKPOINT = "INSERT INTO log_checkpoint (generation, size, root, note) VALUES ($1, $2, $3, $4)";
 
-/** A program of an older release queues without members. */
-const ANNOUNCE = `INSERT INTO log_pending AS queued (type, ref, members)
+const ANNOUNCE = `INSERT INTO log_pending (type, ref, members)
   SELECT type, ref, members::jsonb FROM unnest($1::text[], $2::text[], $3::text[])
     WITH ORDINALITY AS said (type, ref, members, place)
   WHERE NOT EXISTS (SELECT FROM log_entry WHERE log_entry.type = said.type AND log_entry.ref = said.ref)
-  ORDER BY place ON CONFLICT (type, ref) DO UPDATE SET members = excluded.members WHERE queued.members IS NULL`;
+  ORDER BY place ON CONFLICT DO NOTHING`;
 
 const KEYS = `SELECT ref FROM (
     SELECT ref, 0 AS is_queued, generation, idx AS place FROM log_entry WHERE type = 'signing_key'

@@ -122,12 +122,13 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
  */
 const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'"];
 
-function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept } }: Change) {
+function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept, excused } }: Change) {
   const values: unknown[] = [...keyValues(key), token, from, to];
   const isLeaving = to === "settling" && from.includes("received");
   const set = ["state = $7", progressTo("$7")];
   const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
   if (reason !== undefined) put("reason", reason);
+  if (excused) set.push("excused = true");
   if (settlement !== undefined) {
     put("tx", bytes(settlement.transaction));
     put("block_number", settlement.block);
@@ -136,7 +137,8 @@ function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlemen
   }
   if (to === "settling") set.push("tx = NULL", "block_number = NULL", "block_hash = NULL", "log_index = NULL");
   if (kept !== undefined) for (const [at, value] of keptValues(seal, key, kept).entries()) put(KEPT[at] ?? "", value);
-  if (to === "void") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
+  if (to === "void" || to === "received") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
+  if (to === "received") set.push("lease_until = '-infinity'");
   if (final) set.push("sealed = NULL", "final_at = now()");
   if (to === "fulfilled" || to === "void") set.push(...ENDED);
   const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;

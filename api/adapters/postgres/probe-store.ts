@@ -1,10 +1,9 @@
 import type pg from "pg";
 import type { Found, ProbeStore } from "../../seller-exam/ports.ts";
 import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "../../seller-exam/products.ts";
-import { inTransaction, named } from "./connection.ts";
+import { inTransaction, lock, named } from "./connection.ts";
 
 const WINDOW = `interval '${QUOTE_MINUTES} min'`;
-const PRUNED_AT_ONCE = 500;
 
 const FRESH = `SELECT found FROM seller_probe WHERE request = $1 AND found IS NOT NULL AND at > now() - ${WINDOW}
   ORDER BY at DESC LIMIT 1`;
@@ -19,7 +18,7 @@ export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
   },
   begin: (origin, request) =>
     inTransaction(pool, async (client) => {
-      await client.query(named("SELECT pg_advisory_xact_lock(hashtext('seller probe ' || $1))", [origin]));
+      await lock(client, `seller probe ${origin}`);
       const { rows } = await client.query<{ used: number; seconds: number | null }>(named(USED, [origin]));
       const [{ used, seconds } = { used: 0, seconds: null }] = rows;
       if (used >= PROBES_AN_ORIGIN) return Math.max(1, seconds ?? 1);
@@ -32,14 +31,3 @@ export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
     await pool.query(named("UPDATE seller_probe SET found = $2 WHERE id = $1", [id, JSON.stringify(found)]));
   },
 });
-
-/** Removes some of the probes that no longer count. */
-export const createProbePruning = (pool: pg.Pool) => async (): Promise<number> => {
-  const { rowCount } = await pool.query(
-    named(
-      `DELETE FROM seller_probe WHERE id IN (SELECT id FROM seller_probe WHERE at < now() - interval '1 hour' ORDER BY at LIMIT ${PRUNED_AT_ONCE})`,
-      [],
-    ),
-  );
-  return rowCount ?? 0;
-};

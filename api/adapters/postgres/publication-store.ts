@@ -9,7 +9,7 @@ import type {
 import { MAIN_NETWORK, NETWORKS } from "../../kernel/networks.ts";
 import type { Statement } from "../../kernel/transaction.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import { bytes, hex, inTransaction } from "./connection.ts";
+import { bytes, hex, inTransaction, lock } from "./connection.ts";
 
 const TAKEN = "interval '1 min'";
 const OPEN = "state NOT IN ('published', 'withdrawn', 'refused', 'failed')";
@@ -62,7 +62,6 @@ const CHANGE = `UPDATE publication SET state = $4, look_at = now() + make_interv
 const spentToday = (condition = "true") =>
   `(SELECT coalesce(sum(charged), 0) FROM publication WHERE charged_on = ${TODAY} AND ${condition})`;
 /** Under a lock, so that processes do not spend the same gas. */
-const CHARGE_LOCK = "SELECT pg_advisory_xact_lock(hashtext('gas of publications'))";
 const CHARGE = `UPDATE publication SET charged = $3::bigint + CASE WHEN charged_on = ${TODAY} THEN charged ELSE 0 END,
     charged_on = ${TODAY}
   WHERE certificate = $1 AND registry = $2 AND ($4::bigint IS NULL OR (
@@ -131,7 +130,7 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
 
     charge: (publication, to, { gas, perDay }: Allowed) =>
       inTransaction(pool, async (client) => {
-        await client.query(CHARGE_LOCK);
+        await lock(client, "gas of publications");
         const most = perDay === null ? null : perDay.toString();
         const values = [...keyOf(publication), gas.toString(), most, publication.agent.toString()];
         const { rowCount: charged } = await client.query(CHARGE, values);

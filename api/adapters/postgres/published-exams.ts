@@ -3,24 +3,26 @@ import type { CorrectionStore, PublishedExamReader } from "../../seller-exam/pub
 import type { EndedExam } from "../../seller-exam/record.ts";
 import { bytes, named } from "./connection.ts";
 import { ENDED, type ExamColumns, parseEnded } from "./exam-store.ts";
+import { IN_SITE } from "./seller-board.ts";
 
 const NEWEST = 100;
 /** $2 is now: whatever is fresh is read, however many newer ones there are. */
-const of = (column: string): string => `${ENDED} AND r.exam IN (
-  (SELECT exam FROM seller_exam_result WHERE is_public AND ${column} = $1 ORDER BY ended_at DESC LIMIT ${NEWEST})
-  UNION SELECT exam FROM seller_exam_result WHERE is_public AND ${column} = $1 AND valid_until > $2)
+const of = (which: string): string => {
+  const all = `SELECT r.exam FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam WHERE r.is_public AND ${which}`;
+  return `${ENDED} AND r.exam IN ((${all} ORDER BY r.ended_at DESC LIMIT ${NEWEST}) UNION ${all} AND r.valid_until > $2)
   ORDER BY r.ended_at DESC, r.exam DESC`;
-const OF_ORIGIN = of("origin");
-const OF_PAYEE = of("pay_to");
+};
+const OF_SITE = of(`r.origin = $1 AND ${IN_SITE("e", "$1", "$3")}`);
+const OF_PAYEE = of("r.pay_to = $1 AND e.payer = $1");
 const CORRECT = "INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 const NAMED = `${ENDED} AND r.exam = ANY($1)`;
 
-/** Reads what is public of exams: of an origin, and of a payee. */
+/** Reads what is public of exams: of a site, and of a payee. */
 export function createPublishedExamReader(pool: pg.Pool): PublishedExamReader {
   const read = async (text: string, values: readonly unknown[]): Promise<readonly EndedExam[]> =>
     (await pool.query<ExamColumns>(named(text, values))).rows.map(parseEnded);
   return {
-    ofOrigin: (origin, now) => read(OF_ORIGIN, [origin, now]),
+    ofSite: ({ origin, prefix }, now) => read(OF_SITE, [origin, now, prefix]),
     ofPayee: (payTo, now) => read(OF_PAYEE, [bytes(payTo), now]),
   };
 }

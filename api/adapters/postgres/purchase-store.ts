@@ -7,9 +7,6 @@ import { bytes, hex } from "./connection.ts";
 const MOST_PURCHASES = 20;
 const MOST_BYTES = 524_288;
 
-/** So many are deleted in one statement: it never holds anyone up. */
-const PRUNED_TOGETHER = 1_000;
-
 interface Columns {
   /** How many there are, one more than a page at most. */
   found: number;
@@ -42,11 +39,6 @@ const PAGE = (condition: string) => `SELECT * FROM (
 
 const ALL = { name: "purchases", text: PAGE("") };
 const OF_ONE = { name: "purchases-of-one", text: PAGE("AND tx = $5") };
-
-/** The nonces that a process may still take are younger: it refuses those of more than five minutes ago. */
-const PRUNE = `DELETE FROM sign_in WHERE nonce = ANY(ARRAY(SELECT nonce FROM sign_in
-    WHERE nonce < decode(lpad(to_hex(floor(extract(epoch FROM now() - interval '1 h') * 1000)::bigint), 12, '0'), 'hex')
-    ORDER BY nonce LIMIT ${PRUNED_TOGETHER}))`;
 
 export const createPurchaseStore = (pool: pg.Pool): PurchaseStore => ({
   async useNonce(nonce) {
@@ -87,7 +79,3 @@ function parse(row: Columns, { network }: AskedPurchases): StoredPurchase {
     location: row.location,
   };
 }
-
-/** Deletes some of the used nonces that no process takes any more; returns how many rows, 0 when there are no more. */
-export const createSignInPruning = (pool: pg.Pool) => async (): Promise<number> =>
-  (await pool.query({ name: "sign-in-prune", text: PRUNE })).rowCount ?? 0;

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
-import { bytes } from "./connection.ts";
+import { bytes, change, named } from "./connection.ts";
 import {
   ACTIVE,
   keyValues,
@@ -31,17 +31,15 @@ const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
 
 /** What the resolver asks of the journal. */
 export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone" | "finalise"> {
-  const change = async (name: string, text: string, values: unknown[]): Promise<number> =>
-    (await pool.query({ name, text, values })).rowCount ?? 0;
   return {
     async due(limit) {
-      const { rows } = await pool.query<PaymentColumns>({ name: "payment-due", text: CLAIM, values: [limit] });
+      const { rows } = await pool.query<PaymentColumns>(named(CLAIM, [limit]));
       return rows.map(parsePayment);
     },
 
     async postpone(keys) {
       await change(
-        "payment-postpone",
+        pool,
         `UPDATE payment SET look_at = ${LOOK_LATER}
         WHERE (chain, asset, payer, nonce) IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[])) AND state = 'fulfilled'`,
         columns(keys.map(keyValues)),
@@ -50,7 +48,7 @@ export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone"
 
     finalise: (settled) =>
       change(
-        "payment-finalise",
+        pool,
         `UPDATE payment SET final_at = now(), sealed = NULL, lease_token = NULL
         WHERE (chain, asset, payer, nonce, block_hash)
             IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]))

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { Product } from "../../../packages/verifier/src/score/v1/facts.ts";
-import { CAPABILITIES } from "../../../packages/verifier/src/score/v1/record.ts";
+import type { Product } from "../../../packages/verifier/src/score/facts.ts";
+import { CAPABILITIES } from "../../../packages/verifier/src/score/record.ts";
 import type { Result } from "../../certification/certificate.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
 import { aboutWallet } from "./about-wallet.ts";

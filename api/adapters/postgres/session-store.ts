@@ -20,7 +20,7 @@ interface Columns {
   version: "v1" | "v2";
   bait_first: boolean;
   decoy: Buffer;
-  wallet_decoy: Buffer | null;
+  wallet_decoy: Buffer;
   started_at: Date;
   lapses_at: Date;
   served: Record<Door, { control: string | null; bait: string | null; last: Served["last"] }>;
@@ -30,6 +30,7 @@ interface Columns {
   verdict: Result | null;
   token_used: boolean;
   token_shared: boolean;
+  sender: Buffer;
 }
 
 /** SQL: the session's wallet has used a token since the session started, the session's own or that of another one. */
@@ -38,7 +39,7 @@ const tokenUsed = (s: string) => `EXISTS (SELECT FROM test_session o WHERE o.wal
 
 const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy, s.wallet_decoy,
   s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
-  control.input ->> 'token' AS control_token, s.token_shared, ${tokenUsed("s")} AS token_used`;
+  control.input ->> 'token' AS control_token, s.token_shared, s.sender, ${tokenUsed("s")} AS token_used`;
 /** A control whose settlement is permanently gone no longer counts. */
 const FROM = `test_session s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
@@ -55,8 +56,8 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
       const { payment, settlement, version } = session.entry;
       return {
         text: `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
-           started_at, lapses_at, served)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+           started_at, lapses_at, served, sender)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
         values: [
           session.id,
           session.product,
@@ -76,6 +77,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
           session.startedAt,
           session.lapsesAt,
           JSON.stringify(session.served),
+          session.sender,
         ],
       };
     },
@@ -95,7 +97,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
 
     byId: (id) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
 
-    serve: (id, { door, now }, choose) =>
+    serve: (id, { door, sender, now }, choose) =>
       inTransaction(pool, async (client) => {
         const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
           id,
@@ -103,8 +105,9 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
         const session = rows[0] ? parse(rows[0]) : null;
         const challenge = session && choose(session);
         if (!session || !challenge) return null;
-        const served = asServed(session, { door, challenge }, now);
-        await client.query("UPDATE test_session SET served = $2 WHERE id = $1", [id, JSON.stringify(served.served)]);
+        const served = asServed(session, { door, sender, challenge }, now);
+        const text = "UPDATE test_session SET served = $2, sender = $3 WHERE id = $1";
+        await client.query(text, [id, JSON.stringify(served.served), served.sender]);
         return { session: served, challenge };
       }),
 
@@ -113,19 +116,20 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
       values: [id, bytes(nonce), bytes(transaction)],
     }),
 
-    async conclude(id, { verdict, door, now }, transaction) {
+    async conclude(id, { verdict, door, sender, now }, transaction) {
       // The session's own token is asked of the row itself: it is read again when the update had to wait for it.
       const { rowCount } = await transaction.query(
         `UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
-           AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared)
+           AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared AND sender <> $5)
            AND ($4 = 'token' OR (served -> 'token' ->> 'last' IS NULL AND NOT ${tokenUsed("test_session")}))`,
-        [id, verdict, now, door],
+        [id, verdict, now, door, sender],
       );
       return rowCount ?? 0;
     },
 
-    async share(id) {
-      await pool.query("UPDATE test_session SET token_shared = true WHERE id = $1 AND NOT token_shared", [id]);
+    async tell(id, sender) {
+      const text = "UPDATE test_session SET token_shared = true WHERE id = $1 AND NOT token_shared AND sender <> $2";
+      await pool.query(text, [id, sender]);
     },
 
     async end(id, now) {
@@ -161,7 +165,7 @@ function parse(c: Columns): Session {
       },
     },
     baitFirst: c.bait_first,
-    decoys: { token: hex(c.decoy), wallet: hex(c.wallet_decoy ?? c.decoy) },
+    decoys: { token: hex(c.decoy), wallet: hex(c.wallet_decoy) },
     startedAt: c.started_at,
     lapsesAt: c.lapses_at,
     served: { token: served(c.served.token), wallet: served(c.served.wallet) },
@@ -176,5 +180,6 @@ function parse(c: Columns): Session {
     verdict: c.verdict,
     tokenUsed: c.token_used,
     tokenShared: c.token_shared,
+    sender: c.sender,
   };
 }

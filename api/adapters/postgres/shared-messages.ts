@@ -1,10 +1,10 @@
 import pg from "pg";
-import { isDisconnected } from "./connection.ts";
-import { sendTogether } from "./message.ts";
+import { isDisconnected, isFatal, transactOn, withClient } from "./connection.ts";
+import { sendOn } from "./message.ts";
 
-/** Payments whose statements share one message at most. */
+/** Payments whose statements share one transaction at most. */
 const MOST_TOGETHER = 32;
-/** Messages on their way at once: what comes meanwhile shares the next one. */
+/** Transactions on their way at once: what comes meanwhile shares the next one. */
 const MOST_SENT = 3;
 
 export interface Statement extends pg.QueryConfig {
@@ -14,7 +14,7 @@ export interface Statement extends pg.QueryConfig {
 /** Runs a statement that needs no transaction of its own, and resolves once it is committed. */
 export type Share = <Row extends pg.QueryResultRow>(
   statement: Statement,
-  /** Locks are taken in this order, so that messages cannot deadlock. */
+  /** Locks are taken in this order, so that transactions cannot deadlock. */
   order: string,
 ) => Promise<pg.QueryResult<Row>>;
 
@@ -80,12 +80,13 @@ async function settle(pool: pg.Pool, batch: readonly Waiting[]): Promise<boolean
     return true;
   } catch (error) {
     const isAnswered = !isDisconnected(error);
-    if (batch.length > 1 && isAnswered && !isFatal(error))
+    if (batch.length > 1 && error instanceof pg.DatabaseError && !isFatal(error))
       return (await Promise.all(batch.map((one) => settle(pool, [one])))).every(Boolean);
     for (const { reject } of batch) reject(error);
     return isAnswered;
   }
 }
 
-/** The session has ended: whether the transaction had been committed is not known for certain. */
-export const isFatal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === "FATAL";
+/** A statement without others is a transaction already. */
+const sendTogether = (pool: pg.Pool, statements: readonly pg.QueryConfig[]): Promise<readonly pg.QueryResult[]> =>
+  withClient(pool, (client) => (statements.length === 1 ? sendOn : transactOn)(client, statements));

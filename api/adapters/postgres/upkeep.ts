@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
 import type { State } from "../../payments/step-types.ts";
-import { hex } from "./connection.ts";
+import { change, hex, named } from "./connection.ts";
 import { PARKED } from "./payment-row.ts";
 
 /** So many are deleted in one statement: it never holds anyone up. */
@@ -40,18 +40,15 @@ interface Named {
 /** What keeps the journal small, and what it says about itself. */
 export function createUpkeep(pool: pg.Pool): Pick<Journal, "prune" | "backlog" | "nameParked"> {
   return {
-    prune: async () => (await pool.query({ name: "payment-prune", text: PRUNE })).rowCount ?? 0,
+    prune: () => change(pool, PRUNE),
 
     async backlog() {
-      const { rows } = await pool.query<{ unresolved: number; oldest: number | null }>({
-        name: "payment-backlog",
-        text: BACKLOG,
-      });
+      const { rows } = await pool.query<{ unresolved: number; oldest: number | null }>(named(BACKLOG, []));
       return { unresolved: rows[0]?.unresolved ?? 0, oldestSeconds: rows[0]?.oldest ?? null };
     },
 
     async nameParked() {
-      const { rows } = await pool.query<Named>({ name: "payment-name", text: NAME });
+      const { rows } = await pool.query<Named>(named(NAME, []));
       return rows.map(({ payer, nonce, route, state, failures, received_at }) => ({
         payer: hex(payer),
         nonce: hex(nonce),

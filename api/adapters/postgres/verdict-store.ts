@@ -1,18 +1,24 @@
-import type pg from "pg";
+import pg from "pg";
 import type { Verdict } from "../../arbiter/policy/policy.ts";
 import type { VerdictRequest } from "../../arbiter/request.ts";
-import { type LogEntry, type StoredVerdict, VERDICT_QUEUE, type VerdictStore } from "../../arbiter/verdict-store.ts";
+import type {
+  ListedVerdict,
+  NewVerdict,
+  SignedVerdict,
+  StoredVerdict,
+  VerdictStore,
+} from "../../arbiter/verdict-store.ts";
 import type { Transaction } from "../../kernel/transaction.ts";
-import { createTurns } from "./turns.ts";
-import { appendVerdict, VERDICT_FRAMES } from "./verdict-log.ts";
+import type { Address } from "../../kernel/wallet.ts";
+import { inTransaction, transactionOn } from "./connection.ts";
 
 interface Columns {
-  idx: string;
   id: string;
   supersedes: string | null;
   superseded_by: string | null;
   category: string;
   outcome: Verdict;
+  claimant: Address | null;
   request: VerdictRequest;
   document: string;
   sha256: string;
@@ -21,32 +27,34 @@ interface Columns {
 
 const FIND =
   "SELECT v.*, s.id AS superseded_by FROM verdict v LEFT JOIN verdict s ON s.supersedes = v.id WHERE v.id = $1";
-const ENTRY = "SELECT idx, id, supersedes, category, outcome, sha256, issued_at FROM verdict";
+const LISTED =
+  "SELECT id, supersedes, category, outcome, request ->> 'claimant' AS claimant, sha256, issued_at FROM verdict";
+const NEWEST_FIRST = "ORDER BY issued_at DESC, id DESC LIMIT $1";
+const BEFORE = "WHERE (issued_at, id) < (SELECT issued_at, id FROM verdict WHERE id = $2)";
+const UNIQUE_VIOLATION = "23505";
 
-/** The log of verdicts: append-only, each entry naming the hash of the previous one. */
 export function createVerdictStore(pool: pg.Pool): VerdictStore {
-  const inTurn = createTurns(pool, VERDICT_FRAMES);
+  const listed = async (text: string, values: readonly unknown[]) =>
+    (await pool.query<Columns>(text, [...values])).rows.map(parseListed);
   return {
     get: (id) => find(pool, id),
-    async append(verdict, transaction) {
-      const stored = (await appendVerdict(verdict, transaction)) ?? (await find(transaction, verdict.id));
-      if (stored === null) throw new Error(`the verdict ${verdict.id} is neither written nor there`);
+    adding,
+    add,
+    async record(verdict) {
+      try {
+        await inTransaction(pool, (client) => add(verdict, transactionOn(client)));
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError) || error.code !== UNIQUE_VIOLATION) throw error;
+      }
+      const stored = await find(pool, verdict.id);
+      if (stored === null) throw new Error(`the verdict ${verdict.id} could not be stored`);
       return stored;
     },
-    inTurn: (work) => inTurn(VERDICT_QUEUE, work),
-    async log({ before, limit }) {
-      const { rows } = await pool.query<Columns>(
-        `${ENTRY} WHERE idx < coalesce($1::bigint, 9223372036854775807) ORDER BY idx DESC LIMIT $2`,
-        [before, limit],
-      );
-      return rows.map(entry);
-    },
-    async corrections(limit) {
-      const { rows } = await pool.query<Columns>(`${ENTRY} WHERE supersedes IS NOT NULL ORDER BY idx DESC LIMIT $1`, [
-        limit,
-      ]);
-      return rows.map(entry);
-    },
+    list: ({ before, limit }) =>
+      before === null
+        ? listed(`${LISTED} ${NEWEST_FIRST}`, [limit])
+        : listed(`${LISTED} ${BEFORE} ${NEWEST_FIRST}`, [limit, before]),
+    corrections: (limit) => listed(`${LISTED} WHERE supersedes IS NOT NULL ${NEWEST_FIRST}`, [limit]),
     async totals() {
       const { rows } = await pool.query<{ outcome: Verdict; count: string }>(
         "SELECT outcome, count(*) FROM verdict GROUP BY outcome",
@@ -57,14 +65,58 @@ export function createVerdictStore(pool: pg.Pool): VerdictStore {
   };
 }
 
-async function find(at: Transaction, id: string): Promise<StoredVerdict | null> {
+const adding: VerdictStore["adding"] = (verdict) => ({
+  text: `INSERT INTO verdict (id, supersedes, category, outcome, request, document, sha256, issued_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+  values: [
+    verdict.id,
+    verdict.supersedes,
+    verdict.request.category,
+    verdict.outcome,
+    JSON.stringify(verdict.request),
+    verdict.document,
+    verdict.sha256,
+    verdict.issuedAt,
+  ],
+});
+
+async function add(verdict: NewVerdict, transaction: Transaction): Promise<SignedVerdict> {
+  const stored = await decidedOnce(verdict, transaction);
+  const { text, values } = adding(stored);
+  await transaction.query(text, values);
+  return stored;
+}
+
+const TAKE = `INSERT INTO verdict_transfer (network, tx, log_index, verdict) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (network, tx, log_index) DO NOTHING`;
+/** Whose the transfer is, and whether that is the verdict itself or one that it corrects. */
+const HOLDER = `WITH RECURSIVE line (id, supersedes) AS (
+    SELECT $4::text, $5::text UNION ALL SELECT v.id, v.supersedes FROM verdict v JOIN line ON v.id = line.supersedes)
+  SELECT verdict, verdict IN (SELECT id FROM line) AS is_own FROM verdict_transfer
+  WHERE network = $1 AND tx = $2 AND log_index = $3`;
+
+/**
+ * The verdict, whose transfer is its own now, or the one to be given if another verdict has it. Of several that try at the
+ * same time, the others wait for the first one's commit. The row is stored with the verdict or not at all.
+ */
+async function decidedOnce(verdict: NewVerdict, transaction: Transaction): Promise<SignedVerdict> {
+  const { id, supersedes, transfer } = verdict;
+  if (transfer === undefined) return verdict;
+  const key = [transfer.network, Buffer.from(transfer.transaction.slice(2), "hex"), transfer.logIndex, id];
+  if ((await transaction.query(TAKE, key)).rowCount === 1) return verdict;
+  const { rows } = await transaction.query<{ verdict: string; is_own: boolean }>(HOLDER, [...key, supersedes]);
+  const [holder] = rows;
+  if (holder === undefined) throw new Error("a transfer is neither free nor anybody's");
+  return holder.is_own ? verdict : transfer.decidedBefore(holder.verdict);
+}
+
+async function find(at: Pick<pg.Pool, "query">, id: string): Promise<StoredVerdict | null> {
   const { rows } = await at.query<Columns>(FIND, [id]);
   const [row] = rows;
   return row === undefined
     ? null
     : {
         id,
-        index: Number(row.idx),
         request: row.request,
         outcome: row.outcome,
         issuedAt: row.issued_at,
@@ -75,12 +127,20 @@ async function find(at: Transaction, id: string): Promise<StoredVerdict | null> 
       };
 }
 
-const entry = ({ idx, id, supersedes, category, outcome, sha256, issued_at }: Columns): LogEntry => ({
-  index: Number(idx),
+const parseListed = ({
+  issued_at: issuedAt,
   id,
   supersedes,
   category,
   outcome,
+  claimant,
   sha256,
-  issuedAt: issued_at,
+}: Columns): ListedVerdict => ({
+  id,
+  supersedes,
+  category,
+  outcome,
+  claimant,
+  sha256,
+  issuedAt,
 });

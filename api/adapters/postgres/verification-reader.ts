@@ -23,19 +23,21 @@ const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at
 /** A payment is reversed at most once; a certificate may rest on two. */
 const FROM = `certificate c LEFT JOIN settlement_mark m
   ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
-/** The newest of all says whether any certificate is on file, even one that is not about the wallet. */
 const newest = (wallet: string) =>
-  `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
-  UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT 1)`;
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST + 1}`;
+/**
+ * Of a wallet with more, the newest that are about it, and the failures that still count: they must not disappear behind a
+ * hundred newer certificates.
+ */
+const CHOSEN = `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
+  UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2)`;
 
 /**
  * A wallet's certificates and activity: one round trip while the index answers, certificates alone while it does not.
  */
 export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
-  const currentFails = async (payer: Buffer, now: Date): Promise<Columns[]> => {
-    const text = `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2 ORDER BY c.issued_at DESC`;
-    return (await pool.query<Columns>({ name: "standing-fails", text, values: [payer, now] })).rows;
-  };
+  const chosen = async (payer: Buffer, now: Date): Promise<Columns[]> =>
+    (await pool.query<Columns>({ name: "chosen", text: CHOSEN, values: [payer, now] })).rows;
   return {
     async facts(wallet, now) {
       const payer = bytes(wallet);
@@ -43,9 +45,9 @@ export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): V
       const beside = await index.activityBeside<Columns>(wallet, now, companion);
       const rows =
         beside?.rows ?? (await pool.query<Columns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
-      // A failure that still counts must not disappear behind a hundred newer certificates.
-      const hidden = rows.length <= NEWEST ? [] : await currentFails(payer, now);
-      return { wallet, activity: beside?.activity ?? null, certificates: summaries([...rows, ...hidden]) };
+      // The newest of all says whether any certificate is on file, even one that is not about the wallet.
+      const certificates = rows.length <= NEWEST ? rows : [...rows.slice(0, 1), ...(await chosen(payer, now))];
+      return { wallet, activity: beside?.activity ?? null, certificates: summaries(certificates) };
     },
   };
 }
