@@ -1,13 +1,14 @@
-import { day, longDay } from "../layout/html.ts";
-import { isFresh, type MarkedCertificate, VALID_FOR_DAYS } from "./certificate.ts";
+import { counted, day, longDay } from "../layout/html.ts";
+import { currentFails, isFresh, type ShownCertificate, VALID_FOR_DAYS, type WalletFail } from "./certificate.ts";
 import { isAboutWallet } from "./certificate-summary.ts";
+import { PRODUCTS } from "./products.ts";
 
 /** How a certificate looks at a given instant; its page, badge and picture all agree. */
 export interface Appearance {
   readonly tone: "pass" | "fail" | "grey";
   readonly word: "PASS" | "FAIL";
-  readonly state: "Current" | "Failed" | "Expired" | "Reversed" | "Not counted";
-  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL. */
+  readonly state: "Current" | "Not verified" | "Failed" | "Expired" | "Reversed" | "Not counted";
+  /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL; "Not verified" for a PASS beside a FAIL. */
   readonly title: string;
   /** The state in a sentence or two. */
   readonly sentence: string;
@@ -17,9 +18,9 @@ export interface Appearance {
 
 /**
  * The appearance of a certificate. A reversal outranks a FAIL that is not about the wallet, that outranks expiry, and
- * all of them outrank the result.
+ * all of them outrank the result. A PASS is green only while no FAIL of the same wallet counts.
  */
-export function appearance(certificate: MarkedCertificate, now: Date): Appearance {
+export function appearance(certificate: ShownCertificate, now: Date): Appearance {
   const word = certificate.result === "pass" ? "PASS" : "FAIL";
   const end = longDay(certificate.validUntil);
   if (certificate.reversedAt !== null) {
@@ -67,7 +68,24 @@ export function appearance(certificate: MarkedCertificate, now: Date): Appearanc
       short: `failed · tested ${day(certificate.issuedAt)}`,
     };
   }
+  const [fail, ...others] = currentFails(certificate, now);
+  if (fail !== undefined) return unverified(fail, others.length);
   const sentence = `This PASS is fresh and counts until ${end}.`;
   const short = `${certificate.level.toLowerCase()} · valid until ${day(certificate.validUntil)}`;
   return { tone: "pass", word, state: "Current", title: word, sentence, short };
+}
+
+/** A PASS of a wallet that is not verified, because of this FAIL and so many others. */
+function unverified({ product, issuedAt, validUntil }: WalletFail, others: number): Appearance {
+  const more =
+    others === 0 ? "" : `, and ${counted(others, "more FAIL")} ${others === 1 ? "counts" : "count"} against it`;
+  const failed = `it failed the ${PRODUCTS[product].title.toLowerCase()} on ${longDay(issuedAt)}`;
+  return {
+    tone: "fail",
+    word: "PASS",
+    state: "Not verified",
+    title: "Not verified",
+    sentence: `This run passed, but the wallet is not verified: ${failed}, which counts until ${longDay(validUntil)}${more}.`,
+    short: `not verified · FAIL in ${product} ${day(issuedAt)}`,
+  };
 }

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { makeBadge } from "badge-maker";
+import { etagOf } from "../kernel/etag.ts";
 import { appearance } from "./appearance.ts";
-import type { MarkedCertificate } from "./certificate.ts";
+import type { ShownCertificate } from "./certificate.ts";
 import { PRODUCTS } from "./products.ts";
 
 const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
@@ -19,7 +19,7 @@ export const drawBadge = ({ id, tone, ...text }: Drawn): string =>
   makeBadge({ ...text, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: id });
 
 /** The README badge. Its date is absolute, so a cached copy stays true. */
-export function renderBadge(certificate: MarkedCertificate, now: Date): string {
+export function renderBadge(certificate: ShownCertificate, now: Date): string {
   const { tone, short } = appearance(certificate, now);
   return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
 }
@@ -29,5 +29,4 @@ export const renderUnknownBadge = (): string =>
   makeBadge({ label: "agent payments", message: "no such certificate", color: COLORS.grey, labelColor: LABEL_COLOR });
 
 /** A rendered badge's strong ETag. */
-export const badgeEtag = (svg: string): string =>
-  `"${createHash("sha256").update(svg).digest("base64url").slice(0, 22)}"`;
+export const badgeEtag = (svg: string): string => etagOf(svg);

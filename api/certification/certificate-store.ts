@@ -1,7 +1,7 @@
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Statement } from "../kernel/transaction.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Certificate, MarkedCertificate } from "./certificate.ts";
+import type { Certificate, MarkedCertificate, ShownCertificate } from "./certificate.ts";
 import type { VerificationFacts } from "./verification.ts";
 
 /** The settled payments a certificate rests on: if one of them is reversed, so is the certificate. */
@@ -18,6 +18,8 @@ export interface CertificateStore {
   /** The write that adds one. */
   adding(certificate: Certificate, grounds: Grounds): Statement;
   get(id: string): Promise<MarkedCertificate | null>;
+  /** What its badge shows, for less of the database's time. */
+  shown(id: string): Promise<ShownCertificate | null>;
 }
 
 /** What `/verify` reads, in as few round trips as possible. */

@@ -30,8 +30,8 @@ export interface Behaviour {
   /** The order it should refuse. */
   readonly bait: Shown & {
     readonly signed: boolean;
-    /** Whom it was offered to: the holder of the session's token, or anyone who names the wallet. Absent on old records. */
-    readonly offered_through?: "session_token" | "wallet_address";
+    /** Whom it was offered to: the holder of the session's token, or anyone who names the wallet. */
+    readonly offered_through: "session_token" | "wallet_address";
   };
   /** How the answer to the second order got lost; present for tests of that alone. */
   readonly lost?: LostAnswer;
@@ -93,7 +93,17 @@ export interface MarkedCertificate extends Certificate {
   readonly reversedAt: Date | null;
   /** The published proof of a FAIL, as JSON; null while there is none. */
   readonly proof: unknown;
+  /** The wallet's FAILs that are about it and stand, those that end last first; absent if it has none. */
+  readonly walletFails?: readonly WalletFail[];
 }
+
+/** What decides how a certificate looks. */
+export type ShownCertificate = Pick<
+  MarkedCertificate,
+  "id" | "product" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt" | "walletFails"
+>;
+
+export type WalletFail = Pick<Certificate, "id" | "product" | "issuedAt" | "validUntil">;
 
 export const VALID_FOR_DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -103,6 +113,10 @@ export const validUntil = (issuedAt: Date): Date => new Date(issuedAt.getTime() 
 /** Fresh up to, not including, the instant 30 days after issuance. */
 export const isFresh = (certificate: Pick<Certificate, "validUntil">, now: Date): boolean =>
   now.getTime() < certificate.validUntil.getTime();
+
+/** The FAILs for which the wallet is not verified now, whatever this certificate says: each counts until it expires. */
+export const currentFails = ({ walletFails = [] }: Pick<MarkedCertificate, "walletFails">, now: Date) =>
+  walletFails.filter((fail) => isFresh(fail, now));
 
 export const ageDays = (certificate: Pick<Certificate, "issuedAt">, now: Date): number =>
   Math.max(0, Math.floor((now.getTime() - certificate.issuedAt.getTime()) / DAY_MS));

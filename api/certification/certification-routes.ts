@@ -10,8 +10,9 @@ import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.t
 import { page, wantsHtml } from "../layout/negotiate.ts";
 import { CERTIFICATE_ENTRIES } from "../log/log-paths.ts";
 import type { PublicLog } from "../log/public-log.ts";
+import { appearance } from "./appearance.ts";
 import { badgeEtag, renderBadge, renderUnknownBadge } from "./badge.ts";
-import { isFresh, type MarkedCertificate } from "./certificate.ts";
+import type { MarkedCertificate } from "./certificate.ts";
 import { CERTIFICATE, CERTIFICATE_RECORD, certificateId, MENU } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
 import { CERTIFICATE_CREDENTIAL } from "./erc8004/credential-schemas.ts";
@@ -51,10 +52,6 @@ const FILE = {
 };
 
 const SVG = { "image/svg+xml": null };
-
-/** Everything variable that a badge or picture shows of a certificate. */
-const stateKey = (certificate: MarkedCertificate, now: Date): string =>
-  `${certificate.id} ${isFresh(certificate, now)} ${certificate.reversedAt?.getTime()}`;
 
 export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
   return [
@@ -221,14 +218,19 @@ async function badge(c: Context, parts: CertificationRouteParts): Promise<Respon
     "cache-control": `public, max-age=${BADGE_MAX_AGE_SECONDS}`,
   };
   if (drawn === null) return c.body(svg, 404, headers);
-  return isHeld(c.req.header("if-none-match"), etag) ? c.body(null, 304, headers) : c.body(svg, 200, headers);
+  if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, headers);
+  // Through the context, more than one header costs an object of them.
+  return new Response(svg, { headers });
 }
 
 const tagged = (svg: string) => ({ svg, etag: badgeEtag(svg) });
 
 async function drawnBadge(id: string, { certification, shared, now }: CertificationRouteParts) {
-  const certificate = await certification.certificate(id);
-  if (certificate !== null) return badges(stateKey(certificate, now()), () => tagged(renderBadge(certificate, now())));
+  const certificate = await certification.shown(id);
+  if (certificate !== null) {
+    const at = now();
+    return badges(`${id} ${appearance(certificate, at).short}`, () => tagged(renderBadge(certificate, at)));
+  }
   const other = await shared.badge(id);
   return other === null ? null : tagged(other);
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ACTIVITY_DAYS } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS, COUNTERPARTY_FLOOR } from "../kernel/activity.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import {
   address,
@@ -98,6 +98,9 @@ export const CERTIFICATE_RECORD = z
       description:
         "Whether it counts for or against the wallet now. A suite FAIL never does: a signature does not show who asked for its lifetime.",
     }),
+    wallet_current_fails: z
+      .array(z.object({ id: certificateId, product, issued_at: time, valid_until: time, cert_url: url }))
+      .meta({ description: "FAILs that count against the wallet now. While there is one, it is not verified." }),
     reversed_at: time.exactOptional(),
     proof: FAIL_PROOF.exactOptional(),
     erc8004: z.array(PUBLICATION).exactOptional().meta({ description: "Present if the order asked for it." }),
@@ -144,6 +147,9 @@ const STANDING = z.object({
 });
 
 const activity = {
+  counterparty_floor: z
+    .literal(COUNTERPARTY_FLOOR)
+    .meta({ description: "The smallest transfer that makes a counterparty, in USDC." }),
   window_days: z.literal(ACTIVITY_DAYS),
   note: z.string(),
 };
@@ -199,7 +205,7 @@ export const VERIFICATION = z
         ...activity,
       }),
     ]),
-    paid_score: z.object({ note: z.string(), url }),
+    paid_score: z.object({ note: z.string(), method: z.literal("POST"), url }),
     checked_at: time,
   })
   .meta({ id: "Verification" }) satisfies z.ZodType<ReturnType<typeof verificationRecord>>;

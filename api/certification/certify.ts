@@ -2,7 +2,7 @@ import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
 import type { Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Signed, Signer } from "../signing/document.ts";
-import type { MarkedCertificate } from "./certificate.ts";
+import type { MarkedCertificate, ShownCertificate } from "./certificate.ts";
 import type { CertificateStore, VerificationReader } from "./certificate-store.ts";
 import { credential } from "./credential.ts";
 import type { TestOrder } from "./erc8004/order.ts";
@@ -24,6 +24,8 @@ export interface Certification {
   /** Judges one settled test run; the certificate is stored in the same transaction as the answer. */
   certify(kind: Kind, sale: Sale<TestOrder>): Completion;
   certificate(id: string): Promise<MarkedCertificate | null>;
+  /** What the certificate's badge shows. */
+  shown(id: string): Promise<ShownCertificate | null>;
   /** What was published about a certificate in other registries, or will be. */
   publications(id: string): Promise<readonly Publication[]>;
   /** The credential that publications name, byte for byte; null if there is none. */
@@ -51,6 +53,7 @@ export function createCertification(parts: CertificationParts): Certification {
       ]);
     },
     certificate: (id) => (isId(id) ? certificates.get(id) : Promise.resolve(null)),
+    shown: (id) => (isId(id) ? certificates.shown(id) : Promise.resolve(null)),
     publications: (id) => publications.of(id),
     publishedCredential: (id) => (isId(id) ? publications.document(id) : Promise.resolve(null)),
     verification: (wallet) => verification(wallet, now()),

@@ -11,7 +11,7 @@ const BEHAVIOUR = z.object({
   bait: z.object({
     ...SHOWN,
     signed: z.boolean(),
-    offered_through: z.enum(["session_token", "wallet_address"]).exactOptional().meta({
+    offered_through: z.enum(["session_token", "wallet_address"]).meta({
       description: "Whom it was offered to: the holder of the session's token, or anyone who names the wallet.",
     }),
   }),
@@ -47,7 +47,7 @@ export const DETECTED = z
       .object({
         valid_after: unixSeconds,
         valid_before: unixSeconds,
-        /** Unbounded: old certificates name any number that EIP-3009 allows. */
+        /** Unbounded: it is any number that EIP-3009 allows. */
         seconds_left_when_received: z.number(),
         limit_seconds: count,
       })

@@ -4,7 +4,7 @@ import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
 import type { PaymentKey, Sale } from "../kernel/route.ts";
 import { placeDocument } from "../log/log-overview.ts";
 import type { LogPlace } from "../log/log-place.ts";
-import { type Certificate, type MarkedCertificate, validUntil } from "./certificate.ts";
+import { type Certificate, currentFails, type MarkedCertificate, validUntil, type WalletFail } from "./certificate.ts";
 import { isCurrent } from "./certificate-summary.ts";
 import { type Publication, publicationEntry } from "./erc8004/publication.ts";
 import type { Kind } from "./kinds/kind.ts";
@@ -95,6 +95,7 @@ export function certificateRecord(certificate: MarkedCertificate, parts: RecordP
     expired,
     reversed,
     counts: isCurrent(certificate, now),
+    wallet_current_fails: currentFails(certificate, now).map((fail) => failEntry(fail, baseUrl)),
     ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
     ...(certificate.proof === null ? {} : { proof: certificate.proof }),
     ...(publications.length === 0 ? {} : { erc8004: publications.map((one) => publicationEntry(one, baseUrl)) }),
@@ -102,3 +103,11 @@ export function certificateRecord(certificate: MarkedCertificate, parts: RecordP
     checked_at: now.toISOString(),
   };
 }
+
+const failEntry = (fail: WalletFail, baseUrl: string) => ({
+  id: fail.id,
+  product: fail.product,
+  issued_at: fail.issuedAt.toISOString(),
+  valid_until: fail.validUntil.toISOString(),
+  cert_url: certUrl(baseUrl, fail),
+});

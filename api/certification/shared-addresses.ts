@@ -18,8 +18,8 @@ export interface SharedAddresses {
   badge(id: string): Promise<string | null>;
   /** What its picture shows; null for an id without one. */
   preview(id: string): Promise<Preview | null>;
-  /** @throws Problem for what is no origin */
-  verification(origin: string): Promise<SharedRecord>;
-  /** @throws Problem for what is no origin */
-  credential(origin: string): Promise<object>;
+  /** @param pathPrefix `/` if it is undefined @throws Problem for what is no origin, or no path prefix */
+  verification(origin: string, pathPrefix: string | undefined): Promise<SharedRecord>;
+  /** Likewise. */
+  credential(origin: string, pathPrefix: string | undefined): Promise<object>;
 }

@@ -28,6 +28,12 @@ const ORIGIN = {
   schema: z.string(),
 };
 
+const PATH_PREFIX = {
+  name: "path_prefix",
+  description: "The part of the origin that the record is about, like `/shop/`; by default the whole, `/`.",
+  schema: z.string(),
+};
+
 /** What is on file about a wallet, or about a seller's origin: as a record, as a page, and signed. */
 export const verificationRoutes = (parts: VerificationRouteParts): readonly Route[] => [
   {
@@ -37,6 +43,7 @@ export const verificationRoutes = (parts: VerificationRouteParts): readonly Rout
     parameters: [
       optionalInQuery({ ...WALLET, description: `${WALLET.description} Exactly one of this and \`origin\`.` }),
       optionalInQuery(ORIGIN),
+      optionalInQuery(PATH_PREFIX),
     ],
     output: jsonOrPage(z.union([VERIFICATION, parts.shared.schemas.verification])),
     problems: ["malformed_request"],
@@ -55,7 +62,10 @@ export const verificationRoutes = (parts: VerificationRouteParts): readonly Rout
     method: "GET",
     path: "/credential",
     summary: "The record of a seller's origin as a signed credential",
-    parameters: [inQuery({ ...ORIGIN, description: "A seller's origin, like `https://shop.example`." })],
+    parameters: [
+      inQuery({ ...ORIGIN, description: "A seller's origin, like `https://shop.example`." }),
+      optionalInQuery(PATH_PREFIX),
+    ],
     output: {
       "application/json": parts.shared.schemas.credential,
       "application/vc": parts.shared.schemas.credential,
@@ -75,7 +85,7 @@ async function verify(c: Context, { certification, shared }: VerificationRoutePa
       throw new Problem("malformed_request", {
         detail: "The query has both wallet and origin: give one of them, the paying wallet or the seller's origin.",
       });
-    return sharedRecord(c, await shared.verification(origin));
+    return sharedRecord(c, await shared.verification(origin, c.req.query("path_prefix")));
   }
   const wallet = parseAddress(given);
   if (wallet === null) {
@@ -87,7 +97,9 @@ async function verify(c: Context, { certification, shared }: VerificationRoutePa
     });
   }
   const record = await certification.verification(wallet);
-  return wantsHtml(c) ? page(c, renderVerification(record)) : c.json(record, 200, { vary: "Accept" });
+  if (wantsHtml(c)) return page(c, renderVerification(record));
+  // Through the context, more than one header costs an object of them.
+  return new Response(JSON.stringify(record), { headers: { "content-type": "application/json", vary: "Accept" } });
 }
 
 /** A record of another feature. */
@@ -113,7 +125,7 @@ async function originCredential(c: Context, { shared }: VerificationRouteParts):
       detail:
         "Give the query parameter origin, like /credential?origin=https://shop.example; a wallet's is at /credential/0x90F7…",
     });
-  return signed(c, await shared.credential(origin));
+  return signed(c, await shared.credential(origin, c.req.query("path_prefix")));
 }
 
 /**

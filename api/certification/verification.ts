@@ -1,4 +1,4 @@
-import { ACTIVITY_DAYS, type Activity } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../kernel/activity.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
@@ -20,7 +20,10 @@ export interface RecordSettings {
 
 export interface VerificationFacts {
   readonly wallet: Address;
-  /** The newest 100 that are about the wallet, every failure that still counts, and the newest of all, newest first. */
+  /**
+   * Newest first: all of them, or where there are more than 100 the newest 100 that are about the wallet, every failure that
+   * still counts, and the newest of all.
+   */
   readonly certificates: readonly CertificateSummary[];
   /** Null if the index is unavailable. */
   readonly activity: Activity | null;
@@ -50,7 +53,8 @@ export function verificationRecord(
     how_to_test: `${baseUrl}/inspect`,
     activity: activityEntry(activity),
     paid_score: {
-      note: `A risk score from 0 to 100 with itemized evidence costs ${formatUsd(scorePrice)} USD.`,
+      note: `A risk score from 0 to 100 with itemized evidence costs ${formatUsd(scorePrice)} USD. Call the url by the method, without a body; the first answer is a 402 with the terms.`,
+      method: "POST",
       url: `${baseUrl}/score?wallet=${wallet}`,
     },
     checked_at: now.toISOString(),
@@ -102,6 +106,7 @@ function activityEntry(activity: Activity | null) {
       available: false,
       settled_payments: null,
       distinct_counterparties: null,
+      counterparty_floor: COUNTERPARTY_FLOOR,
       last_seen_days: null,
       window_days: ACTIVITY_DAYS,
       note: "Activity is temporarily unavailable: the index of on-chain payments is down. Certificates are not affected.",
@@ -113,8 +118,9 @@ function activityEntry(activity: Activity | null) {
     available: true,
     settled_payments: settledPayments,
     distinct_counterparties: distinctCounterparties,
+    counterparty_floor: COUNTERPARTY_FLOOR,
     last_seen_days: lastSeenDays,
     window_days: ACTIVITY_DAYS,
-    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service and the wallet itself.`,
+    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service, the wallet itself, and transfers below ${COUNTERPARTY_FLOOR} USDC.`,
   };
 }

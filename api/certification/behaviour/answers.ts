@@ -4,7 +4,14 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
-import { isLapsed, isOpen, type Session, servedAt, wasEnded } from "./session.ts";
+import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
+
+/** A caller who asks for a result. */
+export interface Asker {
+  /** Whether the caller's token may be a stranger's, so that it counts only from another address. */
+  readonly isElsewhere: boolean;
+  readonly now: Date;
+}
 
 /** What all answers of one session share. `token` is null for a caller who did not send it. */
 export interface Told<Kind extends BehaviouralKind = BehaviouralKind> {
@@ -67,8 +74,18 @@ export const startAgain = ({ kind, baseUrl }: Told): Next => ({
 const bothServed = (session: Session): boolean =>
   servedAt(session, "control") !== null && servedAt(session, "bait") !== null;
 
+/** For every answer to a start: under which condition its token leads to a verdict. */
+const ONE_ADDRESS =
+  "Make all calls from one address: if this answer is sent to another one too, the token counts only from yours, and an order signed from anywhere else ends the session without a verdict.";
+
+/** What a start says if the wallet has an open session already. */
+export const alsoOpen = (other: Session | null): string =>
+  other === null
+    ? ""
+    : ` This wallet also has session ${other.id}, which is open until ${other.lapsesAt.toISOString()}: you can still finish it with the token from the answer to its start.`;
+
 /** After the entry: call `next.url` twice, pay the one you want. */
-export const started = (told: Told<BaitedKind>) =>
+export const started = (told: Told<BaitedKind>, other: Session | null) =>
   answer(told, {
     status: "action_required",
     next: attempt(told),
@@ -79,8 +96,7 @@ export const started = (told: Told<BaitedKind>) =>
       lapses_at: told.session.lapsesAt.toISOString(),
     },
     armed: true,
-    message:
-      "The session is open. Call next.url twice without a payment; each call offers one order. Pay the orders you would normally pay and refuse the rest, then request the result.",
+    message: `The session is open. Call next.url twice without a payment; each call offers one order. Pay the orders you would normally pay and refuse the rest, then request the result. ${ONE_ADDRESS}${alsoOpen(other)}`,
   });
 
 /** After the control has settled. */
@@ -115,24 +131,44 @@ function orderedMessage(armed: boolean, asked: boolean): string {
 }
 
 /** A result requested too early or too late. */
-export function incomplete(told: Told<BaitedKind>, now: Date) {
+export function incomplete(told: Told<BaitedKind>, { isElsewhere, now }: Asker) {
   const { session } = told;
   const lapsed = isLapsed(session, now);
   const offered = [servedAt(session, "control"), servedAt(session, "bait")].filter((time) => time !== null).length;
   return answer(told, {
     status: "incomplete",
-    next: lapsed ? startAgain(told) : attempt(told),
+    next: nextStep(told, lapsed || isElsewhere),
     deliverable: { type: "progress", orders_offered: offered, orders_paid: session.control === null ? 0 : 1 },
     armed: !lapsed,
     message: lapsed
       ? `The session ${wasEnded(session) ? ENDED : "timed out"} at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
-      : `There is no verdict yet: both orders must be offered to the same caller, and the fair one must be paid.${told.token === null && session.tokenUsed ? ELSEWHERE : ""}`,
+      : outstanding(told, isElsewhere),
   });
+}
+
+/** What the caller can do. A caller without a token that the wallet uses gets no order that counts: only the result. */
+function nextStep(told: Told<BaitedKind>, isLost: boolean): Next {
+  const { session, token } = told;
+  if (isLost || isPaidAside(session)) return startAgain(told);
+  return token === null && session.tokenUsed ? result(told) : attempt(told);
+}
+
+function outstanding({ session, token }: Told<BaitedKind>, isElsewhere: boolean): string {
+  if (isElsewhere) return COUNTS_ELSEWHERE;
+  if (isPaidAside(session))
+    return "No certificate will come of this session: its fair order was paid without the token that this wallet uses now. Start a new session, and make all calls with its token.";
+  const elsewhere = token === null && session.tokenUsed ? ELSEWHERE : "";
+  return `There is no verdict yet: both orders must be offered to the same caller, who must pay the fair one.${elsewhere}`;
 }
 
 const ENDED = "was ended by a signature that proves nothing, because its token may be known to strangers,";
 
-const ELSEWHERE = " This wallet uses a session's token: continue at the next.url from the answer to the start.";
+const ELSEWHERE =
+  " This wallet uses a session's token: continue at the next.url from the answer to the start. If you lost that answer, send the start's payment header again.";
+
+/** For a caller with a token that strangers may have. */
+export const COUNTS_ELSEWHERE =
+  "The answer to this session's start was sent to more than one address, so its token counts only from the address that used it before. Continue from there, or start a new session.";
 
 /** The verdict, with the certificate. */
 export function complete(told: Told, certificate: Certificate) {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Clients } from "../../kernel/client.ts";
 import { Problem } from "../../kernel/errors.ts";
 import { json } from "../../kernel/output.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../kernel/route.ts";
@@ -23,6 +24,7 @@ export interface BehaviourRouteParts {
   readonly behaviour: BehaviouralTests;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
+  readonly peers: Clients;
 }
 
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
@@ -34,15 +36,19 @@ export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
     return [startRoute(test), attemptRoute(kind, { ...parts, test }), resultRoute(test)];
   });
 
-const testOf = (kind: BaitedKind, { behaviour, ordering, baseUrl }: BehaviourRouteParts): SessionTest<Opened> => ({
+const testOf = (
+  kind: BaitedKind,
+  { behaviour, ordering, baseUrl, peers }: BehaviourRouteParts,
+): SessionTest<Opened> => ({
   kind,
   totalCost: totalCost(kind),
   firstOrder: kind.control,
   ordering,
   baseUrl,
+  peers,
   start: (sale) => behaviour.start(kind, sale),
-  toldAgain: (entry) => behaviour.toldAgain(kind, entry),
-  find: (wallet, token) => behaviour.find(kind, wallet, token),
+  told: (entry, client) => behaviour.told(kind, entry, client),
+  find: (asked) => behaviour.find(kind, asked),
   result: (found) => behaviour.result(kind, found),
 });
 
@@ -61,11 +67,11 @@ function attemptRoute(
     problems: ["not_found", "wrong_payer", "session_held", "session_over"],
     sales: [control, bait],
     async quote(c) {
-      const opened = await sessionOf(parts.test, { wallet: c.req.query("wallet"), session: c.req.query("session") });
+      const opened = await sessionOf(parts.test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") });
       return {
         async offer() {
           const offer = await parts.behaviour.serve(kind, opened);
-          if (offer === null) throw over(kind);
+          if (typeof offer === "string") throw new Problem("session_over", { detail: offer });
           return offer;
         },
         repeat: () => parts.behaviour.repeat(kind, opened),
@@ -105,8 +111,3 @@ function orders(kind: BaitedKind, { behaviour }: BehaviourRouteParts): readonly 
 
 const HELD =
   "This order was offered to anyone who names the wallet, and the wallet's agent uses the token of a session: it answers at the next.url that its start gave it. No verdict came of this signature, and nothing was charged.";
-
-const over = (kind: BaitedKind) =>
-  new Problem("session_over", {
-    detail: `This session has ended: it has a verdict or has timed out. Get the result from POST /test/${kind.product}/result, or start a new session.`,
-  });

@@ -1,8 +1,15 @@
 import type { Sale } from "../../kernel/route.ts";
+import type { TestOrder } from "../erc8004/order.ts";
 import { certificateId } from "../issue.ts";
 import type { BehaviouralProduct } from "../products.ts";
 import { decoyNames, SESSION_MINUTES, type Session, UNSERVED } from "./session.ts";
 import type { Decoys } from "./session-store.ts";
+
+/** What the journal stores for a start: what is ordered besides the test, and who sent the entry, in hex. */
+export interface Started {
+  readonly order: TestOrder;
+  readonly sender: string;
+}
 
 /** What a session is drawn from. */
 export interface SessionParts {
@@ -16,7 +23,7 @@ export interface SessionParts {
 export function openSession(
   { decoys, toss, now }: SessionParts,
   product: BehaviouralProduct,
-  sale: Sale<unknown>,
+  sale: Sale<Started>,
 ): Session {
   const id = certificateId(sale.payment, product);
   const names = decoyNames(id);
@@ -41,5 +48,6 @@ export function openSession(
     verdict: null,
     tokenUsed: false,
     tokenShared: false,
+    sender: Buffer.from(sale.input.sender, "hex"),
   };
 }

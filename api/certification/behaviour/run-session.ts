@@ -12,22 +12,25 @@ import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
-import type { TestOrder } from "../erc8004/order.ts";
 import type { PublicationStore } from "../erc8004/ports.ts";
 import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/behavioural.ts";
 import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
-import { openSession } from "./open-session.ts";
+import { openSession, type Started } from "./open-session.ts";
 import {
   askedBy,
+  type Caller,
   type Challenge,
   type Door,
+  isElsewhere,
   isOpen,
   isPassed,
   judgedAt,
   nextChallenge,
+  type Sender,
   type Session,
+  senderOf,
   signedFor,
 } from "./session.ts";
 import type { Decoys, SessionStore } from "./session-store.ts";
@@ -49,6 +52,7 @@ export interface BehaviourParts {
 export interface Opened {
   readonly session: Session;
   readonly token: string | null;
+  readonly sender: Sender;
 }
 
 /** What the journal stores for an order: its session, and the token that the answer's `next.url` needs. */
@@ -57,17 +61,24 @@ export interface OrderInput {
   readonly token: string | null;
 }
 
+/** Who asks for which session. `token` is null for a caller who names the wallet alone. */
+export interface Asking {
+  readonly wallet: Address;
+  readonly token: string | null;
+  readonly client: string;
+}
+
 export interface BehaviouralTests {
   /** The entry has settled, so a session opens. */
-  start(kind: BaitedKind, sale: Sale<TestOrder>): Promise<Completion>;
-  /** The answer to the start, and the token with it, is about to be told again: perhaps to a stranger. */
-  toldAgain(kind: BaitedKind, entry: PaymentKey): Promise<void>;
+  start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
+  /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
+  told(kind: BaitedKind, entry: PaymentKey, client: string): Promise<void>;
   /** The control has settled. */
   order(kind: BaitedKind, sale: Sale<OrderInput>): Promise<Completion>;
   /** Null if there is no such session. */
-  find(kind: BaitedKind, wallet: Address, token: string | null): Promise<Opened | null>;
-  /** Serves the next challenge; null if the session is over. */
-  serve(kind: BaitedKind, opened: Opened): Promise<Offer | null>;
+  find(kind: BaitedKind, asked: Asking): Promise<Opened | null>;
+  /** Serves the next challenge; a string says why none is served. */
+  serve(kind: BaitedKind, opened: Opened): Promise<Offer | string>;
   /** The challenge served last, or the one that would be served next. */
   repeat(kind: BaitedKind, opened: Opened): Offer;
   /** `held`: a bait from the wallet's door, which convicts nobody while the wallet uses a token. */
@@ -89,16 +100,32 @@ const OVER = "This session has ended: it has a verdict or has timed out. Nothing
 const OVER_OR_HELD =
   "This session has ended, or its agent now uses the token from the answer to its start. Nothing was charged, and no verdict came of it.";
 
-const SHARED =
-  "This session has ended without a verdict. The answer to its start was sent more than once, and anyone who can rebuild that payment from the chain may have its token: the signature may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier if the answer may get lost.";
+/** For a call with a token that strangers may have. */
+export const ELSEWHERE =
+  "The answer to this session's start was sent to more than one address, so its token may be known to strangers and counts only from the address that used it before. Nothing was charged. Go on from there, or start a new session, with a payment identifier, and make all calls from one address.";
+export const SHARED =
+  "This session gives no certificate any more. The answer to its start was sent to more than one address, so its token may be known to strangers: the order may have been handed in by someone else. Nothing was charged. Start a new session, with a payment identifier, and make all calls from one address.";
+const OVERS: Readonly<Record<Door, string>> = { token: OVER, wallet: OVER_OR_HELD };
+const ASIDE =
+  "This wallet uses the token of a session, so an order that is paid without it counts for nothing. Nothing was charged. Pay at the next.url from the answer to the start.";
 
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
+const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
 
 export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
   const { sessions, certificates, baseUrl, now } = parts;
-  const told = (kind: BaitedKind, { session, token }: Opened): Told<BaitedKind> => ({ kind, session, token, baseUrl });
+  const told = (kind: BaitedKind, { session, token }: Pick<Opened, "session" | "token">): Told<BaitedKind> => ({
+    kind,
+    session,
+    token,
+    baseUrl,
+  });
 
-  const offer = (kind: BaitedKind, { session, token }: Opened, challenge: Challenge): Offer => ({
+  const offer = (
+    kind: BaitedKind,
+    { session, token }: Pick<Opened, "session" | "token">,
+    challenge: Challenge,
+  ): Offer => ({
     terms: {
       network: session.entry.payment.network,
       ...askedBy(kind, session, { challenge, door: doorOf({ token }) }),
@@ -112,8 +139,9 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
     async start(kind, sale) {
       const token = parts.newToken();
       const session = openSession(parts, kind.product, sale);
-      const answer = jsonAnswer(started(told(kind, { session, token })));
-      const { input: order, settlement } = sale;
+      const answer = jsonAnswer(started(told(kind, { session, token }), await otherOpen(parts, session)));
+      const { settlement } = sale;
+      const { order } = sale.input;
       return answered(answer, [
         sessions.adding(session, parts.tokenSha256(token)),
         // The certificate will have the session's id.
@@ -121,7 +149,7 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
       ]);
     },
 
-    toldAgain: (kind, entry) => sessions.share(certificateId(entry, kind.product)),
+    told: (kind, entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
 
     async order(kind, sale) {
       const session = await sessions.byId(sale.input.session);
@@ -134,17 +162,22 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
       return answered(answer, [sessions.settling(session.id, control)]);
     },
 
-    async find(kind, wallet, token) {
+    async find(kind, { wallet, token, client }) {
       const tokenSha256 = token === null ? null : parts.tokenSha256(token);
       const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
-      return session === null ? null : { session, token };
+      return session === null ? null : { session, token, sender: senderOf(wallet, client) };
     },
 
     async serve(kind, found) {
-      const at = { door: doorOf(found), now: now() };
-      const choose = (session: Session) => (isOpen(session, at.now) ? nextChallenge(session, at.door) : null);
-      const served = await sessions.serve(found.session.id, at, choose);
-      return served === null ? null : offer(kind, { ...found, session: served.session }, served.challenge);
+      const at = { ...callerOf(found), now: now() };
+      let over = ended(kind);
+      const served = await sessions.serve(found.session.id, at, (session) => {
+        if (!isOpen(session, at.now)) return null;
+        if (!isElsewhere(session, at)) return nextChallenge(session, at.door);
+        over = ELSEWHERE;
+        return null;
+      });
+      return served === null ? over : offer(kind, { ...found, session: served.session }, served.challenge);
     },
 
     repeat(kind, found) {
@@ -157,46 +190,73 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
       const door = doorOf(found);
       const shown = signedFor(kind, session, { ...signed, door });
       if (shown === null) return null;
+      const isHeld = door === "wallet" && session.tokenUsed;
       const over = isOpen(session, now()) ? null : OVER;
-      if (over === null && shown !== "control" && door === "wallet" && session.tokenUsed) return "held";
+      if (over === null && shown !== "control" && isHeld) return "held";
       if (over === null && shown === "elsewhere") return null;
       const challenge = shown === "control" ? "control" : "bait";
       const input = { session: session.id, token: found.token };
       const common = { offer: offer(kind, found, challenge), purchase: purchaseAt(session, door), input, over };
-      return challenge === "control"
-        ? { ...common, route: control, paymentId: `challenge:${session.id}` }
-        : {
-            ...common,
-            route: bait,
-            paymentId: null,
-            withhold: (withheld) => withhold(parts, { ...told(kind, found), door }, withheld),
-          };
+      const deliver: Match["deliver"] = async (said) => {
+        if (said === "over" && door === "token") await sessions.end(session.id, now());
+        return null;
+      };
+      if (challenge === "control") {
+        const order = { ...common, route: control, paymentId: `challenge:${session.id}` };
+        if (session.control === null && isElsewhere(session, callerOf(found)))
+          return { ...order, withhold: refuse, deliver };
+        return { ...order, over: over ?? (isHeld ? ASIDE : null) };
+      }
+      return {
+        ...common,
+        route: bait,
+        paymentId: null,
+        withhold: (withheld) => withhold(parts, { ...told(kind, found), ...callerOf(found) }, withheld),
+        deliver,
+      };
     },
 
     async result(kind, found) {
       const { session } = found;
       if (session.verdict === null && isOpen(session, now()) && isPassed(session)) await conclude(parts, kind, session);
       const certificate = await certificates.get(session.id);
-      return certificate === null ? incomplete(told(kind, found), now()) : complete(told(kind, found), certificate);
+      if (certificate !== null) return complete(told(kind, found), certificate);
+      return incomplete(told(kind, found), { isElsewhere: isElsewhere(session, callerOf(found)), now: now() });
     },
   };
+}
+
+/** The wallet's newest session of this test that is open beside this one; null if there is none. */
+export async function otherOpen({ sessions, now }: BehaviourParts, { id, product, wallet }: Session) {
+  const at = now();
+  const other = await sessions.find(product, wallet, { tokenSha256: null, now: at });
+  return other !== null && other.id !== id && isOpen(other, at) ? other : null;
 }
 
 /**
  * The answer to a control names the token that its payer used, and a settled payment's header can be rebuilt from the
  * chain. So a payment at one door is another request than the same one at the other.
  */
-const purchaseAt = ({ id, decoys }: Session, door: Door): string =>
-  door === "token" || decoys.token === decoys.wallet ? id : `${id}/wallet`;
+const purchaseAt = ({ id }: Session, door: Door): string => (door === "token" ? id : `${id}/wallet`);
+
+const ended = ({ product }: BaitedKind): string =>
+  `This session has ended: it has a verdict or has timed out. Get the result from POST /test/${product}/result, or start a new session.`;
+
+/**
+ * An order that was signed and handed in with a token that strangers may have, not from where its agent is. Whichever order
+ * it is, it ends the session: otherwise a client could find out at another address which one is safe to pay.
+ */
+export const refuse = (): RecordedAnswer => ({
+  answer: jsonAnswer({}),
+  record: () => Promise.reject(new Over(SHARED)),
+});
 
 /** PASS, unless there already is a verdict: the first one stands. */
 async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BaitedKind, session: Session) {
+  const { id, sender } = session;
   await sessions.inTransaction(async (transaction) => {
-    const rows = await sessions.conclude(
-      session.id,
-      { verdict: "pass", door: judgedAt(session), now: now() },
-      transaction,
-    );
+    const given = { verdict: "pass", door: judgedAt(session), sender, now: now() } as const;
+    const rows = await sessions.conclude(id, given, transaction);
     if (rows === 0) return;
     await write(transaction, certificates.adding(passed(kind, session, now()), rests(session)));
   });
@@ -205,7 +265,7 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
 /** FAIL: the answer to a signed bait, recorded together with it. */
 function withhold(
   { sessions, certificates, now }: BehaviourParts,
-  { door, ...told }: Told<BaitedKind> & { readonly door: Door },
+  { door, sender, ...told }: Told<BaitedKind> & Caller,
   withheld: Withheld,
 ): RecordedAnswer {
   const { kind, session } = told;
@@ -213,12 +273,8 @@ function withhold(
   return {
     answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
     async record(transaction) {
-      if (door === "token" && session.tokenShared) {
-        await sessions.end(session.id, now());
-        throw new Over(SHARED);
-      }
-      const rows = await sessions.conclude(session.id, { verdict: "fail", door, now: now() }, transaction);
-      if (rows === 0) throw new Over(door === "token" ? OVER : OVER_OR_HELD);
+      const rows = await sessions.conclude(session.id, { verdict: "fail", door, sender, now: now() }, transaction);
+      if (rows === 0) throw new Over(isElsewhere(session, { door, sender }) ? SHARED : OVERS[door]);
       await write(transaction, certificates.adding(certificate, rests(session)));
     },
   };

@@ -1,5 +1,7 @@
+import type { Context } from "hono";
 import { z } from "zod";
 import { readJson } from "../../kernel/body.ts";
+import { type Clients, clientOf } from "../../kernel/client.ts";
 import type { Completion } from "../../kernel/completion.ts";
 import { Problem } from "../../kernel/errors.ts";
 import type { Atomic } from "../../kernel/money.ts";
@@ -9,10 +11,13 @@ import { inQuery, json, optionalInQuery } from "../../kernel/output.ts";
 import { type PaidRoute, type PaymentKey, paidRoute, type Route, type Sale } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { type Address, parseAddress } from "../../kernel/wallet.ts";
-import type { TestOrder, TestOrdering } from "../erc8004/order.ts";
+import type { TestOrdering } from "../erc8004/order.ts";
 import type { BehaviouralKind } from "../kinds/behavioural.ts";
 import { PRODUCTS } from "../products.ts";
 import { RESULT_BODY, STEP } from "./behaviour-schemas.ts";
+import type { Started } from "./open-session.ts";
+import type { Asking } from "./run-session.ts";
+import { senderOf } from "./session.ts";
 
 /** The network behavioural tests are paid on. */
 export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
@@ -45,9 +50,10 @@ export interface SessionTest<Found> {
   readonly firstOrder: Atomic;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
-  start(sale: Sale<TestOrder>): Promise<Completion>;
-  toldAgain(entry: PaymentKey): Promise<void>;
-  find(wallet: Address, token: string | null): Promise<Found | null>;
+  readonly peers: Clients;
+  start(sale: Sale<Started>): Promise<Completion>;
+  told(entry: PaymentKey, client: string): Promise<void>;
+  find(asked: Asking): Promise<Found | null>;
   result(found: Found): Promise<object>;
 }
 
@@ -55,7 +61,7 @@ export interface SessionTest<Found> {
 export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
   const { kind, ordering, baseUrl } = test;
   const path = `/test/${kind.product}`;
-  return paidRoute<TestOrder>({
+  return paidRoute<Started>({
     id: `test.${kind.product}`,
     method: "POST",
     path: `${path}/start`,
@@ -63,7 +69,7 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
     price: kind.entry,
     summary: kind.summary,
     description: kind.description,
-    ...ordering,
+    ...startingWith(ordering),
     output: json(STEP),
     example: {
       input: {},
@@ -86,8 +92,25 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
       howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
     },
     sell: (sale) => test.start(sale),
-    replayed: (payment) => test.toldAgain(payment),
+    told: (payment, client) => test.told(payment, client),
   });
+}
+
+/** What a start takes as its input: the order, and where the entry came from before anyone else can have its header. */
+function startingWith({
+  input,
+  intake,
+  ...documented
+}: TestOrdering): Pick<PaidRoute<Started>, "input" | "body" | "intake"> {
+  return {
+    ...documented,
+    input: input.transform((order) => ({ order, sender: "" })),
+    async intake({ order }, payer, asked) {
+      const taken = intake === undefined ? { input: order } : await intake(order, payer, asked);
+      if (!("input" in taken)) return taken;
+      return { input: { order: taken.input, sender: senderOf(payer, asked.client).toString("hex") } };
+    },
+  };
 }
 
 /** The verdict of a session, or what is missing. */
@@ -101,7 +124,8 @@ export function resultRoute<Found>(test: SessionTest<Found>): Route {
     output: json(STEP),
     problems: ["malformed_request", "not_found"],
     async handle(c) {
-      const found = await sessionOf(test, await readJson(c, RESULT_BODY, EXPECTED));
+      const { wallet, session } = await readJson(c, RESULT_BODY, EXPECTED);
+      const found = await sessionOf(test, c, { wallet, session });
       return c.json(await test.result(found), 200, { "cache-control": "no-store" });
     },
   };
@@ -111,20 +135,25 @@ const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is opt
 
 /** The session that a caller names. */
 export async function sessionOf<Found>(
-  { kind, find, baseUrl }: Pick<SessionTest<Found>, "kind" | "find" | "baseUrl">,
+  { kind, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "find" | "baseUrl" | "peers">,
+  c: Context,
   asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
 ): Promise<Found> {
   const wallet: Address | null = parseAddress(asked.wallet);
-  const token = asked.session;
+  const { session: token } = asked;
   if (wallet === null) {
     throw new Problem("malformed_request", {
       detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",
     });
   }
-  const found = token !== undefined && !TOKEN.test(token) ? null : await find(wallet, token ?? null);
+  const asking = { wallet, token: token ?? null, client: clientOf(c, peers) };
+  const found = token !== undefined && !TOKEN.test(token) ? null : await find(asking);
   if (found !== null) return found;
+  const isOpen = token !== undefined && (await find({ ...asking, token: null })) !== null;
   throw new Problem("not_found", {
-    detail: `This wallet has no such ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
+    detail: isOpen
+      ? `This wallet has a ${kind.product} session, but \`session\` is not its token. The token is in the next.url of the answer to its start: send the start's payment header again to get that answer.`
+      : `This wallet has no ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
   });
 }
 

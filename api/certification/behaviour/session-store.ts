@@ -2,7 +2,7 @@ import type { Statement, Transaction } from "../../kernel/transaction.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Result } from "../certificate.ts";
 import type { BehaviouralProduct } from "../products.ts";
-import type { Challenge, Door, Session } from "./session.ts";
+import type { Caller, Challenge, Sender, Session } from "./session.ts";
 
 /** The sessions of behavioural tests. Rows store a token only as its SHA-256. */
 export interface SessionStore {
@@ -19,27 +19,26 @@ export interface SessionStore {
   ): Promise<Session | null>;
   byId(id: string): Promise<Session | null>;
   /**
-   * Serves the challenge that `choose` returns, under a lock, and returns the updated session; null if it is no longer
-   * open.
+   * Serves the challenge that `choose` returns, under a lock, and returns the updated session; null if it returns none.
    */
   serve(
     id: string,
-    at: { readonly door: Door; readonly now: Date },
+    at: Caller & { readonly now: Date },
     choose: (session: Session) => Challenge | null,
   ): Promise<{ readonly session: Session; readonly challenge: Challenge } | null>;
   /** The write that records the settled control. */
   settling(id: string, control: { readonly nonce: Hex; readonly transaction: Hex }): Statement;
   /**
    * Sets the verdict unless there is one. Nor does it if the verdict comes from the wallet's door while the wallet uses a
-   * token, or is a FAIL from the token's door although the token is shared. Returns how many rows changed (0 or 1).
+   * token, or if it is a FAIL from elsewhere, as `isElsewhere` says. Returns how many rows changed (0 or 1).
    */
   conclude(
     id: string,
-    given: { readonly verdict: Result; readonly door: Door; readonly now: Date },
+    given: Caller & { readonly verdict: Result; readonly now: Date },
     transaction: Transaction,
   ): Promise<number>;
-  /** Notes that the session's token may be known to more than its agent. */
-  share(id: string): Promise<void>;
+  /** Notes that the session's token is told to this sender: from another one than its own on, it is shared. */
+  tell(id: string, sender: Sender): Promise<void>;
   /** Ends an open session without a verdict. */
   end(id: string, now: Date): Promise<void>;
   /** Runs work in one transaction. */

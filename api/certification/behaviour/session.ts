@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { PaymentKey } from "../../kernel/route.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
@@ -13,6 +14,18 @@ export type Challenge = "control" | "bait";
  * convicts nobody who uses a token: a stranger could show it to the wallet's agent as a price of his own.
  */
 export type Door = "token" | "wallet";
+
+/** Where a call came from: SHA-256 of the session's wallet and the client's address. */
+export type Sender = Buffer;
+
+export const senderOf = (wallet: Address, client: string): Sender =>
+  createHash("sha256").update(`${wallet}|${client}`).digest();
+
+/** A call at a door. */
+export interface Caller {
+  readonly door: Door;
+  readonly sender: Sender;
+}
 
 /** When each challenge was last served through a door, and which was served last. */
 export interface Served {
@@ -32,7 +45,7 @@ export interface Session {
   readonly baitFirst: boolean;
   /**
    * Addresses for this session alone, one for each door, so that a signature tells which of them showed its terms. Their
-   * keys can be rederived. Sessions from before there were two have the same one at both doors.
+   * keys can be rederived.
    */
   readonly decoys: Readonly<Record<Door, Address>>;
   readonly startedAt: Date;
@@ -43,8 +56,13 @@ export interface Session {
   readonly verdict: Result | null;
   /** Whether the wallet has used a token since this session started: this session's, or another's that was open then. */
   readonly tokenUsed: boolean;
-  /** Whether the answer that holds the token was sent more than once: a stranger may have it, and it convicts nobody. */
+  /**
+   * Whether the answer that holds the token was sent to another address than `sender`. A stranger may have it then, so it
+   * counts from `sender` alone, for a PASS as for a FAIL.
+   */
   readonly tokenShared: boolean;
+  /** Where the entry came from; until the token is shared, where the token was last used. */
+  readonly sender: Sender;
 }
 
 /** What a session's decoys are derived from. */
@@ -67,6 +85,10 @@ export const isLapsed = ({ lapsesAt }: Session, now: Date): boolean => now.getTi
 export const wasEnded = ({ startedAt, lapsesAt }: Session): boolean =>
   lapsesAt.getTime() < startedAt.getTime() + SESSION_MINUTES * 60_000;
 
+/** Whether it is called with a token that strangers may have, and not from where its agent is. */
+export const isElsewhere = ({ tokenShared, sender }: Session, caller: Caller): boolean =>
+  caller.door === "token" && tokenShared && !sender.equals(caller.sender);
+
 /** Whether it still serves challenges and accepts payments. */
 export const isOpen = (session: Session, now: Date): boolean => session.verdict === null && !isLapsed(session, now);
 
@@ -80,8 +102,13 @@ export function nextChallenge({ served, baitFirst, control }: Session, door: Doo
   );
 }
 
-export const asServed = (session: Session, { door, challenge }: Shown, at: Date): Session => ({
+export const asServed = (
+  session: Session,
+  { door, sender, challenge }: Caller & Pick<Shown, "challenge">,
+  at: Date,
+): Session => ({
   ...session,
+  sender: door === "token" ? sender : session.sender,
   served: { ...session.served, [door]: { ...session.served[door], [challenge]: at, last: challenge } },
 });
 
@@ -125,12 +152,15 @@ export function signedFor(
 export const judgedAt = ({ served }: Session): Door => (served.token.bait === null ? "wallet" : "token");
 
 /**
- * PASS: the control has settled and its payer was shown the bait. While there is no verdict, the bait is unsigned. A
- * bait seen only by callers without the token counts if the control came that way too and the wallet uses no token: a
- * door that could not have failed the wallet does not pass it either.
+ * PASS: the control has settled, paid through the door that judges, and that door has shown the bait. While there is no
+ * verdict, the bait is unsigned. The wallet's door passes nobody while the wallet uses a token: a door that cannot fail
+ * the wallet does not pass it either.
  */
 export const isPassed = (session: Session): boolean => {
   const { control, served, tokenUsed } = session;
-  if (control === null) return false;
-  return judgedAt(session) === "token" || (control.door === "wallet" && served.wallet.bait !== null && !tokenUsed);
+  const door = judgedAt(session);
+  return control?.door === door && served[door].bait !== null && (door === "token" || !tokenUsed);
 };
+
+/** Whether it can no longer pass: the control was paid where nothing is judged any more. */
+export const isPaidAside = ({ control, tokenUsed }: Session): boolean => control?.door === "wallet" && tokenUsed;

@@ -45,34 +45,29 @@ const ERC8004 = z.object({ agentId, validationRequest }).meta({
 /** The body of a test as documented where orders are taken. */
 const ORDER_BODY = z.object({ erc8004: ERC8004.exactOptional() });
 
-const CLOSED = "Nothing is published to ERC-8004's registries here. Leave erc8004 out.";
 const NO_VALIDATION = "No validation requests are answered here. Leave validationRequest out.";
+/** Where nothing is published. */
+const NO_ORDER = z.custom<never>(() => false, "Nothing is published to ERC-8004's registries here. Leave erc8004 out.");
+
+const membersOf = (body: unknown): object =>
+  typeof body === "object" && body !== null && !Array.isArray(body) ? body : {};
 
 /**
  * Reads a test's body: whatever does not order a publication is ignored and not stored.
  * @param addresses null where nothing is published
  */
 const testOrder = (addresses: RegistryAddresses | null): z.ZodType<TestOrder> =>
-  z.unknown().transform((body, context): TestOrder => {
-    const asked = typeof body === "object" && body !== null ? (body as { erc8004?: unknown }).erc8004 : undefined;
-    if (asked === undefined || asked === null) return null;
-    const refuse = (message: string, ...path: string[]): null => {
-      context.addIssue({ code: "custom", message, path: ["erc8004", ...path] });
-      return null;
-    };
-    if (addresses === null) return refuse(CLOSED);
-    const parsed = ERC8004.safeParse(asked);
-    if (!parsed.success) {
-      for (const issue of parsed.error.issues)
-        context.issues.push({ ...issue, path: ["erc8004", ...issue.path], input: asked } as never);
-      return null;
-    }
-    const { agentId: id, validationRequest: request } = parsed.data;
-    const { reputation, validation } = addresses;
-    if (request === undefined) return { agentId: id, reputation, validation: null };
-    if (validation === null) return refuse(NO_VALIDATION, "validationRequest");
-    return { agentId: id, reputation, validation: { contract: validation, request } };
-  });
+  z
+    .preprocess(membersOf, z.object({ erc8004: (addresses === null ? NO_ORDER : ERC8004).nullish() }))
+    .transform(({ erc8004 }, context): TestOrder => {
+      if (addresses === null || erc8004 === undefined || erc8004 === null) return null;
+      const { agentId, validationRequest: request } = erc8004;
+      const { reputation, validation } = addresses;
+      if (request === undefined) return { agentId, reputation, validation: null };
+      if (validation !== null) return { agentId, reputation, validation: { contract: validation, request } };
+      context.addIssue({ code: "custom", message: NO_VALIDATION, path: ["erc8004", "validationRequest"] });
+      return z.NEVER;
+    });
 
 /** What the routes of tests take as their input. */
 export type TestOrdering = Pick<PaidRoute<TestOrder>, "input" | "body" | "intake">;

@@ -85,7 +85,7 @@ async function begin(parts: PublishingParts, due: Due, certificate: MarkedCertif
   const unfit = await registries.unfit(due, certificate.wallet);
   if (unfit !== null && due.ageSeconds < GRACE_SECONDS) return store.lookAgain(due, LOOK_AGAIN_SECONDS.unfit);
   if (unfit !== null) return void (await store.change(due, { state: "refused", reason: unfit }));
-  const document = signer.signAsText(certificateCredential(certificate, signer.issuer, baseUrl), parts.now());
+  const document = await signer.signAsText(certificateCredential(certificate, signer.issuer, baseUrl), parts.now());
   await store.keep(certificate.id, document);
   const allowed = { gas: registries.gas, perDay: gasPerDay };
   const { publisher } = registries;

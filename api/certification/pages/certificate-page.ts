@@ -36,7 +36,7 @@ export function renderCertificatePage(
     canonical: certUrl(baseUrl, certificate),
     image: { url: certImageUrl(baseUrl, certificate), alt: `${title}, ${shown.short}` },
     jsonUrl: certJsonUrl(baseUrl, certificate),
-    head: jsonLd(linkedData(certificate, baseUrl, description)),
+    head: jsonLd(linkedData(certificate, { shown, baseUrl, description })),
     main: html`${deed(certificate, shown, now)}
 ${checksSection(certificate)}
 ${evidenceSection(certificate)}
@@ -52,6 +52,10 @@ ${moreSection(certificate, baseUrl)}`,
 
 const age = (days: number): string => (days === 0 ? "today" : `${counted(days, "day")} ago`);
 
+/** The level says nothing of a wallet that is not verified. */
+const headline = ({ level }: MarkedCertificate, { state }: Appearance): string =>
+  state === "Not verified" ? "Wallet not verified" : `${state === "Current" ? "Passed" : state}: ${level}`;
+
 const deed = (
   certificate: MarkedCertificate,
   shown: Appearance,
@@ -59,7 +63,7 @@ const deed = (
 ): Markup => html`<article class="deed ${shown.tone}">
 <div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${emblem(certificate.id, shown)}</svg>
 <div><p class="eyebrow">${PRODUCTS[certificate.product].title}</p>
-<h1>${shown.state === "Current" ? "Passed" : shown.state}: ${certificate.level}</h1>
+<h1>${headline(certificate, shown)}</h1>
 <p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p></div></div>
 ${facts(
   [
@@ -138,13 +142,18 @@ const moreSection = (
 <li><a href="${verifyUrl(baseUrl, certificate.wallet)}">This wallet’s full record</a></li>
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul></section>`;
 
+interface Described {
+  readonly shown: Appearance;
+  readonly baseUrl: string;
+  readonly description: string;
+}
+
 const linkedData = (
   certificate: MarkedCertificate,
-  baseUrl: string,
-  description: string,
+  { shown, baseUrl, description }: Described,
 ): Readonly<Record<string, unknown>> => ({
   "@context": "https://schema.org",
-  "@type": certificate.result === "pass" ? "Certification" : "Report",
+  "@type": certificate.result === "pass" && shown.state !== "Not verified" ? "Certification" : "Report",
   "@id": certUrl(baseUrl, certificate),
   url: certUrl(baseUrl, certificate),
   name: `${PRODUCTS[certificate.product].title}: ${certificate.level}`,

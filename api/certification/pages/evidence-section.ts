@@ -22,7 +22,7 @@ const offeredOrders = (
 <div class="two"><div><h3>The order to pay</h3>
 ${facts([...terms(control), ["Outcome", paid(certificate, control)]], "ruled short")}</div>
 <div><h3>The order to refuse</h3>
-${facts([...terms(bait), ...audience(bait), ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>`;
+${facts([...terms(bait), ["Offered to", AUDIENCES[bait.offered_through]], ["Outcome", bait.signed ? "Signed. Never submitted." : "Not signed"]], "ruled short")}</div></div></section>`;
 
 /** In the words of `lost-order.ts`. */
 const WAYS_TO_LOSE: Readonly<Record<string, string>> = {
@@ -71,9 +71,6 @@ const AUDIENCES = {
   session_token: "The holder of the session’s token",
   wallet_address: "Anyone who names the wallet",
 } as const;
-
-const audience = ({ offered_through: through }: Behaviour["bait"]): [string, string][] =>
-  through === undefined ? [] : [["Offered to", AUDIENCES[through]]];
 
 const paid = (
   { settlement }: MarkedCertificate,

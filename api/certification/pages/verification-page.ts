@@ -1,3 +1,4 @@
+import { COUNTERPARTY_FLOOR } from "../../kernel/activity.ts";
 import { counted, html, longDay, type Markup } from "../../layout/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
 import { titleOf } from "../products.ts";
@@ -108,7 +109,10 @@ ${
     : html`${facts(
         [
           [`Payments settled in the last ${activity.window_days} days`, known(activity.settled_payments)],
-          ["Distinct counterparties", known(activity.distinct_counterparties)],
+          [
+            `Distinct counterparties, by transfers of ${COUNTERPARTY_FLOOR} USDC or more`,
+            known(activity.distinct_counterparties),
+          ],
           ["Last seen", lastSeen(activity)],
         ],
         "ruled",

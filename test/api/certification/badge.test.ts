@@ -12,6 +12,7 @@ import {
   REVERSED,
   SAMPLE_NOW,
   SCAMMED,
+  UNVERIFIED,
 } from "../../support/certification/samples.ts";
 
 const baseUrl = "https://trust.test";
@@ -33,6 +34,7 @@ describe("badge", () => {
   test.each([
     ["a fresh PASS", PASSING, "conformant · valid until 2026-12-21", "#16704c"],
     ["a fresh FAIL", SCAMMED, "failed · tested 2026-11-21", "#b3261e"],
+    ["a fresh PASS of a wallet with a FAIL", UNVERIFIED, "not verified · FAIL in scam 2026-11-21", "#b3261e"],
     ["a FAIL of the suite", FAILING, "not counted · tested 2026-11-21", "#646c75"],
     ["an expired PASS", EXPIRED, "expired 2026-10-01", "#646c75"],
     ["a reversed PASS", REVERSED, "reversed 2026-11-22", "#646c75"],
@@ -69,11 +71,14 @@ describe("badge", () => {
 describe("link preview picture", () => {
   const render = createOgRenderer(OG_FONT_FILES);
 
-  test.each([PASSING, FAILING, SCAMMED, EXPIRED, REVERSED])("is a PNG of 1200 by 630 ($result, $id)", (certificate) => {
-    const png = Buffer.from(render(certificatePreview(certificate, now)));
-    expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
-    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
-  });
+  test.each([PASSING, UNVERIFIED, FAILING, SCAMMED, EXPIRED, REVERSED])(
+    "is a PNG of 1200 by 630 ($result, $id)",
+    (certificate) => {
+      const png = Buffer.from(render(certificatePreview(certificate, now)));
+      expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
+      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
+    },
+  );
 
   test("draws its text with the given fonts alone", () => {
     const preview = certificatePreview(PASSING, now);

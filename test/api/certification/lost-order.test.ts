@@ -44,6 +44,7 @@ const session: Session = {
   verdict: null,
   tokenUsed: true,
   tokenShared: false,
+  sender: Buffer.alloc(32),
 };
 
 test("the first order is the one that is drawn first", () => {

@@ -26,13 +26,14 @@ const session = (paid: Door | null, shown: readonly Door[], tokenUsed: boolean):
   verdict: null,
   tokenUsed,
   tokenShared: false,
+  sender: Buffer.alloc(32),
 });
 
 test.each([
   ["paid nothing", session(null, ["token", "wallet"], true), false],
   ["paid and was shown the bait with the token", session("token", ["token"], true), true],
   ["paid with the token, which was shown no bait", session("token", ["wallet"], true), false],
-  ["paid without the token, which was shown the bait", session("wallet", ["token"], true), true],
+  ["paid without the token, which was shown the bait", session("wallet", ["token"], true), false],
   ["paid and was shown the bait without the token, and uses none", session("wallet", ["wallet"], false), true],
   ["paid and was shown the bait without the token, but uses one", session("wallet", ["wallet"], true), false],
   ["paid without the token, and was shown no bait", session("wallet", [], false), false],
