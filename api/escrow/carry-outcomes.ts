@@ -1,5 +1,5 @@
 import type { EscrowChain, EscrowSender, EscrowStore, Task } from "./escrow-ports.ts";
-import { gasGivenBack } from "./limits.ts";
+import { gasCharged } from "./limits.ts";
 
 /** How many outcomes a process has under way at most: some transactions full of them. */
 const AT_ONCE = 200;
@@ -66,19 +66,16 @@ async function settle(parts: CarryingParts, task: Task): Promise<void> {
 
 async function step(parts: CarryingParts, task: Task): Promise<void> {
   const { store, chain, sender } = parts;
-  const { payment } = task;
   const { status, refundableFrom, time, block } = await chain.state(task);
   if (status === "none") {
     // Another node has seen the hold. Where this one has got as far, a reorganization removed it; it may come back.
-    const isLate = task.heldBlock !== null && block < task.heldBlock;
+    const isLate = block < task.heldBlock;
     return store.lookAgain(task, isLate ? LATE_NODE_SECONDS : HOLD_GONE_SECONDS);
   }
   if (status === "held") {
     if (task.contestUntil !== null) {
       if (time < task.contestUntil) return store.lookAgain(task, task.contestUntil - time);
-      // From here on no contest can change what is sent. Where one came first, its answer has made the task due.
-      const isClosed = await store.closeWindow(payment, gasGivenBack(task.info.maxAmount));
-      return isClosed ? settle(parts, { ...task, contestUntil: null }) : undefined;
+      return close(parts, task, time >= refundableFrom);
     }
     // The arbiter may refund sooner, but the clock alone decided, and a reorganization may have held it again later.
     const open = inTime(task, time);
@@ -91,6 +88,21 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
   const outcome = await chain.outcome(task);
   if (outcome === null) throw new Error("the node knows that the payment is over but not its log");
   return store.mined(task, { ...outcome, gas: null });
+}
+
+/** From here on no contest can change what is sent. Where one came first, its answer makes the task due. */
+async function close(parts: CarryingParts, task: Task, isRefundable: boolean): Promise<void> {
+  const gas = gasCharged({ decision: "release", isContestable: true }, task.info.maxAmount);
+  const closed = await parts.store.closeWindow(task.payment, { isRefundable, gas });
+  if (closed === null) return;
+  if (closed === "contested") return parts.store.lookAgain(task, LOOK_AGAIN_SECONDS);
+  const record = closed === "refund" ? null : task.record;
+  if (record === null)
+    parts.log.warn(
+      { payment: task.payment },
+      "a contest had no answer when the hold became refundable; it is refunded",
+    );
+  return settle(parts, { ...task, decision: closed, record, contestUntil: null });
 }
 
 /** After `authorizationExpiry` nothing is released: then the clock gives the money back, in nobody's name. */

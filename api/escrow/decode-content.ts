@@ -35,16 +35,15 @@ const DECODERS: ReadonlyMap<string, (body: Uint8Array) => Promise<Buffer>> = new
 
 /**
  * A delivery's body without its content codings; null if they cannot be undone: unknown, more than two, corrupt data, or
- * more than 4 MiB. In version 1 the body as it was sent.
+ * more than 4 MiB.
  */
 export async function decodeContent({
-  version,
   contentEncoding,
   body,
-}: Pick<Delivery, "version" | "contentEncoding" | "body">): Promise<Uint8Array | null> {
+}: Pick<Delivery, "contentEncoding" | "body">): Promise<Uint8Array | null> {
   const names = (contentEncoding ?? "").split(",").map((name) => name.trim().toLowerCase());
   const codings = names.filter((name) => name !== "" && name !== "identity");
-  if (version === 1 || codings.length === 0 || body.length === 0) return body;
+  if (codings.length === 0 || body.length === 0) return body;
   if (codings.length > MAX_CODINGS) return null;
   let content: Uint8Array = body;
   // The last coding was applied last.

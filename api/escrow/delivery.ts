@@ -10,10 +10,10 @@ import { remember } from "../kernel/memo.ts";
 import { NETWORKS, type NetworkFacts } from "../kernel/networks.ts";
 import { domainHash, textWord, typedDigest, typeHash } from "../kernel/typed-data.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { Delivery, DeliveryVersion, StatedContest } from "./evaluation.ts";
+import { DELIVERY_VERSION, type Delivery, type StatedContest } from "./evaluation.ts";
 import type { Hold } from "./payment.ts";
 
-export const hex = (pattern: RegExp, expected: string) =>
+const hex = (pattern: RegExp, expected: string) =>
   z
     .string()
     .regex(pattern, `expected ${expected}`)
@@ -43,7 +43,18 @@ const PAYMENT_INFO = z.object({
   salt: z.union([whole(256), bytes32.transform((text) => BigInt(text))]),
 });
 
-const SIGNATURE = hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex");
+/** Empty where a wallet's contract has stored what it signs. */
+export const SIGNATURE = hex(/^0x([0-9a-f]{2}){0,4096}$/i, "a signature in hex");
+
+/** Whether RFC 8785 has a canonical form of it, as signed records do. */
+function isWellFormed(conditions: object): boolean {
+  let isWhole = true;
+  JSON.stringify(conditions, (name, value: unknown) => {
+    isWhole &&= name.isWellFormed() && (typeof value !== "string" || value.isWellFormed());
+    return value;
+  });
+  return isWhole;
+}
 
 /** The terms of a contest, as the payer's salt binds them. */
 const CONTEST_TERMS = z.object({
@@ -52,7 +63,8 @@ const CONTEST_TERMS = z.object({
     .record(z.string(), z.unknown())
     .refine((conditions) => Buffer.byteLength(JSON.stringify(conditions)) <= MAX_CONDITIONS_BYTES, {
       message: `expected at most ${MAX_CONDITIONS_BYTES} bytes of JSON`,
-    }),
+    })
+    .refine(isWellFormed, "expected no lone surrogates"),
   salt_nonce: bytes32,
 });
 
@@ -75,7 +87,7 @@ export const FORWARD = z
     response: RESPONSE.optional(),
     responseBody: z.string().optional(),
     signature: SIGNATURE.optional(),
-    delivery_version: z.union([z.literal(1), z.literal(2), z.literal(3)]).optional(),
+    delivery_version: z.literal(DELIVERY_VERSION).optional(),
     contest: CONTEST_TERMS.optional(),
   })
   .refine(
@@ -89,23 +101,19 @@ export const FORWARD = z
   .refine(
     ({ response }) => response?.body === undefined || response.body_base64 === undefined,
     "expected body or body_base64, not both",
-  )
-  .refine(
-    ({ contest, delivery_version: version }) => (contest !== undefined) === (version === 3),
-    "expected contest {seconds, conditions, salt_nonce} with delivery_version 3, and only with it",
   );
 
 export type Forward = z.infer<typeof FORWARD>;
 
-/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200; version 1 is the default. */
-export function deliveryOf({ response, responseBody, delivery_version: version = 1, contest }: Forward): Delivery {
+/** The delivery in a forwarded body. A bare `responseBody` counts as answered with status 200. */
+export function deliveryOf({ response, responseBody, contest }: Forward): Delivery {
   const bound =
     contest === undefined
       ? null
       : { seconds: contest.seconds, conditions: contest.conditions, saltNonce: BigInt(contest.salt_nonce) };
   if (response === undefined) {
     const body = Buffer.from(responseBody ?? "");
-    return { version, status: 200, contentType: null, contentEncoding: null, body, contest: bound };
+    return { status: 200, contentType: null, contentEncoding: null, body, contest: bound };
   }
   const { status, headers = {}, body, body_base64 } = response;
   const headerValue = (wanted: string) => {
@@ -113,7 +121,6 @@ export function deliveryOf({ response, responseBody, delivery_version: version =
     return (Array.isArray(value) ? value[0] : value) ?? null;
   };
   return {
-    version,
     contest: bound,
     status,
     contentType: headerValue("content-type"),
@@ -124,22 +131,16 @@ export function deliveryOf({ response, responseBody, delivery_version: version =
 
 export const sha256 = (bytes: Uint8Array): Hex => `0x${createHash("sha256").update(bytes).digest("hex")}`;
 
-const VERSION_1 = [
+/**
+ * The two headers say how to read the body; each is empty if it was not sent. The last two are what the payer may
+ * contest; zero for nothing.
+ */
+const MEMBERS = [
   { name: "paymentId", type: "bytes32" },
   { name: "status", type: "uint16" },
   { name: "bodySha256", type: "bytes32" },
-] as const;
-
-/** Version 2 also binds the two headers that say how to read the body; each is empty if it was not sent. */
-const VERSION_2 = [
-  ...VERSION_1,
   { name: "contentType", type: "string" },
   { name: "contentEncoding", type: "string" },
-] as const;
-
-/** Version 3 also binds what the payer may contest. Its payment's terms have a window, and no other version is taken then. */
-const VERSION_3 = [
-  ...VERSION_2,
   { name: "contestSeconds", type: "uint32" },
   { name: "conditionsSha256", type: "bytes32" },
 ] as const;
@@ -152,35 +153,19 @@ export const deliveryDomain = ({ chainId }: NetworkFacts, contract: Address) => 
   verifyingContract: contract,
 });
 
-export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: VERSION_1 } } as const;
-export const DELIVERY_TYPES_2 = { primaryType: "Delivery", types: { Delivery: VERSION_2 } } as const;
-export const DELIVERY_TYPES_3 = { primaryType: "Delivery", types: { Delivery: VERSION_3 } } as const;
+export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: MEMBERS } } as const;
 
-const TYPE_HASHES = {
-  1: typeHash("Delivery", VERSION_1),
-  2: typeHash("Delivery", VERSION_2),
-  3: typeHash("Delivery", VERSION_3),
-} as const;
+const TYPE_HASH = typeHash("Delivery", MEMBERS);
+const NO_CONDITIONS: Hex = `0x${"00".repeat(32)}`;
 const domainHashes = remember<string>(16);
 
 type Delivered = Pick<Hold, "network" | "contract" | "id">;
 
-/** The digest of the members that follow the payment's id. */
-function digestOf(version: DeliveryVersion, { network, contract, id }: Delivered, members: readonly string[]): Hex {
-  const domain = domainHashes(`${network} ${contract}`, () => domainHash(deliveryDomain(NETWORKS[network], contract)));
-  return typedDigest(domain, TYPE_HASHES[version] + bytes32Word(id) + members.join(""));
-}
+/** The digest the merchant signs. */
+export const deliveryDigest = (payment: Delivered, delivery: Delivery): Hex =>
+  signedDigest(payment, hashedOf(signedOf(delivery)), delivery.contest);
 
-/** The digest the merchant signs, in the delivery's version. */
-export function deliveryDigest(payment: Delivered, delivery: Delivery): Hex {
-  const { version, status, contentType, contentEncoding, body, contest } = delivery;
-  if (contest !== null) return signedDigest(payment, signedOf(delivery), contest);
-  const common = [uintWord(status, 16), bytes32Word(sha256(body))];
-  if (version === 1) return digestOf(1, payment, common);
-  return digestOf(2, payment, [...common, textWord(contentType ?? ""), textWord(contentEncoding ?? "")]);
-}
-
-/** What a merchant's signature of version 3 says of the response. */
+/** What a merchant's signature says of the response. */
 export interface SignedDelivery {
   readonly status: number;
   readonly body_sha256: Hex;
@@ -196,21 +181,44 @@ export const signedOf = ({
 }: Pick<Delivery, "status" | "contentType" | "contentEncoding" | "body">): SignedDelivery => ({
   status,
   body_sha256: sha256(body),
-  content_type: contentType ?? "",
-  content_encoding: contentEncoding ?? "",
+  // EIP-712 hashes UTF-8, in which a lone surrogate is U+FFFD.
+  content_type: contentType?.toWellFormed() ?? "",
+  content_encoding: contentEncoding?.toWellFormed() ?? "",
 });
 
-/** The digest of version 3. */
-export const signedDigest = (
-  payment: Delivered,
-  { status, body_sha256, content_type, content_encoding }: SignedDelivery,
-  { seconds, conditions }: Pick<StatedContest, "seconds" | "conditions">,
-): Hex =>
-  digestOf(3, payment, [
+/** The same as EIP-712 hashes it: headers of any length and of any bytes. */
+export interface HashedDelivery {
+  readonly status: number;
+  readonly body_sha256: Hex;
+  /** Keccak-256, like the next. */
+  readonly content_type_keccak256: Hex;
+  readonly content_encoding_keccak256: Hex;
+}
+
+export const textHash = (text: string): Hex => `0x${textWord(text)}`;
+
+const hashedOf = ({ status, body_sha256, content_type, content_encoding }: SignedDelivery): HashedDelivery => ({
+  status,
+  body_sha256,
+  content_type_keccak256: textHash(content_type),
+  content_encoding_keccak256: textHash(content_encoding),
+});
+
+/** The same from what is known of the response. */
+export function signedDigest(
+  { network, contract, id }: Delivered,
+  { status, body_sha256, content_type_keccak256, content_encoding_keccak256 }: HashedDelivery,
+  contest: Pick<StatedContest, "seconds" | "conditions"> | null,
+): Hex {
+  const domain = domainHashes(`${network} ${contract}`, () => domainHash(deliveryDomain(NETWORKS[network], contract)));
+  const members = [
+    bytes32Word(id),
     uintWord(status, 16),
     bytes32Word(body_sha256),
-    textWord(content_type),
-    textWord(content_encoding),
-    uintWord(seconds, 32),
-    bytes32Word(conditionsSha256(conditions)),
-  ]);
+    bytes32Word(content_type_keccak256),
+    bytes32Word(content_encoding_keccak256),
+    uintWord(contest?.seconds ?? 0, 32),
+    bytes32Word(contest === null ? NO_CONDITIONS : conditionsSha256(contest.conditions)),
+  ];
+  return typedDigest(domain, TYPE_HASH + members.join(""));
+}

@@ -45,8 +45,8 @@ export interface Task {
   readonly found: Decision | null;
   /** Until then the release waits for a contest of the payer, in unix seconds of the chain; null if it does not. */
   readonly contestUntil: number | null;
-  /** The block that showed its hold; null if it was decided by a release that did not note it. */
-  readonly heldBlock: number | null;
+  /** The block that showed its hold. */
+  readonly heldBlock: number;
 }
 
 /** What ended a hold, and the block that shows it. */
@@ -114,10 +114,14 @@ export interface EscrowStore {
    */
   lookAgain(seen: Pick<Task, "payment" | "contestUntil">, seconds: number): Promise<void>;
   /**
-   * Nobody may contest this release any more, so that this much gas goes back to the merchant's account. False if an answer
-   * came first: the task may have changed.
+   * Ends the wait of a release whose window has closed. An open contest keeps it waiting until anyone may refund the hold:
+   * then the clock's refund takes its place, and this much gas goes back to the merchant's account. Null if an answer came
+   * first: the task may have changed.
    */
-  closeWindow(payment: Hex, gas: bigint): Promise<boolean>;
+  closeWindow(
+    payment: Hex,
+    at: { readonly isRefundable: boolean; readonly gas: bigint },
+  ): Promise<Decision | "contested" | null>;
   /** Records what ended an open task's hold, and where; gas that it was reckoned with and did not take goes back, once. */
   mined(task: Pick<Task, "payment" | "record" | "info">, outcome: Outcome & Paid): Promise<void>;
   hasMined(): Promise<boolean>;
@@ -140,6 +144,11 @@ export interface EscrowChain {
   state(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldState>;
   /** Whether an account, or a contract by ERC-1271, signed the digest. */
   isSigned(signer: Address, digest: Hex, signature: Hex): Promise<boolean>;
+  /** The same at a block; null: the head. Rejects if the node does not have that block's state. */
+  isSignedAt(
+    block: number | null,
+    signed: { readonly signer: Address; readonly digest: Hex; readonly signature: Hex },
+  ): Promise<boolean>;
   /** What released or refunded a payment; null if nothing has yet. */
   outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<Outcome | null>;
   /** The newest final block, by two readings. */

@@ -90,13 +90,12 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
     }),
   not_signed: () =>
     new Problem("not_the_merchant", {
-      detail:
-        "signature is missing: the merchant must sign Delivery; GET /escrow has the domain and the types of each version.",
+      detail: "signature is missing: the merchant must sign Delivery; GET /escrow has the domain and the types.",
     }),
   wrong_signer: () =>
     new Problem("not_the_merchant", {
       detail:
-        "The merchant did not sign this delivery: check delivery_version, paymentId, status, the SHA-256 of the body as sent, and from version 2 on its content-type and content-encoding. No funds moved.",
+        "The merchant did not sign this delivery: check paymentId, status, the SHA-256 of the body as sent, its content-type and content-encoding, and the window and conditions of contest, zero without one. No funds moved.",
     }),
   already_refunded: () =>
     new Problem("escrow_over", {
@@ -110,7 +109,7 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
   gas_spent: (now) =>
     new Problem("merchant_refused", {
       detail:
-        "Today's outcomes of this merchant have cost more gas than their fees and its daily allowance pay for (limits at GET /escrow). Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
+        "The fee of this payment does not pay for its release, and today's releases of this merchant have spent its daily allowance of gas (limits at GET /escrow). Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
       headers: { "retry-after": String(secondsToMidnight(now)) },
     }),
   too_late_for_window: () =>
@@ -122,9 +121,9 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
       detail: "Another delivery of this payment was evaluated; GET /escrow/evaluation/{payment} has its hash.",
     }),
   window_unsigned: windowRefused(
-    "The payment's terms give its payer a window to contest: sign delivery version 3, with contest {seconds, conditions, salt_nonce}.",
+    "The payment's terms give its payer a window to contest: sign it with contest {seconds, conditions, salt_nonce}.",
   ),
-  no_window: windowRefused("The payment's terms have no window to contest: sign delivery version 2."),
+  no_window: windowRefused("The payment's terms have no window to contest: sign it without contest."),
   wrong_window: windowRefused(
     "contest.seconds is not the window of the payment's terms: refundExpiry - authorizationExpiry - 86400.",
   ),

@@ -19,7 +19,8 @@ import type { Signed } from "../signing/document.ts";
 import { PROOF } from "../signing/signing-schemas.ts";
 import { CONTEST_TYPES } from "./contest/claim.ts";
 import { CONTEST_POLICY } from "./contest/contest-schemas.ts";
-import { DELIVERY_TYPES, DELIVERY_TYPES_2, DELIVERY_TYPES_3 } from "./delivery.ts";
+import { DELIVERY_TYPES } from "./delivery.ts";
+import { DELIVERY_VERSION } from "./evaluation.ts";
 import type { escrowOverview } from "./overview.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
 import type { evaluationRecord } from "./record.ts";
@@ -62,9 +63,8 @@ export const ESCROW = z
       text: z.string(),
     }),
     verdict_policy: z.object({
-      version: z.literal(3),
+      version: z.literal(DELIVERY_VERSION),
       rules,
-      earlier: z.array(z.object({ version: z.union([z.literal(1), z.literal(2)]), rules })),
       first_is_final: z.string(),
       timeout_seconds: z.literal(TIMEOUT_SECONDS),
       timeout: z.string(),
@@ -80,16 +80,6 @@ export const ESCROW = z
         verifying_contract: z.string(),
         types: z.object({ Delivery: membersOf(DELIVERY_TYPES.types.Delivery) }),
         primaryType: z.literal("Delivery"),
-        version_2: z.object({
-          body: z.string(),
-          types: z.object({ Delivery: membersOf(DELIVERY_TYPES_2.types.Delivery) }),
-          primaryType: z.literal("Delivery"),
-        }),
-        version_3: z.object({
-          body: z.string(),
-          types: z.object({ Delivery: membersOf(DELIVERY_TYPES_3.types.Delivery) }),
-          primaryType: z.literal("Delivery"),
-        }),
       })
       .nullable(),
     contest: CONTEST_POLICY.extend({
@@ -107,7 +97,7 @@ export const ESCROW = z
       method: z.literal("POST"),
       url,
       price: usd,
-      scheme: z.literal(SCHEME).describe("What clients could pay it by before there were others; see schemes."),
+      scheme: z.literal(SCHEME).describe("One of schemes."),
       schemes: z.array(schemeId),
     }),
   })
@@ -145,14 +135,14 @@ export const EVALUATION = z
     delivery: z.object({
       status: z.int(),
       content_type: z.string().nullable(),
-      content_encoding: z.string().nullable().exactOptional(),
+      content_encoding: z.string().nullable(),
       body_bytes: count,
       body_sha256: bytes32,
     }),
     decision,
     rule: z.string(),
     rule_text: z.string(),
-    evaluation_version: z.union([z.literal(1), z.literal(2), z.literal(3)]),
+    evaluation_version: z.literal(DELIVERY_VERSION),
     evaluated_at: time,
     contest: z
       .object({

@@ -5,7 +5,7 @@ import { feeOf } from "./payment.ts";
 export interface EscrowLimits {
   /** The least that it evaluates or refunds by itself, in atomic USDC. */
   readonly minimum: bigint;
-  /** The gas that a merchant's outcomes may cost in a day (UTC) beyond what their fees pay for. */
+  /** The gas that a merchant's releases may cost in a day (UTC) beyond what their fees pay for. */
   readonly merchantGas: bigint;
   /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
   readonly keeperGas: bigint;
@@ -18,10 +18,21 @@ export const OUTCOME_GAS = 50_000n;
 /** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */
 export const GAS_A_FEE_UNIT = 50n;
 
-/** The gas that an outcome costs beyond its fee; negative if the fee pays for more. */
-export const gasBeyondFee = (decision: Decision, amount: bigint): bigint =>
-  OUTCOME_GAS - (decision === "release" ? feeOf(amount) * GAS_A_FEE_UNIT : 0n);
+/** The gas that a release costs beyond its fee; negative if the fee pays for more. */
+const gasBeyondFee = (amount: bigint): bigint => OUTCOME_GAS - feeOf(amount) * GAS_A_FEE_UNIT;
 
-/** What a delivery whose release may become a refund was charged too much, once it is released. */
-export const gasGivenBack = (amount: bigint): bigint =>
-  gasBeyondFee("refund", amount) - gasBeyondFee("release", amount);
+/**
+ * The gas that an evaluation puts on its merchant's account. A refund puts none there, because any stranger can cause one:
+ * its hold cost somebody else more than twice the gas. A release that may still be contested earns no credit, because a
+ * refund pays no fee.
+ */
+export function gasCharged({ decision, isContestable }: Charged, amount: bigint): bigint {
+  if (decision === "refund") return 0n;
+  const gas = gasBeyondFee(amount);
+  return isContestable && gas < 0n ? 0n : gas;
+}
+
+interface Charged {
+  readonly decision: Decision;
+  readonly isContestable: boolean;
+}

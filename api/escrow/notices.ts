@@ -1,5 +1,8 @@
+import { EventEmitter, once } from "node:events";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowStore, Outcome } from "./escrow-ports.ts";
+
+const DECIDED = "decided";
 
 /** What this process has stored of its payments, as it happens. What others store is not heard of: look now and then. */
 export interface Notices {
@@ -11,35 +14,26 @@ export interface Notices {
 
 /** The same store, and notices of what it stores. */
 export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
-  const hearers: (() => void)[] = [];
-  const waiting = new Map<Hex, Set<(outcome: Outcome | null) => void>>();
+  const stored = new EventEmitter<Record<string, [outcome?: Outcome]>>().setMaxListeners(0);
   const told: EscrowStore = {
     ...store,
     async decide(...decision) {
       const became = await store.decide(...decision);
-      if (became === "stored") for (const hear of hearers) hear();
+      if (became === "stored") stored.emit(DECIDED);
       return became;
     },
     async mined(task, outcome) {
       await store.mined(task, outcome);
-      for (const wake of waiting.get(task.payment) ?? []) wake(outcome);
+      stored.emit(task.payment, outcome);
     },
   };
   const notices: Notices = {
-    onDecided: (hear) => void hearers.push(hear),
+    onDecided: (hear) => void stored.on(DECIDED, hear),
     ended: (payment, unwanted) =>
-      new Promise((resolve) => {
-        const those = waiting.get(payment) ?? new Set();
-        const giveUp = () => wake(null);
-        const wake = (outcome: Outcome | null) => {
-          unwanted.removeEventListener("abort", giveUp);
-          those.delete(wake);
-          if (those.size === 0) waiting.delete(payment);
-          resolve(outcome);
-        };
-        waiting.set(payment, those.add(wake));
-        unwanted.addEventListener("abort", giveUp);
-      }),
+      once(stored, payment, { signal: unwanted }).then(
+        ([outcome]) => outcome,
+        () => null,
+      ),
   };
   return { store: told, notices };
 }

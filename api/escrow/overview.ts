@@ -1,12 +1,13 @@
+import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
 import { contestPolicy, contestSigned } from "./contest/contest-policy.ts";
 import { custodyOf } from "./custody.ts";
-import { DELIVERY_TYPES, DELIVERY_TYPES_2, DELIVERY_TYPES_3, deliveryDomain } from "./delivery.ts";
+import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
-import { type DeliveryVersion, RULES } from "./evaluation.ts";
+import { DELIVERY_VERSION } from "./evaluation.ts";
 import { type EscrowLimits, GAS_A_FEE_UNIT, OUTCOME_GAS } from "./limits.ts";
 import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { merchantSnippet } from "./snippet.ts";
@@ -18,7 +19,6 @@ export function escrowOverview(
   contracts: readonly EscrowContract[],
   { limits, baseUrl }: { readonly limits: EscrowLimits; readonly baseUrl: string },
 ) {
-  // Middleware of earlier versions takes the first one that is current, and knows no operator.
   const listed = [...contracts].sort((one, other) => rank(one) - rank(other));
   const [first] = listed;
   return {
@@ -50,21 +50,16 @@ export function escrowOverview(
       merchant_gas_a_day: limits.merchantGas.toString(),
       outcome_gas: OUTCOME_GAS.toString(),
       gas_paid_by_a_unit_of_fee: GAS_A_FEE_UNIT.toString(),
-      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. An outcome counts ${OUTCOME_GAS.toLocaleString("en")} gas, and once it is mined its share of its transaction if that is less; less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose outcomes of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next. The timeout stays as it is.`,
+      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. A release counts ${OUTCOME_GAS.toLocaleString("en")} gas, and once it is mined its share of its transaction if that is less; less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose releases of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next with those whose fee does not pay for them. Refunds count for no merchant. The timeout stays as it is.`,
     },
     verdict_policy: {
-      version: 3 as const,
-      rules: rulesOf(3),
-      earlier: [
-        { version: 2 as const, rules: rulesOf(2) },
-        { version: 1 as const, rules: rulesOf(1) },
-      ],
+      version: DELIVERY_VERSION,
+      rules: RULES.map(({ id, decision, when }) => ({ id, decision, when })),
       first_is_final:
         "The first evaluation of a payment is final; repeating it gets the same answer. Where its terms have a contest window, the answer to the buyer's contest comes after it.",
       timeout_seconds: TIMEOUT_SECONDS,
       timeout: `From ${TIMEOUT_TEXT} after the hold, anyone may refund the payment, always to the buyer and in full; we do so automatically, within a daily budget of gas.`,
-      scope:
-        "A delivery is evaluated by the version in which the merchant signed it, as it was forwarded. Its quality is not judged.",
+      scope: "A delivery is evaluated as it was forwarded. Its quality is not judged.",
       arbiter_can: "release to the merchant or refund the buyer, and nothing else; the contract enforces this.",
     },
     forward:
@@ -73,19 +68,11 @@ export function escrowOverview(
         : {
             url: `${baseUrl}${VERIFY_PATH}`,
             method: "POST",
-            body: "payment_id | paymentInfo | transaction; response {status, headers, body | body_base64} | responseBody; signature",
+            body: "payment_id | paymentInfo | transaction; response {status, headers, body | body_base64} | responseBody; signature; contest {seconds, conditions, salt_nonce} if the terms have a window, and only then",
             domain: deliveryDomain(NETWORKS[first.network], first.address),
             verifying_contract:
               "the address of the contract that the payment was made through, its paymentInfo.operator",
             ...DELIVERY_TYPES,
-            version_2: {
-              body: "with delivery_version: 2, signed with its content-type and content-encoding, and evaluated by version 2",
-              ...DELIVERY_TYPES_2,
-            },
-            version_3: {
-              body: "with delivery_version: 3 and contest {seconds, conditions, salt_nonce}, signed with what the payer may contest, and evaluated by version 3; for payments whose terms have a window, and for no others",
-              ...DELIVERY_TYPES_3,
-            },
           },
     contest: {
       ...contestPolicy(baseUrl),
@@ -104,5 +91,3 @@ export function escrowOverview(
 }
 
 const rank = ({ scheme }: EscrowContract): number => (scheme === "commerce" ? 0 : 1);
-
-const rulesOf = (version: DeliveryVersion) => RULES[version].map(({ id, decision, when }) => ({ id, decision, when }));

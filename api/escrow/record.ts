@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
+import type { Rule } from "../../packages/escrow/src/rules.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { ContestWindow } from "./contest/contest-ports.ts";
 import { atSecond } from "./contest/contest-record.ts";
 import { sha256 } from "./delivery.ts";
-import type { Delivery, Rule } from "./evaluation.ts";
+import { DELIVERY_VERSION, type Delivery } from "./evaluation.ts";
 import { feeOf, type Hold } from "./payment.ts";
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
@@ -41,14 +42,14 @@ export function evaluationRecord(
     delivery: {
       status: delivery.status,
       content_type: shown(delivery.contentType),
-      ...(delivery.version === 1 ? {} : { content_encoding: shown(delivery.contentEncoding) }),
+      content_encoding: shown(delivery.contentEncoding),
       body_bytes: delivery.body.length,
       body_sha256: sha256(delivery.body),
     },
     decision: rule.decision,
     rule: rule.id,
     rule_text: rule.when,
-    evaluation_version: delivery.version,
+    evaluation_version: DELIVERY_VERSION,
     evaluated_at: now.toISOString(),
     ...(window === null ? {} : { contest: contestFacts(window) }),
   };

@@ -1,3 +1,4 @@
+import { evaluate } from "../../packages/escrow/src/rules.ts";
 import type { FieldError } from "../kernel/field-error.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
@@ -10,9 +11,9 @@ import { closesAt, type WindowRefusal, windowOf } from "./contest/window.ts";
 import { decodeContent } from "./decode-content.ts";
 import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
 import type { Answered, Decided, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
-import { type Delivery, evaluate, type StatedContest } from "./evaluation.ts";
+import type { Delivery, StatedContest } from "./evaluation.ts";
 import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
-import { gasBeyondFee } from "./limits.ts";
+import { gasCharged } from "./limits.ts";
 import type { Hold } from "./payment.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
@@ -87,7 +88,7 @@ export function createEscrow(parts: EscrowParts): Escrow {
       const known = decidedBy(await store.decided(hold.id));
       if (known === "the clock") return { refused: "already_refunded" };
       if (known !== null) return repeated(parts, known, delivery);
-      return decide(parts, hold, { delivery, contest });
+      return decide(parts, hold, { delivery, signature, contest });
     },
 
     async evaluation(payment) {
@@ -117,7 +118,7 @@ async function answered({ contests }: EscrowParts, { evaluation, task }: Evaluat
   return { evaluation, contest, status: OUTCOMES[task.decision], transaction: task.transaction };
 }
 
-/** The same evaluation for the same delivery. A merchant signs one in version 3: the payer could hold another against it. */
+/** The same evaluation for the same delivery. With a window there is one only: the payer could hold another against the merchant. */
 async function repeated(parts: EscrowParts, known: Evaluated, delivery: Delivery) {
   if (delivery.contest !== null) {
     const { delivery: first } = JSON.parse(known.evaluation.document) as {
@@ -129,24 +130,32 @@ async function repeated(parts: EscrowParts, known: Evaluated, delivery: Delivery
   return answered(parts, known);
 }
 
+interface Signed {
+  readonly delivery: Delivery;
+  readonly signature: Hex;
+  readonly contest: StatedContest | null;
+}
+
 async function decide(
   parts: EscrowParts,
   hold: Hold,
-  { delivery, contest }: { readonly delivery: Delivery; readonly contest: StatedContest | null },
+  { delivery, signature, contest }: Signed,
 ): Promise<Answered | { readonly refused: Refusal } | RefusedConditions> {
   const { store, limits } = parts;
   if (hold.info.maxAmount < limits.minimum) return { refused: "below_minimum" };
   const state = await standing(parts, hold);
   if (!("refused" in state)) {
-    const { version, status, contentType } = delivery;
+    const { status, contentType } = delivery;
     const content = await decodeContent(delivery);
-    const rule = evaluate(version, { status, contentType, body: content });
+    const rule = evaluate({ status, contentType, body: content });
     const window = rule.decision === "release" ? opened(parts, { ...state, hold, delivery, content, contest }) : null;
     if (window !== null && "refused" in window) return window;
-    const evaluation = signed(parts, { hold, delivery, rule, window });
-    // A contest may make a refund of it, whatever the account has left by then.
-    const dearest = window === null ? evaluation.decision : "refund";
-    const cost = { gas: gasBeyondFee(dearest, hold.info.maxAmount), most: limits.merchantGas };
+    // What a merchant that is a contract signed for its buyer is judged at this block: so is this.
+    if (window !== null && !(await isMerchants(parts, hold, { delivery, signature, block: state.block })))
+      return { refused: "wrong_signer" };
+    const evaluation = await signed(parts, { hold, delivery, rule, window });
+    const charged = { decision: evaluation.decision, isContestable: window !== null };
+    const cost = { gas: gasCharged(charged, hold.info.maxAmount), most: limits.merchantGas };
     const told = rule.counts ? evaluation.record : NO_RECORD;
     const became = await store.decide(hold, evaluation, { ...cost, told, window });
     if (became === "stored") return { evaluation, contest: null, status: "pending", transaction: null };
@@ -158,7 +167,7 @@ async function decide(
   return "refused" in state ? state : { refused: "already_refunded" };
 }
 
-interface Opening extends Pick<HoldState, "time" | "refundableFrom"> {
+interface Opening extends Pick<HoldState, "time" | "refundableFrom" | "block"> {
   readonly hold: Hold;
   readonly delivery: Delivery;
   /** Its body, decoded. */
@@ -178,8 +187,15 @@ function opened(
     return { refused: "too_late_for_window" };
   const promised = promisedBy(claims, conditions, { ...delivery, content });
   if ("wrong" in promised) return { refused: "conditions", errors: promised.wrong };
-  return { seconds, until, conditions, promised, delivered: signedOf(delivery) };
+  return { seconds, until, conditions, promised, delivered: signedOf(delivery), block: state.block };
 }
+
+const isMerchants = (
+  { chain }: EscrowParts,
+  hold: Hold,
+  { delivery, signature, block }: Pick<Signed, "delivery" | "signature"> & Pick<HoldState, "block">,
+): Promise<boolean> =>
+  chain.isSignedAt(block, { signer: hold.info.receiver, digest: deliveryDigest(hold, delivery), signature });
 
 /** Where a hold without an evaluation stands, or why a delivery is too late, or too early for this node. */
 async function standing(
@@ -192,10 +208,13 @@ async function standing(
   return state.time + RELEASE_WITHIN_SECONDS >= info.authorizationExpiry ? { refused: "expired" } : state;
 }
 
-function signed({ signer, baseUrl, now }: EscrowParts, found: Parameters<typeof evaluationRecord>[0]): Evaluation {
+async function signed(
+  { signer, baseUrl, now }: EscrowParts,
+  found: Parameters<typeof evaluationRecord>[0],
+): Promise<Evaluation> {
   const at = now();
   const url = `${baseUrl}${evaluationPath(found.hold.id)}`;
-  const document = signer.signAsText(evaluationRecord(found, { issuer: signer.issuer, url, now: at }), at);
+  const document = await signer.signAsText(evaluationRecord(found, { issuer: signer.issuer, url, now: at }), at);
   return {
     payment: found.hold.id,
     decision: found.rule.decision,

@@ -5,20 +5,20 @@ import type { Hex } from "../../kernel/wallet.ts";
 import type { Signer } from "../../signing/document.ts";
 import { signedDigest } from "../delivery.ts";
 import type { EscrowChain } from "../escrow-ports.ts";
-import { gasGivenBack } from "../limits.ts";
+import { gasCharged } from "../limits.ts";
 import { recordHash } from "../record.ts";
-import { type ContestClaim, contestDigest } from "./claim.ts";
+import { type ContestClaim, contestDigest, hashedClaim } from "./claim.ts";
 import type { Contest, ContestStore, ContestView, OpenedWindow } from "./contest-ports.ts";
 import { contestPath, contestRecord } from "./contest-record.ts";
 import { type Judged, judgedBy, judgePayloadHash, NO_GROUND, WINDOW_CLOSED } from "./grounds.ts";
 
 /** Contests that a pass takes up. */
-const AT_ONCE = 4;
+export const AT_ONCE = 32;
 const LOOK_AGAIN_SECONDS = 2;
 
 export interface ContestParts {
   readonly contests: ContestStore;
-  readonly chain: Pick<EscrowChain, "isSigned" | "time">;
+  readonly chain: Pick<EscrowChain, "isSigned" | "isSignedAt" | "time">;
   readonly evidence: EvidenceParts;
   readonly claims: ClaimSettings;
   readonly signer: Signer;
@@ -55,7 +55,7 @@ export function createContests(parts: ContestParts): Contests {
     const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
     return window && { window, contest };
   };
-  /** Whatever fails is tried again by the next pass, until the window closes. */
+  /** Whatever fails is tried again by a later pass, until anyone may refund the hold. */
   const attempt = async (payment: Hex): Promise<void> => {
     try {
       await answer(parts, payment);
@@ -72,7 +72,10 @@ export function createContests(parts: ContestParts): Contests {
   const opens = (contest: Contest) =>
     present(async (owner) => {
       const opened = await contests.open(contest, owner);
-      if (opened === "opened") await attempt(contest.payment);
+      if (opened !== "opened") return opened;
+      // Where others wait for a fetch, it waits with them: the next one is for the most urgent, not for the last who asks.
+      const isNext = contest.claim.category !== "http-delivery" || !(await contests.areDue());
+      await (isNext ? attempt(contest.payment) : contests.lookAgain(contest.payment, 0));
       return opened;
     });
   return {
@@ -84,9 +87,11 @@ export function createContests(parts: ContestParts): Contests {
       if (window === null) return { refused: "no_window" };
       const { hold } = window;
       const digest = contestDigest(hold, claimSha256);
-      if (!(await chain.isSigned(hold.info.payer, digest, signature))) return { refused: "not_the_payer" };
       const isKnown = (await contests.contest(payment)) !== null;
-      const opened = isKnown ? "taken" : await opens({ ...said, madeAt: await chain.time() });
+      // Handed in when it arrives: a wallet may take its time to check a signature.
+      const madeAt = isKnown ? null : await chain.time();
+      if (!(await chain.isSigned(hold.info.payer, digest, signature))) return { refused: "not_the_payer" };
+      const opened = madeAt === null ? "taken" : await opens({ ...said, madeAt });
       if (opened === "over") return { refused: "over" };
       const contest = await contests.contest(payment);
       if (contest?.claimSha256 !== claimSha256) return { refused: "other_contest" };
@@ -96,7 +101,7 @@ export function createContests(parts: ContestParts): Contests {
     async answerContests() {
       if (!(await contests.areDue())) return 0;
       return present(async (owner) => {
-        const taken = await contests.take(AT_ONCE, owner);
+        const taken = await contests.take(AT_ONCE, owner, await chain.time());
         await Promise.all(taken.map(attempt));
         return taken.length;
       });
@@ -104,22 +109,23 @@ export function createContests(parts: ContestParts): Contests {
   };
 }
 
-/** Judges a contest and stores its answer. Nothing waits for it beyond the window: then the release has gone on. */
+/** Judges a contest and stores its answer. Its release waits for it until anyone may refund the hold. */
 async function answer(parts: ContestParts, payment: Hex): Promise<void> {
   const { contests, signer, baseUrl, now } = parts;
   const [window, contest] = await Promise.all([contests.window(payment), contests.contest(payment)]);
   if (window === null || contest === null || contest.answer !== null) return;
-  const judged = await judge(parts, window, contest.claim);
-  await contests.answer(payment, (isOpen) => {
+  const judged = window.isWaiting ? await judge(parts, window, contest.claim) : { rule: WINDOW_CLOSED, facts: [] };
+  await contests.answer(payment, async (isOpen) => {
     const at = now();
     const url = `${baseUrl}${contestPath(payment)}`;
     // What is found too late is published, and changes nothing.
     const found = isOpen ? judged : { rule: WINDOW_CLOSED, facts: judged.facts };
     const unsigned = contestRecord({ contest, window, judged: found }, { issuer: signer.issuer, url, now: at });
-    const document = signer.signAsText(unsigned, at);
+    const document = await signer.signAsText(unsigned, at);
     const { decision, id } = found.rule;
     const { maxAmount } = window.hold.info;
-    const gas = decision === "release" ? gasGivenBack(maxAmount) : 0n;
+    // No merchant pays for a refund.
+    const gas = decision === "refund" ? gasCharged({ decision: "release", isContestable: true }, maxAmount) : 0n;
     return { decision, rule: id, record: recordHash(document), document, gas };
   });
 }
@@ -144,9 +150,11 @@ async function judge(parts: ContestParts, window: OpenedWindow, claim: ContestCl
       return judgedBy(verdict, facts);
     }
     case "payload-hash": {
-      const { signature, ...signed } = claim.delivery;
-      const isMerchants = await parts.chain.isSigned(hold.info.receiver, signedDigest(hold, signed, window), signature);
-      return isMerchants ? judgePayloadHash(delivered, signed) : noGround;
+      // At the evaluation's block: a merchant that is a contract may have taken its word back since.
+      const digest = signedDigest(hold, hashedClaim(claim.delivery), window);
+      const signed = { signer: hold.info.receiver, digest, signature: claim.delivery.signature };
+      const isMerchants = await parts.chain.isSignedAt(window.block, signed);
+      return isMerchants ? judgePayloadHash(delivered, claim.delivery) : noGround;
     }
     default:
       return claim satisfies never;

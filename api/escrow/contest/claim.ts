@@ -4,23 +4,46 @@ import { z } from "zod";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
 import { NETWORKS, type NetworkFacts } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import { bytes32, hex } from "../delivery.ts";
+import { bytes32, type HashedDelivery, SIGNATURE, textHash } from "../delivery.ts";
 import type { Hold } from "../payment.ts";
-
-const MAX_HEADER = 1_024;
-const SIGNATURE = hex(/^0x([0-9a-f]{2}){1,4096}$/i, "a signature in hex");
 
 /** Taken as it is: the record shows the claim, and its hash is that of the claim as it was sent. */
 const lowerCase = (pattern: RegExp, expected: string) =>
   z.string().regex(pattern, `expected ${expected}`) as unknown as z.ZodType<Hex>;
 
-/** Another delivery of the payment that the merchant signed: the one that the buyer got with the response. */
-const SIGNED_DELIVERY = z.strictObject({
-  status: z.number().int().min(100).max(599),
-  body_sha256: lowerCase(/^0x[0-9a-f]{64}$/, "32 bytes in hex, lower case"),
-  content_type: z.string().max(MAX_HEADER),
-  content_encoding: z.string().max(MAX_HEADER),
-  signature: lowerCase(/^0x([0-9a-f]{2}){1,4096}$/, "a signature in hex, lower case"),
+const digest = lowerCase(/^0x[0-9a-f]{64}$/, "32 bytes in hex, lower case");
+/** A lone surrogate is signed as U+FFFD, and no signed record can have one. */
+const text = z.string().transform((given) => given.toWellFormed());
+const HEADERS = ["content_type", "content_encoding"] as const;
+
+/**
+ * Another delivery of the payment that the merchant signed: the one that the buyer got with the response. Whatever a
+ * merchant can sign fits: a header too long for a request, or of bytes that are no text, by its hash.
+ */
+const SIGNED_DELIVERY = z
+  .strictObject({
+    status: z.number().int().min(0).max(65_535),
+    body_sha256: digest,
+    content_type: text.optional(),
+    content_type_keccak256: digest.optional(),
+    content_encoding: text.optional(),
+    content_encoding_keccak256: digest.optional(),
+    signature: lowerCase(/^0x([0-9a-f]{2}){0,4096}$/, "a signature in hex, lower case"),
+  })
+  .superRefine((delivery, context) => {
+    for (const header of HEADERS)
+      if ((delivery[header] === undefined) === (delivery[`${header}_keccak256`] === undefined))
+        context.addIssue({ code: "custom", path: [header], message: `expected ${header} or ${header}_keccak256` });
+  });
+
+type ClaimedDelivery = z.infer<typeof SIGNED_DELIVERY>;
+
+/** The delivery of a claim as EIP-712 hashes it. */
+export const hashedClaim = (claimed: ClaimedDelivery): HashedDelivery => ({
+  status: claimed.status,
+  body_sha256: claimed.body_sha256,
+  content_type_keccak256: claimed.content_type_keccak256 ?? textHash(claimed.content_type ?? ""),
+  content_encoding_keccak256: claimed.content_encoding_keccak256 ?? textHash(claimed.content_encoding ?? ""),
 });
 
 /** What a buyer says. It names a ground and no conditions of its own: those are the offer's. */

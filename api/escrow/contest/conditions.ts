@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
+import type { Content } from "../../../packages/escrow/src/rules.ts";
 import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/claim.ts";
 import { type Fetched, isWanted, type Measure } from "../../arbiter/fetcher.ts";
 import type { FieldError } from "../../kernel/field-error.ts";
-import type { Content, Delivery } from "../evaluation.ts";
+import type { Delivery } from "../evaluation.ts";
 
 /** What the offer's conditions are as claims, and what was measured for them; JSON, so that it can be stored. */
 export interface Promised {
-  /** Judged by the table of `http-delivery`, on the response that was delivered. */
+  /** Judged by the table of `http-delivery` in version 1 of the policy, on the response that was delivered. */
   readonly expect: { readonly claim: Claim; readonly seen: Fetched } | null;
   readonly httpDelivery: Claim | null;
 }
@@ -17,7 +18,7 @@ const DELIVERED = "https://delivered.example/";
 const CATEGORIES = new Set(["expect", "http-delivery"]);
 
 /**
- * Reads the conditions of an offer by the arbiter's policy in force, and measures the delivery for those that are about
+ * Reads the conditions of an offer by the arbiter's policy, for a URL by the one in force, and measures the delivery for those that are about
  * it: its content is not kept.
  */
 export function promisedBy(
@@ -28,20 +29,25 @@ export function promisedBy(
   const unknown = Object.keys(conditions).find((name) => !CATEGORIES.has(name));
   if (unknown !== undefined) return wrongIn(unknown.slice(0, 60), "expected expect or http-delivery");
   const { expect, "http-delivery": http } = conditions;
-  const schema = claimSchema(settings);
-  const claimOf = (name: string, given: unknown) => {
-    const parsed = schema.safeParse({ category: "http-delivery", conditions: given });
+  const claimOf = (name: string, given: unknown, by: ClaimSettings) => {
+    const parsed = claimSchema(by).safeParse({ category: "http-delivery", conditions: given });
     return parsed.success ? parsed.data : { wrong: parsed.error.issues.map((issue) => fieldError(name, issue)) };
   };
   const isObject = typeof expect === "object" && expect !== null;
   if (expect !== undefined && (!isObject || "url" in expect))
     return wrongIn("expect", "expected conditions without a url");
-  const own = isObject ? claimOf("expect", { ...expect, url: DELIVERED }) : null;
+  const own = isObject ? claimOf("expect", { ...expect, url: DELIVERED }, firstOf(settings)) : null;
   if (own !== null && "wrong" in own) return own;
-  const httpDelivery = http === undefined ? null : claimOf("http-delivery", http);
+  const httpDelivery = http === undefined ? null : claimOf("http-delivery", http, settings);
   if (httpDelivery !== null && "wrong" in httpDelivery) return httpDelivery;
   return { expect: own && { claim: own, seen: seenIn(delivered, expect as AnswerConditions) }, httpDelivery };
 }
+
+/**
+ * The later tables of `http-delivery` ask twice and distrust firewalls. The response that was sold is already here, so
+ * the first table decides.
+ */
+const firstOf = (settings: ClaimSettings): ClaimSettings => ({ ...settings, policies: [settings.policies[0]] });
 
 interface AnswerConditions {
   readonly expect_status?: unknown;
@@ -65,8 +71,9 @@ function seenIn(
 ): Fetched {
   const contains = typeof text === "string" && content !== null ? Buffer.from(content).includes(text) : null;
   return {
+    requestHeaders: {},
     redirects: [],
-    head: { status, contentType, contentEncoding },
+    head: { status, contentType, contentEncoding, challenge: null },
     body: isWanted(status, wanted === undefined ? null : Number(wanted))
       ? { received: measure(body), decoded: content && { ...measure(content), contains } }
       : null,

@@ -14,11 +14,15 @@ export interface ContestWindow {
   readonly conditions: Readonly<Record<string, unknown>>;
   readonly promised: Promised;
   readonly delivered: SignedDelivery;
+  /** The block of the evaluation; null: the head. */
+  readonly block: number | null;
 }
 
 /** A window as stored, of a payment whose release waits for it or did. */
 export interface OpenedWindow extends ContestWindow {
   readonly hold: Pick<Hold, "network" | "contract" | "id" | "info">;
+  /** Whether the release still waits for it. */
+  readonly isWaiting: boolean;
 }
 
 /** What a payer said, once and for all. */
@@ -63,14 +67,21 @@ export interface ContestStore {
   open(contest: Contest, owner: Present["owner"]): Promise<"opened" | "taken" | "over">;
   /** Whether an open contest is nobody's turn. */
   areDue(): Promise<boolean>;
-  /** Claims open contests for a minute each, merchants in turn, besides those whose owner is gone. */
-  take(limit: number, owner: Present["owner"]): Promise<readonly Hex[]>;
+  /**
+   * Claims open contests for a minute each, also those whose owner is gone: by value divided by the time until their windows
+   * end, which counts as a minute at least, then those that end first.
+   * @param time of the chain, in Unix seconds
+   */
+  take(limit: number, owner: Present["owner"], time: number): Promise<readonly Hex[]>;
   /** An open contest is looked at again after this many seconds. */
   lookAgain(payment: Hex, seconds: number): Promise<void>;
   /**
-   * Stores the first answer and carries out what follows from it, all or nothing: the release becomes a refund, or need not
-   * wait any more and gives this much gas back to the merchant's account. Returns the stored one.
+   * Stores the first answer and carries out what follows from it, all or nothing: the release need not wait any more, or
+   * becomes a refund. The gas goes back to the merchant's account. Returns the stored one.
    * @param sign makes the answer; `isOpen` says whether the release still waits
    */
-  answer(payment: Hex, sign: (isOpen: boolean) => ContestAnswer & { readonly gas: bigint }): Promise<ContestAnswer>;
+  answer(
+    payment: Hex,
+    sign: (isOpen: boolean) => Promise<ContestAnswer & { readonly gas: bigint }>,
+  ): Promise<ContestAnswer>;
 }

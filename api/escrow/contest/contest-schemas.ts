@@ -15,7 +15,15 @@ const claim = z.discriminatedUnion("category", [
   z.object({ category: z.literal("http-delivery") }),
   z.object({
     category: z.literal("payload-hash"),
-    delivery: z.object({ ...signedDelivery, signature: z.string().regex(/^0x[0-9a-f]+$/) }),
+    delivery: z.object({
+      status: z.int(),
+      body_sha256: bytes32,
+      content_type: z.string().optional(),
+      content_type_keccak256: bytes32.optional(),
+      content_encoding: z.string().optional(),
+      content_encoding_keccak256: bytes32.optional(),
+      signature: z.string().regex(/^0x[0-9a-f]*$/),
+    }),
   }),
 ]);
 const rule = z.enum(CONTEST_RULES.map(({ id }) => id));
@@ -36,7 +44,7 @@ const ANSWER = z
     delivery: z.object(signedDelivery),
     claim,
     claim_sha256: bytes32,
-    claim_signature: z.string().regex(/^0x[0-9a-f]+$/),
+    claim_signature: z.string().regex(/^0x[0-9a-f]*$/),
     made_at: time,
     decision,
     rule,

@@ -1,7 +1,9 @@
 import type { Fact } from "../../arbiter/policy/category.ts";
 import type { Verdict } from "../../arbiter/policy/policy.ts";
-import type { SignedDelivery } from "../delivery.ts";
+import { type SignedDelivery, textHash } from "../delivery.ts";
 import type { Decision } from "../evaluation.ts";
+import { TIMEOUT_TEXT } from "../payment.ts";
+import { type ContestClaim, hashedClaim } from "./claim.ts";
 
 /** What follows from a contest, and why. */
 export interface ContestRule {
@@ -26,8 +28,8 @@ const CLAIM_UNKNOWN = rule(
 );
 export const WINDOW_CLOSED = rule(
   "window_closed",
-  "release",
-  "The claim was not determined when the window closed: the evaluation of the delivery stands.",
+  "refund",
+  `The claim was not determined within ${TIMEOUT_TEXT} of the hold, and nothing is released while a contest is open: the clock refunds the buyer.`,
 );
 
 /** All of them, as published. */
@@ -48,13 +50,25 @@ export interface Judged {
 
 export const judgedBy = (verdict: Verdict, facts: readonly Fact[]): Judged => ({ rule: BY_VERDICT[verdict], facts });
 
-const FIELDS = ["status", "body_sha256", "content_type", "content_encoding"] as const;
+type ClaimedDelivery = Extract<ContestClaim, { category: "payload-hash" }>["delivery"];
 
-/** Whether what the merchant signed for its buyer is what it forwarded. */
-export function judgePayloadHash(forwarded: SignedDelivery, signed: SignedDelivery): Judged {
-  const facts = FIELDS.map((field) => {
-    const [expected, observed] = [signed[field], forwarded[field]];
-    const isMatch = expected === observed;
+/** Whether what the merchant signed for its buyer is what it forwarded, as EIP-712 hashes both. */
+export function judgePayloadHash(forwarded: SignedDelivery, claimed: ClaimedDelivery): Judged {
+  const hashed = hashedClaim(claimed);
+  const header = (name: "content_type" | "content_encoding") => {
+    const observed = { text: forwarded[name], hash: textHash(forwarded[name]) };
+    const expected = { text: claimed[name], hash: hashed[`${name}_keccak256`] };
+    const isMatch = expected.hash === observed.hash;
+    return expected.text === undefined
+      ? { field: name, expected: expected.hash, observed: observed.hash, isMatch }
+      : { field: name, expected: expected.text, observed: observed.text, isMatch };
+  };
+  const plain = (name: "status" | "body_sha256") => {
+    const [expected, observed] = [claimed[name], forwarded[name]];
+    return { field: name, expected, observed, isMatch: expected === observed };
+  };
+  const compared = [plain("status"), plain("body_sha256"), header("content_type"), header("content_encoding")];
+  const facts = compared.map(({ field, expected, observed, isMatch }) => {
     const result = isMatch ? "true" : "false";
     return { fact: "condition", condition: field, expected, observed, result, reason: isMatch ? "match" : "mismatch" };
   });

@@ -6,7 +6,7 @@ import type { Address, Hex } from "../../kernel/wallet.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "../../payments/escrowed/contract.ts";
 import { paymentInfoOf } from "../../payments/escrowed/details.ts";
 import { deliveryDigest } from "../delivery.ts";
-import type { Answered, Outcome } from "../escrow-ports.ts";
+import type { Answered, EscrowChain, Outcome } from "../escrow-ports.ts";
 import type { Notices } from "../notices.ts";
 import { paymentId } from "../payment.ts";
 import { evaluationPath } from "../record.ts";
@@ -15,6 +15,8 @@ import { espresso } from "./espresso.ts";
 
 const SEEN_WITHIN_MS = 10_000;
 const RELEASED_WITHIN_MS = 20_000;
+/** What is served before its release is mined must not be refundable before that. */
+const LEAST_SECONDS_TO_RELEASE = 60;
 const PAUSE_MS = 150;
 /** Another process may carry the release: how often to look. */
 const LOOK_EVERY_MS = 1_000;
@@ -23,10 +25,12 @@ export interface DemoParts {
   /** Empty if none is configured. */
   readonly contracts: readonly EscrowContract[];
   readonly escrow: Escrow;
+  readonly chain: Pick<EscrowChain, "state">;
   /** The demo's merchant: one of our wallets, but not the one that receives fees and payments. */
   readonly merchant: { readonly address: Address; sign(digest: Hex): Promise<Hex> };
   readonly baseUrl: string;
-  readonly now: () => Date;
+  /** Milliseconds since an arbitrary moment; never runs backwards. */
+  readonly elapsedMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly ended: Notices["ended"];
 }
@@ -66,7 +70,7 @@ export const createDemo = (parts: DemoParts): Demo => ({
       const answered = await deliver(parts, held);
       if (answered === "refunded") return refunded(payment);
       const released = await untilReleased(parts, answered, { isOver, watching: watching.signal, signal: sale.signal });
-      return completed(jsonAnswer(served(parts, held, released)));
+      return await handOver(parts, held, released);
     } finally {
       watching.abort();
     }
@@ -75,10 +79,9 @@ export const createDemo = (parts: DemoParts): Demo => ({
 
 /** The espresso is handled like any merchant's delivery: signed, forwarded, evaluated by the published rules. */
 async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Promise<Answered | "refunded"> {
-  const { escrow, merchant, now, sleep } = parts;
+  const { escrow, merchant, elapsedMs, sleep } = parts;
   const body = JSON.stringify(espresso(payment));
   const facts = {
-    version: 2,
     status: 200,
     contentType: "application/json",
     contentEncoding: null,
@@ -89,18 +92,30 @@ async function deliver(parts: DemoParts, { payment, contract, sale }: Held): Pro
   const forward = {
     payment_id: payment,
     response: { status: 200, headers: { "content-type": "application/json" }, body },
-    delivery_version: 2 as const,
     signature: await merchant.sign(digest),
   };
   // This node may lag behind the one that showed the hold.
-  for (const deadline = now().getTime() + SEEN_WITHIN_MS; ; await sleep(PAUSE_MS)) {
+  for (const deadline = elapsedMs() + SEEN_WITHIN_MS; ; await sleep(PAUSE_MS)) {
     sale.signal.throwIfAborted();
     const answered = await escrow.verify(forward);
     if (!("refused" in answered)) return answered;
     if (answered.refused === "already_refunded" || answered.refused === "expired") return "refunded";
-    if (answered.refused !== "unknown_payment" || now().getTime() >= deadline)
+    if (answered.refused !== "unknown_payment" || elapsedMs() >= deadline)
       throw new Error(`the delivery of the escrowed payment ${payment} was refused: ${answered.refused}`);
   }
+}
+
+/** Goods or refund, never both: while the payment may go back to its buyer, the sale is tried again later. */
+async function handOver(parts: DemoParts, held: Held, answered: Answered): Promise<Completion> {
+  const { payment, contract } = held;
+  if (answered.status === "refunded") return refunded(payment);
+  if (answered.status === "pending") {
+    const { status, refundableFrom, time } = await parts.chain.state({ contract, payment });
+    if (status === "refunded") return refunded(payment);
+    if (status === "none" || (status === "held" && time + LEAST_SECONDS_TO_RELEASE > refundableFrom))
+      throw new Error(`the escrowed payment ${payment} may still be refunded, so its order is not served yet`);
+  }
+  return completed(jsonAnswer(served(parts, held, answered)));
 }
 
 /** It was not served in time, so the payment went back to the buyer. */
@@ -119,14 +134,14 @@ interface Watching {
 }
 
 async function untilReleased(
-  { escrow, ended, sleep, now }: DemoParts,
+  { escrow, ended, sleep, elapsedMs }: DemoParts,
   first: Answered,
   { isOver, watching, signal }: Watching,
 ): Promise<Answered> {
   const { payment } = first.evaluation;
   let latest = first;
   let over = isOver;
-  for (const deadline = now().getTime() + RELEASED_WITHIN_MS; now().getTime() < deadline; ) {
+  for (const deadline = elapsedMs() + RELEASED_WITHIN_MS; elapsedMs() < deadline; ) {
     signal.throwIfAborted();
     if (latest.status !== "pending") return latest;
     const outcome = await Promise.race([over, sleep(LOOK_EVERY_MS)]);

@@ -11,8 +11,7 @@ const CODINGS: Readonly<Record<string, (bytes: Uint8Array) => Buffer>> = {
   zstd: zstdCompressSync,
 };
 const NAMES = Object.keys(CODINGS);
-const decode = (contentEncoding: string | null, body: Uint8Array, version: 1 | 2 = 2) =>
-  decodeContent({ version, contentEncoding, body });
+const decode = (contentEncoding: string | null, body: Uint8Array) => decodeContent({ contentEncoding, body });
 const code = (name: string, bytes: Uint8Array): Buffer => CODINGS[name]?.(bytes) ?? Buffer.alloc(0);
 
 describe("the content of a delivery", () => {
@@ -29,11 +28,10 @@ describe("the content of a delivery", () => {
     );
   });
 
-  test("is the body as it is without a coding, when it is empty, and in version 1", async () => {
+  test("is the body as it is without a coding, and when it is empty", async () => {
     const body = gzipSync("{}");
     expect(await decode(null, body)).toBe(body);
     expect(await decode("identity, ", body)).toBe(body);
-    expect(await decode("gzip", body, 1)).toBe(body);
     expect(await decode("gzip", new Uint8Array(0))).toHaveLength(0);
   });
 

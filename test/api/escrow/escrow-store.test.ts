@@ -13,9 +13,9 @@ const WINDOW_ENDS = 2_000_000_000;
 
 test("a task whose contest was answered while it was looked at is due at once, not when the window would have ended", async () => {
   await owner.query(
-    `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until)
+    `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, held_block, gas, contest_until)
      SELECT decode(repeat(digits, 32), 'hex'), 8453, decode(repeat('aa', 20), 'hex'), '{"maxAmount": "1", "salt": "1"}', 'release',
-       decode(repeat('cc', 32), 'hex'), decode(repeat('dd', 20), 'hex'), 1, $1 FROM unnest(ARRAY['01', '02']) AS digits`,
+       decode(repeat('cc', 32), 'hex'), decode(repeat('dd', 20), 'hex'), 1, 1, 0, $1 FROM unnest(ARRAY['01', '02']) AS digits`,
     [WINDOW_ENDS],
   );
   const [answered, silent] = (await store.take(2)).toSorted((a, b) => (a.payment < b.payment ? -1 : 1));
@@ -32,7 +32,8 @@ const MERCHANT = `0x${"ee".repeat(20)}` as const;
 const COST = { gas: 50_000n, most: 150_000n };
 
 const decide = (by: typeof store, id: Hex) => {
-  const window = { seconds: 60, until: WINDOW_ENDS, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
+  const opens = { seconds: 60, until: WINDOW_ENDS, block: 1 } as const;
+  const window = { ...opens, conditions: {}, promised: PROMISED, delivered: SIGNED } as const;
   const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
   return by.decide(holdOf(id), evaluation, { ...COST, told: id, window });
 };
