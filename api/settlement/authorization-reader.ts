@@ -48,7 +48,7 @@ export type Searched = { readonly transaction: Hex } | "unfinished" | "nowhere";
  * Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read, and answers what one node
  * shows: nodes behind one address take turns, and some lag or have pruned what is old.
  */
-export interface AuthorizationReader extends Pick<Chain, "verifyContractSignature"> {
+export interface AuthorizationReader extends Pick<Chain, "verifyContractSignature" | "isDeployed"> {
   /** Shared: very many are read with one call, and one a moment ago serves everybody. Of very many, some are refused. */
   state(name: NonceName, asker: Asker): Promise<NonceReading>;
   /** As `state`, but requested now. */

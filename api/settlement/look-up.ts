@@ -27,6 +27,8 @@ export interface LookUpParts {
   readonly known: KnownTransaction;
   readonly facts: Readonly<Record<Network, FinalFacts>>;
   readonly now: () => Date;
+  /** Milliseconds since an arbitrary moment; never runs backwards. By default those of `now`. */
+  readonly elapsedMs?: () => number;
 }
 
 /** Who wants to know. */
@@ -39,8 +41,8 @@ export interface Asking {
 /** What has become of an authorization. Rejects if the chain cannot be read, and if too many ask who have not paid. */
 export type LookUp = (question: Question, asking: Asking) => Promise<Status>;
 
-export function createLookUp({ readers, facts, ...parts }: LookUpParts): LookUp {
-  const memory = createMemory(() => parts.now().getTime());
+export function createLookUp({ readers, facts, elapsedMs, ...parts }: LookUpParts): LookUp {
+  const memory = createMemory(elapsedMs ?? (() => parts.now().getTime()));
   return async (question, asking) => {
     const { network, from, nonce } = question;
     const chain = { reader: readers[network], facts: facts[network] };

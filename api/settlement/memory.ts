@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { Hex } from "../kernel/wallet.ts";
 import type { HashedBlock, NonceEnd } from "./authorization-reader.ts";
 import type { Question } from "./question.ts";
@@ -24,46 +25,33 @@ export interface Memory {
 }
 
 /** Of each kind: about 10 MB. */
-const MOST_KEPT = 20_000;
+const KEPT = { maxSize: 20_000, sizeCalculation: () => 1 };
 /** A reorganization may move a transaction to another block, or replace it. */
 const BELIEVED_MS = 60_000;
 
-/** @param now in milliseconds */
+/** @param now milliseconds since an arbitrary moment */
 export function createMemory(now: () => number): Memory {
-  const ends = createKept<Name, Ended & { readonly since: number }>(nameKey);
-  const unused = createKept<Windowed, HashedBlock>((window) => `${nameKey(window)} ${window.validBefore}`);
+  const ends = new LRUCache<string, Ended & { readonly since: number }>(KEPT);
+  const unused = new LRUCache<string, HashedBlock>(KEPT);
   const isBelieved = (found: Ended & { readonly since: number }) => found.isFinal || now() - found.since <= BELIEVED_MS;
   return {
     ended(name) {
-      const found = ends.get(name);
+      const found = ends.get(nameKey(name));
       return found !== undefined && isBelieved(found) ? { end: found.end, isFinal: found.isFinal } : null;
     },
-    lastSeen: (name) => ends.get(name)?.end.transaction ?? null,
+    lastSeen: (name) => ends.get(nameKey(name))?.end.transaction ?? null,
     put(name, ended) {
-      const before = ends.get(name);
+      const before = ends.get(nameKey(name));
       // What was answered from memory has not been seen again.
       const isOld = before !== undefined && isBelieved(before) && before.end === ended.end;
-      ends.put(name, { ...ended, since: isOld ? before.since : now() });
+      ends.set(nameKey(name), { ...ended, since: isOld ? before.since : now() });
     },
-    forget: ends.forget,
-    unusedBefore: (window) => unused.get(window) ?? null,
-    putUnused: unused.put,
+    forget: (name) => void ends.delete(nameKey(name)),
+    unusedBefore: (window) => unused.get(windowKey(window)) ?? null,
+    putUnused: (window, block) => void unused.set(windowKey(window), block),
   };
 }
 
 const nameKey = ({ network, from, nonce }: Name): string => `${network} ${from} ${nonce}`;
 
-/** Of very many, the latest. */
-function createKept<Key, Value>(keyOf: (key: Key) => string) {
-  const kept = new Map<string, Value>();
-  return {
-    get: (key: Key): Value | undefined => kept.get(keyOf(key)),
-    put(key: Key, value: Value): void {
-      kept.delete(keyOf(key));
-      kept.set(keyOf(key), value);
-      const [oldest] = kept.keys();
-      if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
-    },
-    forget: (key: Key): void => void kept.delete(keyOf(key)),
-  };
-}
+const windowKey = (window: Windowed): string => `${nameKey(window)} ${window.validBefore}`;

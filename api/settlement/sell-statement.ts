@@ -1,9 +1,10 @@
+import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
 import { answered, type Completion } from "../kernel/completion.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Intake, Sale } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
-import { isAccountSignature } from "../payments/signature.ts";
+import { isAccountSignature, undeployed } from "../payments/signature.ts";
 import type { Signer } from "../signing/document.ts";
 import type { AuthorizationReader } from "./authorization-reader.ts";
 import type { Asking, LookUp } from "./look-up.ts";
@@ -39,10 +40,10 @@ export const createStatements = (parts: StatementParts): Statements => ({
     const { lookUp, signer, now } = parts;
     const status = await lookUp(questionAbout(request), PAID);
     const issuedAt = now();
-    if (status.status === "used" && issuedAt.getTime() - receivedAt.getTime() < PATIENCE_MS)
+    if (status.status === "used" && Math.abs(issuedAt.getTime() - receivedAt.getTime()) < PATIENCE_MS)
       throw new Error("a used authorization's transaction has not been found yet");
     const stated = { id: statementId(payment), request, status, issuer: signer.issuer, issuedAt };
-    const text = signer.signAsText(statementDocument(stated), issuedAt);
+    const text = await signer.signAsText(statementDocument(stated), issuedAt);
     return answered({ status: 200, body: Buffer.from(text), location: null });
   },
 });
@@ -52,13 +53,9 @@ async function admit(
   request: StatementRequest,
   client: string,
 ): Promise<Intake<StatementRequest>> {
-  const signedAs =
-    request.signature === null ? null : await typeSigned(parts, { ...request, signature: request.signature }, client);
-  if (request.signature !== null && signedAs === null)
-    return refused(
-      "signature",
-      "expected the payer's signature over exactly this authorization in USDC's domain, or none",
-    );
+  const signed = request.signature === null ? null : { ...request, signature: request.signature };
+  const signedAs = signed === null ? null : await typeSigned(parts, signed, client);
+  if (signed !== null && signedAs === null) return refused("signature", await whyUnsigned(parts, signed, client));
   const asking = { asker: client, maySearch: () => parts.maySearch(client) };
   const status = await parts.lookUp(questionAbout(request), asking);
   if (status.status !== "used") return { input: { ...request, signature: null, signedAs } };
@@ -67,12 +64,22 @@ async function admit(
     : { unavailable: "The nonce is used, and its transaction has not been found yet." };
 }
 
+type SignedRequest = StatementRequest & { readonly signature: Hex };
+
+async function whyUnsigned({ readers }: StatementParts, request: SignedRequest, client: string): Promise<string> {
+  const { network, signature, authorization } = request;
+  const isDeployed = !needsCode(signature) || (await readers[network].isDeployed(authorization.from, client));
+  return isDeployed
+    ? "expected the payer's signature over exactly this authorization in USDC's domain, or none"
+    : `${undeployed(authorization.from, network)} Or leave the signature out.`;
+}
+
 const refused = (path: string, message: string) => ({ refused: [{ path, message }] });
 
 /** What the payer's signature is over: USDC has two forms, told apart by who may submit them. */
 async function typeSigned(
   { readers }: StatementParts,
-  request: StatementRequest & { readonly signature: Hex },
+  request: SignedRequest,
   client: string,
 ): Promise<AuthorizationType | null> {
   const { signature } = request;

@@ -53,7 +53,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
     output: json(STATEMENT),
-    intake: (request, _payer, client) => statements.admit(request, client),
+    intake: (request, _payer, { client }) => statements.admit(request, client),
     example: EXAMPLE,
     sell: statements.sell,
   }),

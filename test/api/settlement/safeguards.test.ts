@@ -180,6 +180,7 @@ test("a node that has pruned a receipt, or says so with an error, is not the las
     usedBy: () => Promise.reject(new Error("not asked")),
     hashAt: async () => null,
     verifyContractSignature: async () => false,
+    isDeployed: async () => false,
   };
   expect(await at(700, [0], start(reader))).toMatchObject({ status: "settled", end });
   const refusing = { ...reader, endIn: () => Promise.reject(new Error("pruned history unavailable")) };
