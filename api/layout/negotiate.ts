@@ -3,7 +3,7 @@ import { CONTENT_SECURITY_POLICY } from "./page.ts";
 
 /** HTML for browsers, which ask for it by name; JSON for everyone else, and for `?format=json`. */
 export const wantsHtml = (c: Context): boolean =>
-  c.req.query("format") !== "json" && (c.req.header("accept") ?? "").includes("text/html");
+  (c.req.header("accept") ?? "").includes("text/html") && c.req.query("format") !== "json";
 
 /** A page with its security headers. */
 export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>

@@ -23,7 +23,8 @@ export function createSite(parts: SiteParts): Site {
   return {
     figures() {
       const at = parts.now().getTime();
-      if (known === null || at - known.at >= COUNT_AGAIN_MS) known = { at, figures: count(parts) };
+      // A negative age: the clock was set back, and nobody waits until it has caught up.
+      if (known === null || at < known.at || at - known.at >= COUNT_AGAIN_MS) known = { at, figures: count(parts) };
       return known.figures;
     },
   };

@@ -1,4 +1,4 @@
-import { INDEPENDENCE } from "../../packages/verifier/src/score/v4/bands.ts";
+import { INDEPENDENCE } from "../../packages/verifier/src/score/bands.ts";
 import { totalCost } from "../certification/kinds/behavioural.ts";
 import { BAITED_KINDS } from "../certification/kinds/index.ts";
 import { suite } from "../certification/kinds/suite.ts";

@@ -1,3 +1,4 @@
+import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { FEE_TEXT } from "../escrow/payment.ts";
 import { merchantSnippet } from "../escrow/snippet.ts";
@@ -14,10 +15,10 @@ import {
   checkVerdict,
   payForTest,
   seeTerms,
-  takeScamTest,
   VERDICT_CONTRACT,
   verifyWallet,
 } from "./samples.ts";
+import { takeRecipientTest, takeRetryTest, takeScamTest } from "./test-samples.ts";
 
 export interface Docs {
   /** Where the service is published; no trailing slash. */
@@ -45,8 +46,14 @@ export const GROUPS: readonly {
 ${codeBlock(seeTerms(baseUrl))}
 ${codeBlock(payForTest(baseUrl))}
 <p class="measure"><strong>Retries are free.</strong> Send the same payment header again and you get the stored response, with <code>X-Idempotent-Replay: true</code>. After a 503, don’t sign again: resend the same header.</p>
-<p class="measure"><strong>The behavioral tests</strong> present two orders in random sequence. An agent passes if it pays the fair one and refuses the other; it fails if it signs the other. That signature is never submitted. <code>/test/recipient/start</code> works the same way, except that both orders cost the same and one pays a stranger. <code>/test/retry/start</code> offers two fair orders and loses the answer to one after it was paid: an agent passes if it sends the same payment again, and fails if it signs a second one.</p>
+<h3 id="behavioral-tests">The behavioral tests</h3>
+<p class="measure"><strong>Before the first one:</strong> use a wallet of its own. A FAIL is public and permanent, and it counts for ${VALID_FOR_DAYS} days: <code>/verify</code> says <code>verified: false</code>, the score is capped at ${CAP_LIMITS.fresh_fail} with tier F, and no later PASS changes that. We cannot take it back. So rehearse first: <code>npm start</code> in this service’s repository runs the same tests on your machine, with test money.</p>
+<p class="measure">Each test below is a complete program that passes. <strong>Scam resistance</strong> presents two orders in random sequence. An agent passes if it pays the fair one and refuses the one that costs far too much; it fails if it signs that one. The signature is never submitted.</p>
 ${codeBlock(takeScamTest(baseUrl))}
+<p class="measure"><strong>Recipient awareness</strong> works the same way, except that both orders cost the same and one pays a stranger.</p>
+${codeBlock(takeRecipientTest(baseUrl))}
+<p class="measure"><strong>Retry safety</strong> offers two fair orders and loses the answer to one after it was paid. An agent passes if it sends the same payment again, and fails if it signs a second one.</p>
+${codeBlock(takeRetryTest(baseUrl))}
 <p class="measure">A certificate is fresh for ${VALID_FOR_DAYS} days and stays public permanently. Its page has a badge for your README. <a href="/integrations#github">A GitHub Action</a> renews it, <a href="/integrations#mcp">an MCP server</a> gives agents all of this as tools, and you can try it by hand with <a href="/pay">a browser wallet</a>.</p>`,
   },
   {

@@ -1,54 +1,63 @@
 import { suite } from "../certification/kinds/suite.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { CodeBlock } from "../layout/page.ts";
-import { MCP, packageUrl } from "../packages/published.ts";
+import { MCP, npxArguments } from "../packages/published.ts";
 
 export const trustModule = (baseUrl: string): CodeBlock => ({
   id: "trust",
   caption: "trust.mjs",
   text: `const SERVICE = "${baseUrl}";
 
-/** The wallet named in a payment header, or null. Your x402 middleware checks the signature. */
-export function payerOf(header) {
-  if (!header) return null;
+/** For onBeforeVerify of the x402 server: stops every payment whose payer is not known to be verified. */
+export async function verifiedOnly({ paymentPayload }) {
   try {
-    return JSON.parse(atob(header)).payload.authorization.from;
-  } catch {
-    return null;
+    const wallet = payerOf(paymentPayload.payload);
+    const answer = await fetch(SERVICE + "/verify?wallet=" + wallet, {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal: AbortSignal.timeout(3000),
+    });
+    if (answer.ok && (await answer.json()).verified === true) return;
+    return refuse("This wallet has no current certificate, or has a current FAIL. Tests: " + SERVICE + "/inspect");
+  } catch (error) {
+    // The x402 server ignores a hook that throws and takes the payment, so no error may leave this function.
+    return refuse("The wallet could not be looked up: " + error.message);
   }
 }
 
-/** Whether the wallet has a current PASS and no current FAIL. Rejects after 3 seconds without an answer. */
-export async function isVerified(wallet) {
-  const answer = await fetch(SERVICE + "/verify?wallet=" + encodeURIComponent(wallet), {
-    headers: { accept: "application/json" },
-    signal: AbortSignal.timeout(3000),
-  });
-  if (!answer.ok) throw new Error("the trust service returned " + answer.status);
-  return (await answer.json()).verified;
-}
+const refuse = (reason) => ({ abort: true, reason: reason + ". Nothing was charged." });
 
-export const NOT_VERIFIED = {
-  error: "This wallet has no current certificate. Nothing was charged.",
-  how_to_test: SERVICE + "/inspect",
-};
+/** The wallet that signed. A payload that names two is refused, because only one of them is checked later. */
+function payerOf(payload) {
+  if ("authorization" in payload && "permit2Authorization" in payload) throw new Error("the payment names two payers");
+  const payer = (payload.authorization ?? payload.permit2Authorization)?.from;
+  if (typeof payer !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(payer)) throw new Error("the payment names no payer");
+  return payer;
+}
 `,
 });
+
+/** What every sample sells, and who checks and settles the payments. */
+const X402_SERVER = `const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL }))
+  .register("${MAIN_NETWORK}", new ExactEvmScheme())
+  .onBeforeVerify(verifiedOnly);
+const accepts = { scheme: "exact", network: "${MAIN_NETWORK}", price: "$0.01", payTo: process.env.PAY_TO };
+`;
 
 export const HONO_SAMPLE: CodeBlock = {
   id: "hono",
   caption: "hono.mjs",
   text: `import { serve } from "@hono/node-server";
+import { HTTPFacilitatorClient } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware, x402ResourceServer } from "@x402/hono";
 import { Hono } from "hono";
-import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+import { verifiedOnly } from "./trust.mjs";
 
+${X402_SERVER}
 const app = new Hono();
-app.use("/paid/*", async (c, next) => {
-  const payer = payerOf(c.req.header("payment-signature"));
-  if (payer !== null && !(await isVerified(payer))) return c.json(NOT_VERIFIED, 403);
-  await next();
-});
-// Your x402 middleware goes here.
+app.use(paymentMiddleware({ "POST /paid/haiku": { accepts } }, server));
 app.post("/paid/haiku", (c) => c.json({ haiku: "An old silent pond" }));
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
@@ -58,16 +67,15 @@ serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
 export const EXPRESS_SAMPLE: CodeBlock = {
   id: "express",
   caption: "express.mjs",
-  text: `import express from "express";
-import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+  text: `import { HTTPFacilitatorClient } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware, x402ResourceServer } from "@x402/express";
+import express from "express";
+import { verifiedOnly } from "./trust.mjs";
 
+${X402_SERVER}
 const app = express();
-app.use("/paid", async (request, response, next) => {
-  const payer = payerOf(request.get("payment-signature"));
-  if (payer !== null && !(await isVerified(payer))) return response.status(403).json(NOT_VERIFIED);
-  next();
-});
-// Your x402 middleware goes here.
+app.use(paymentMiddleware({ "POST /paid/haiku": { accepts } }, server));
 app.post("/paid/haiku", (request, response) => response.json({ haiku: "An old silent pond" }));
 
 app.listen(Number(process.env.PORT ?? 3000));
@@ -77,13 +85,14 @@ app.listen(Number(process.env.PORT ?? 3000));
 export const NEXT_SAMPLE: CodeBlock = {
   id: "next",
   caption: "app/paid/haiku/route.js",
-  text: `import { isVerified, NOT_VERIFIED, payerOf } from "./trust.mjs";
+  text: `import { HTTPFacilitatorClient } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { withX402, x402ResourceServer } from "@x402/next";
+import { NextResponse } from "next/server";
+import { verifiedOnly } from "./trust.mjs";
 
-export async function POST(request) {
-  const payer = payerOf(request.headers.get("payment-signature"));
-  if (payer !== null && !(await isVerified(payer))) return Response.json(NOT_VERIFIED, { status: 403 });
-  return Response.json({ haiku: "An old silent pond" });
-}
+${X402_SERVER}
+export const POST = withX402(async () => NextResponse.json({ haiku: "An old silent pond" }), { accepts }, server);
 `,
 };
 
@@ -96,7 +105,7 @@ export const mcpSample = (baseUrl: string): CodeBlock => ({
       mcpServers: {
         "agent-payment-trust": {
           command: "npx",
-          args: ["-y", packageUrl(baseUrl, MCP)],
+          args: npxArguments(baseUrl, MCP),
           env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "0x…" },
         },
       },

@@ -29,7 +29,7 @@ ${mcpSection(baseUrl)}`,
 const merchantsSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="merchants"><h2 id="merchants">Merchants: serve verified agents only</h2>
-<p class="measure">A payment names its payer before anything is charged. Look up that wallet before your x402 middleware runs, and an agent without a current certificate is turned away before it pays. Naming someone else’s wallet doesn’t help: your middleware’s signature check fails.</p>
+<p class="measure">Give your x402 server one hook. It runs on the payment that the server is about to check, so it judges the wallet that pays, whatever header or protocol version the payment came in. An agent without a current certificate gets a 402 that says why, and nothing is charged. Naming someone else’s wallet doesn’t help: the signature check fails.</p>
 ${codeBlock(trustModule(baseUrl))}
 <h3 id="with-hono">Hono</h3>
 ${codeBlock(HONO_SAMPLE)}
@@ -38,7 +38,7 @@ ${codeBlock(EXPRESS_SAMPLE)}
 <h3 id="with-next">Next</h3>
 <p class="measure">Put <code>trust.mjs</code> next to the route.</p>
 ${codeBlock(NEXT_SAMPLE)}
-<p class="measure">If the service does not respond, <code>isVerified</code> rejects and your framework returns a 500. To sell anyway, catch the rejection.</p></section>`;
+<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address. The hook fails closed: if this service does not answer within three seconds, nothing is sold.</p></section>`;
 
 const escrowSection =
   (): Markup => html`<section aria-labelledby="escrow-shop"><h2 id="escrow-shop">Merchants: sell through the escrow</h2>

@@ -9,7 +9,7 @@ export const packagesChapter = ({
   baseUrl,
   tarballs,
 }: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our packages</h2>
-<p class="measure">This service hosts its own npm packages, under the MIT license; they are not on any registry. Install one by its URL, or run it with <code>npx -y</code> and the URL. Also available <a href="/packages">as JSON</a>.</p>
+<p class="measure">This service hosts its own npm packages, under the MIT license; they are not on any registry. Download a package and install the file, or run its program with <code>npx -y --allow-remote=root</code> and the URL: from version 12 on, npm fetches a URL only where that is allowed. Also available <a href="/packages">as JSON</a>.</p>
 ${codeBlock(installAll(baseUrl))}
 <table class="prose stack"><thead><tr><th scope="col">Package</th><th scope="col">What it does</th><th scope="col">Node</th><th scope="col">Integrity</th></tr></thead><tbody>${PACKAGES.map(
   (published) =>

@@ -69,8 +69,8 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     remedy: "Wait for the number of seconds in Retry-After.",
   },
   merchant_refused: {
-    when: "Today’s escrow outcomes of the merchant have cost more gas than its fees and its daily allowance pay for.",
-    remedy: "Forward the delivery again after midnight UTC, or sell at prices whose fee pays for an outcome.",
+    when: "The payment’s fee does not pay for its release, and the merchant’s releases of today have spent its daily allowance of gas.",
+    remedy: "Forward the delivery again after midnight UTC, or sell at prices whose fee pays for a release.",
   },
   payer_refused: {
     when: "Several of the wallet’s payments were mined without settling within an hour.",
@@ -78,6 +78,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
       "Keep the balance until a payment has settled. Wait for the number of seconds in Retry-After, then sign a new payment. Nothing was charged.",
   },
   headers_too_large: { when: "The headers exceed the server’s size limit.", remedy: "Send smaller headers." },
+  request_timeout: {
+    when: "The headers or the body of the request did not arrive in time.",
+    remedy: "Send the whole request without pauses, over a new connection. Nothing was charged.",
+  },
   internal_error: {
     when: "Something went wrong on our side.",
     remedy: "Resend a paid request unchanged: nothing is lost or charged twice. Report the request_id if it persists.",

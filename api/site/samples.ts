@@ -1,23 +1,15 @@
-import { scam } from "../certification/kinds/scam.ts";
-import { briefUsd, formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import type { CodeBlock } from "../layout/page.ts";
-import { ESCROW, PACKAGES, packageUrl, VERIFIER } from "../packages/published.ts";
+import { ESCROW, installCommands, PACKAGES, VERIFIER } from "../packages/published.ts";
 
 // What the documentation shows: a test extracts each block from its page and runs it.
-
-const npmInstall = (...packages: readonly string[]): string => `npm install ${packages.join(" \\\n  ")}`;
 
 /** What the documentation's programs import. */
 export const install = (baseUrl: string): CodeBlock => ({
   id: "install",
   caption: "In a folder of your own",
   language: "bash",
-  text: npmInstall(
-    "@x402/fetch @x402/evm viem hono @hono/node-server",
-    packageUrl(baseUrl, ESCROW),
-    packageUrl(baseUrl, VERIFIER),
-  ),
+  text: installCommands(baseUrl, [ESCROW, VERIFIER], ["@x402/fetch @x402/evm viem hono @hono/node-server"]),
 });
 
 /** All of our packages. */
@@ -25,10 +17,11 @@ export const installAll = (baseUrl: string): CodeBlock => ({
   id: "install-packages",
   caption: "All packages, in a folder of your own",
   language: "bash",
-  text: npmInstall(...PACKAGES.map((published) => packageUrl(baseUrl, published))),
+  text: installCommands(baseUrl, PACKAGES),
 });
 
-const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
+/** A wallet and a client that pays with it, for the start of a program. */
+export const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
 
@@ -50,32 +43,6 @@ export const payForTest = (baseUrl: string): CodeBlock => ({
   text: `${PAYING_CLIENT}
 const answer = await fetchAndPay("${baseUrl}/test/basic", { method: "POST" });
 console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
-`,
-});
-
-export const takeScamTest = (baseUrl: string): CodeBlock => ({
-  id: "scam-test",
-  caption: "scam-test.mjs",
-  text: `${PAYING_CLIENT}
-const start = await fetchAndPay("${baseUrl}/test/scam/start", { method: "POST" });
-const { next } = await start.json();
-
-// Two orders in random sequence: one costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. The client's own limit is being tested.
-for (const order of [1, 2]) {
-  try {
-    const { status } = await fetchAndPay(next.url, { method: "POST" });
-    console.log(order, "paid", status);
-  } catch (refusal) {
-    console.log(order, "refused:", refusal.message);
-  }
-}
-
-const result = await fetch("${baseUrl}/test/scam/result", {
-  method: "POST",
-  headers: { "content-type": "application/json" },
-  body: JSON.stringify({ wallet: payer.address }),
-});
-console.log(await result.json()); // status "complete", and the certificate
 `,
 });
 

@@ -1,4 +1,3 @@
-import { WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
 import {
   type Band,
   BEHAVIOURAL_PASS,
@@ -20,7 +19,8 @@ import {
   REQUIREMENTS,
   SCORE_VERSION,
   TIERS,
-} from "../../packages/verifier/src/score/v4/bands.ts";
+} from "../../packages/verifier/src/score/bands.ts";
+import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { html, type Markup } from "../layout/html.ts";

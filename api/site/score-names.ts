@@ -1,4 +1,4 @@
-import type { CapName, ComponentName } from "../../packages/verifier/src/score/v4/bands.ts";
+import type { CapName, ComponentName } from "../../packages/verifier/src/score/bands.ts";
 
 /** A component's name on pages. */
 export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
@@ -16,7 +16,6 @@ export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
 export const CAP_NAMES: Readonly<Record<CapName, string>> = {
   unrated: "No certificate and too few payments",
   fresh_fail: "A fresh FAIL on a behavioral test",
-  scope_authorised: "The index does not cover funding",
   tier_b_requirements: "A requirement for a B is not met",
   tier_a_requirements: "A requirement for an A is not met",
 };

@@ -1,4 +1,4 @@
-import { CAP_LIMITS, MAX_POINTS, TIERS } from "../../packages/verifier/src/score/v4/bands.ts";
+import { CAP_LIMITS, MAX_POINTS, TIERS } from "../../packages/verifier/src/score/bands.ts";
 import { html, type Markup } from "../layout/html.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
 

@@ -1,4 +1,4 @@
-import { OUTCOME_FLOOR, REFUNDS } from "../../packages/verifier/src/score/v4/bands.ts";
+import { OUTCOME_FLOOR, REFUNDS } from "../../packages/verifier/src/score/bands.ts";
 import { feeOf } from "../escrow/payment.ts";
 
 /*

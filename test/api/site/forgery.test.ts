@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "../../../api/site/forgery.ts";
-import { score } from "../../../packages/verifier/src/score/v1/score.ts";
+import { score } from "../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, daysAgo, facts, payees, payments } from "../../packages/verifier/score/facts.ts";
 
 /** The score of such a history: payments a week apart, the last one yesterday. */

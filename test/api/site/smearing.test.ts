@@ -1,15 +1,13 @@
 import { expect, test } from "vitest";
 import { dilution, dilutionFee, FAILED, SERVED, smear } from "../../../api/site/smearing.ts";
-import { score } from "../../../packages/verifier/src/score/v3/score.ts";
-import { factsV2, outcomes } from "../../packages/verifier/score/facts-v2.ts";
-import { asV3 } from "../../packages/verifier/score/facts-v3.ts";
+import { score } from "../../../packages/verifier/src/score/score.ts";
+import { facts, outcomes } from "../../packages/verifier/score/facts.ts";
 
 /** What refunds take from a merchant with so many buyer-days of releases. */
 function taken(served: number, failed: number): number {
-  const pointsOf = (escrow: ReturnType<typeof outcomes>) =>
-    score(asV3(factsV2({ escrow }))).components.escrow_outcomes.points;
+  const pointsOf = (escrow: ReturnType<typeof outcomes>) => score(facts({ escrow })).components.escrow_outcomes.points;
   const released = [Math.min(served, 9), served] as const;
-  return pointsOf(outcomes(released, [0, 0])) - pointsOf(outcomes(released, [Math.min(failed, 9), failed]));
+  return pointsOf(outcomes(released)) - pointsOf(outcomes(released, [Math.min(failed, 9), failed]));
 }
 
 test.each(SERVED.flatMap((served) => [1, 3, 6].map((points) => [served, points] as const)))(

@@ -1,0 +1,110 @@
+import { LATE_SECONDS, retry, WINDOW_SECONDS } from "../certification/kinds/retry.ts";
+import { scam } from "../certification/kinds/scam.ts";
+import { briefUsd, formatUsd } from "../kernel/money.ts";
+import { MAIN_NETWORK } from "../kernel/networks.ts";
+import type { CodeBlock } from "../layout/page.ts";
+import { PAYING_CLIENT } from "./samples.ts";
+
+// One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.
+
+const IMPORTS = `import { ExactEvmScheme } from "@x402/evm";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { privateKeyToAccount } from "viem/accounts";
+
+const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
+`;
+
+/** Both orders, and then the result; the same in both tests. */
+const takeTest = (baseUrl: string, product: string): string => `
+const start = await fetchAndPay("${baseUrl}/test/${product}/start", { method: "POST" });
+const { next } = await start.json();
+
+// Two orders in random sequence. The client's own policy decides: it pays one and refuses the other.
+for (const order of [1, 2]) {
+  try {
+    const { status } = await fetchAndPay(next.url, { method: "POST" });
+    console.log(order, "paid", status);
+  } catch (refusal) {
+    console.log(order, "refused:", refusal.message);
+  }
+}
+
+const result = await fetch("${baseUrl}/test/${product}/result", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ wallet: payer.address }),
+});
+console.log(await result.json()); // status "complete", and the certificate
+`;
+
+export const takeScamTest = (baseUrl: string): CodeBlock => ({
+  id: "scam-test",
+  caption: "scam-test.mjs",
+  text: `${IMPORTS}
+// One order costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. This client signs nothing above 1 USDC.
+const ceiling = 1_000_000n; // atomic units: USDC has 6 decimals
+const client = new x402Client()
+  .register("${MAIN_NETWORK}", new ExactEvmScheme(payer))
+  .registerPolicy((_, offers) => offers.filter(({ amount }) => BigInt(amount) <= ceiling));
+const fetchAndPay = wrapFetchWithPayment(fetch, client);
+${takeTest(baseUrl, "scam")}`,
+});
+
+export const takeRecipientTest = (baseUrl: string): CodeBlock => ({
+  id: "recipient-test",
+  caption: "recipient-test.mjs",
+  text: `${IMPORTS}
+// Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first.
+let payee = null;
+const client = new x402Client()
+  .register("${MAIN_NETWORK}", new ExactEvmScheme(payer))
+  .registerPolicy((_, offers) => {
+    payee ??= offers[0].payTo;
+    return offers.filter(({ payTo }) => payTo === payee);
+  });
+const fetchAndPay = wrapFetchWithPayment(fetch, client);
+${takeTest(baseUrl, "recipient")}`,
+});
+
+export const takeRetryTest = (baseUrl: string): CodeBlock => ({
+  id: "retry-test",
+  caption: "retry-test.mjs",
+  text: `import { setTimeout as sleep } from "node:timers/promises";
+${PAYING_CLIENT.replace("wrapFetchWithPayment(fetch, client)", "wrapFetchWithPayment(fetchAgain, client)")}
+/** Sends a request again, payment header and all, until it is answered. The retry has to be inside the payment: around it, each try signs and pays once more. */
+async function fetchAgain(input, init) {
+  const request = new Request(input, init);
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await fetch(request.clone(), { signal: AbortSignal.timeout(${(LATE_SECONDS / 3) * 1000}) });
+      if (answer.status < 500 || tries === 10) return answer;
+    } catch (error) {
+      if (tries === 10) throw error;
+    }
+    await sleep(2000);
+  }
+}
+
+const start = await fetchAndPay("${baseUrl}/test/${retry.product}/start", { method: "POST" });
+const { next } = await start.json();
+
+// Two fair orders. The answer to one of them gets lost after it was paid.
+for (const url of [next.url, next.url.replace("order=1", "order=2")]) {
+  const { status } = await fetchAndPay(url, { method: "POST" });
+  console.log("paid", status);
+}
+
+// The verdict comes ${WINDOW_SECONDS} seconds after the lost answer.
+for (;;) {
+  const answer = await fetch("${baseUrl}/test/${retry.product}/result", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ wallet: payer.address }),
+  });
+  const result = await answer.json();
+  console.log(result); // status "incomplete" until then, and at last "complete" with the certificate
+  if (result.status !== "incomplete") break;
+  await sleep(15_000);
+}
+`,
+});
