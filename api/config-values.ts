@@ -1,4 +1,6 @@
 import { hkdfSync } from "node:crypto";
+import { isAddress, zeroAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
 import { type Hex, parseAddress } from "./kernel/wallet.ts";
 
@@ -10,6 +12,11 @@ export const key32 = (what: string) =>
   z
     .string()
     .refine((text) => /^[A-Za-z0-9_-]{43}$/.test(text), `expected ${what}: 32 bytes as 43 base64url characters`);
+/** The private key of an account: a number that the curve has. */
+export const accountKey = (what: string) =>
+  z.string().refine((text) => /^0x[0-9a-f]{64}$/i.test(text) && isOnCurve(text as Hex), {
+    error: `expected ${what}: 0x and 64 hex digits`,
+  });
 export const whole = (low: number, high: number) =>
   z
     .string()
@@ -17,12 +24,48 @@ export const whole = (low: number, high: number) =>
     .transform(Number)
     .refine((n) => n >= low && n <= high, `expected a whole number from ${low} to ${high}`);
 
+/** `localhost`, its subdomains, and the loopback addresses, as host names or as addresses to listen on. */
+export const isLoopback = (host: string | undefined): boolean =>
+  host !== undefined && /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);
+
 export const lower = (address: Hex): Hex => address.toLowerCase() as Hex;
-export const contract = (what: string) =>
+
+/** Why this is no address that someone meant, or null; `expected` describes a right one. */
+export function addressProblem(text: string, expected: string): string | null {
+  if (parseAddress(text) === null) return `expected ${expected}: 0x and 40 hex digits`;
+  if (text.toLowerCase() === zeroAddress) return `the zero address belongs to no one; expected ${expected}`;
+  // EIP-55: letters of one case carry no checksum.
+  if (!isAddress(text) && text.slice(2) !== text.slice(2).toUpperCase())
+    return `the EIP-55 checksum of ${text} does not match, so a character is mistyped; copy ${expected} again`;
+  return null;
+}
+
+/** The same of addresses separated by commas. */
+export function addressesProblem(text: string, expected: string): string | null {
+  const items = splitList(text);
+  if (items.some((item) => parseAddress(item) === null))
+    return `expected ${expected}, comma-separated: 0x and 40 hex digits each`;
+  return items.map((item) => addressProblem(item, expected)).find((problem) => problem !== null) ?? null;
+}
+
+/** Adds an issue for what a function like `addressProblem` finds. */
+export const refuse =
+  (expected: string, problemOf: (text: string, expected: string) => string | null) =>
+  (text: string, context: z.RefinementCtx): void => {
+    const message = problemOf(text, expected);
+    if (message !== null) context.addIssue({ code: "custom", message });
+  };
+
+/** One address, in lower case. */
+export const addressOf = (expected: string) =>
   z
     .string()
-    .refine((text) => parseAddress(text) !== null, `expected the address of ${what} on Base: 0x and 40 hex digits`)
+    .superRefine(refuse(expected, addressProblem))
     .transform((text) => lower(text as Hex));
+
+export const contract = (what: string) => addressOf(`the address of ${what} on Base`);
+
+export const splitList = (text: string): string[] => text.split(",").map((item) => item.trim());
 
 export const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
@@ -30,14 +73,15 @@ export const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:
 export const listOf = (what: string, fits: (item: string) => boolean, each = "") =>
   z
     .string()
-    .transform((text) => text.split(",").map((item) => item.trim()))
+    .transform(splitList)
     .refine((items) => items.every(fits), `expected ${what}, comma-separated${each}`);
 
 /** Addresses separated by commas; in lower case. */
-export const addressesOf = (what: string) =>
-  listOf(what, (item) => parseAddress(item) !== null, ": 0x and 40 hex digits each").transform((items) =>
-    items.map((item) => lower(item as Hex)),
-  );
+export const addressesOf = (expected: string) =>
+  z
+    .string()
+    .superRefine(refuse(expected, addressesProblem))
+    .transform((text) => splitList(text).map((item) => lower(item as Hex)));
 
 /** Without a key of its own, the log has one that follows from the key that signs documents. */
 export const logKey = ({
@@ -50,3 +94,11 @@ export const logKey = ({
   LOG_KEY === undefined
     ? Buffer.from(hkdfSync("sha256", Buffer.from(SIGNING_KEY, "base64url"), "", "tlog-checkpoint", 32))
     : Buffer.from(LOG_KEY, "base64url");
+
+function isOnCurve(key: Hex): boolean {
+  try {
+    return privateKeyToAddress(key) !== zeroAddress;
+  } catch {
+    return false;
+  }
+}

@@ -2,7 +2,19 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../contracts/erc8004.ts";
 import type { RegistryAddresses } from "./certification/erc8004/order.ts";
-import { addressesOf, contract, isHttp, key32, listOf, lower, url, whole } from "./config-values.ts";
+import { roleProblems } from "./config-roles.ts";
+import {
+  accountKey,
+  addressesOf,
+  addressOf,
+  contract,
+  isHttp,
+  key32,
+  listOf,
+  lower,
+  url,
+  whole,
+} from "./config-values.ts";
 import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
 import {
   eachNetwork,
@@ -12,7 +24,7 @@ import {
   type NetworkFacts,
   type RpcVariable,
 } from "./kernel/networks.ts";
-import { type Hex, parseAddress } from "./kernel/wallet.ts";
+import type { Hex } from "./kernel/wallet.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log/witness/settings.ts";
 import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./seller-exam/settings.ts";
 import { parseRetiredKeys } from "./signing/retired-keys.ts";
@@ -50,19 +62,15 @@ const ENVIRONMENT = z.object({
   LOOKUPS_PER_HOUR: whole(0, 1_000_000_000).default(5_000),
   OWN_ADDRESSES: addressesOf("addresses of the service").default([]),
   LOG_BLOCK_RANGE: whole(1, 1_000_000).default(9_000),
-  PAY_TO_ADDRESS: z
-    .string()
-    .refine((text) => parseAddress(text) !== null, "expected the receiving address: 0x and 40 hex digits"),
+  RPC_BATCH: whole(1, 1_000).default(10),
+  PAY_TO_ADDRESS: addressOf("the receiving address"),
   FACILITATOR_URL: url("the URL of an x402 facilitator", ["http:", "https:"]).optional(),
-  FACILITATOR_PRIVATE_KEY: z
-    .string()
-    .regex(/^0x[0-9a-f]{64}$/i, "expected a private key: 0x and 64 hex digits")
-    .optional(),
-  SETTLEMENT_COST_PERCENT: whole(1, 1_000).optional(),
+  FACILITATOR_PRIVATE_KEY: accountKey("a private key").optional(),
+  SETTLEMENT_COST_PERCENT: whole(0, 1_000).default(50),
   BATCH_MAX: whole(1, 100).default(50),
-  BATCH_WAIT_MS: whole(1, 10_000).default(100),
-  BATCH_IN_FLIGHT: whole(1, 16).default(15),
-  ETH_PRICE_USD: whole(1, 1_000_000).optional(),
+  BATCH_WAIT_MS: whole(1, 10_000).default(200),
+  FAILED_GAS_USD_PER_DAY: whole(1, 1_000_000).default(50),
+  ETH_PRICE_USD: whole(1, 1_000_000).default(3_000),
   SIGNING_KEY: key32("the Ed25519 private key that signs documents"),
   RETIRED_SIGNING_KEYS: z
     .string()
@@ -75,22 +83,11 @@ const ENVIRONMENT = z.object({
   ...LOG_VARIABLES,
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
   DECOY_SEED: key32("the seed of decoy addresses"),
-  ESCROW_ADDRESSES: z
-    .string()
-    .refine(
-      (text) => text.split(",").every((part) => parseAddress(part.trim()) !== null),
-      "expected escrow contracts and operators on Base, comma-separated, the current one of each kind first: 0x and 40 hex digits each",
-    )
-    .transform((text) => text.split(",").map((part) => part.trim().toLowerCase() as Hex))
-    .default([]),
+  ESCROW_ADDRESSES: addressesOf("escrow contracts and operators on Base, the current one of each kind first").default(
+    [],
+  ),
   ERC6492_FACTORIES: addressesOf("factories of smart wallets on Base").default([]),
-  EVALUATOR_ADDRESS: z
-    .string()
-    .refine(
-      (text) => parseAddress(text) !== null,
-      "expected the evaluator of ERC-8183 jobs on Base: 0x and 40 hex digits",
-    )
-    .optional(),
+  EVALUATOR_ADDRESS: contract("the evaluator of ERC-8183 jobs").optional(),
   ESCROW_MINIMUM: whole(MINIMUM_AMOUNT, 1_000_000_000).default(MINIMUM_AMOUNT),
   ESCROW_MERCHANT_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ESCROW_KEEPER_GAS: whole(0, 1_000_000_000_000).default(100_000_000),
@@ -100,9 +97,7 @@ const ENVIRONMENT = z.object({
   ERC8004_VALIDATION: contract("ERC-8004's registry of validations").optional(),
   ERC8004_DAILY_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ...EXAM_VARIABLES,
-  ARBITER_PRIVATE_KEY: z
-    .string()
-    .regex(/^0x[0-9a-f]{64}$/i, "expected the arbiter's private key: 0x and 64 hex digits"),
+  ARBITER_PRIVATE_KEY: accountKey("the arbiter's private key"),
   ARBITER_ALLOWED_ORIGINS: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
@@ -158,12 +153,16 @@ export interface Config {
   readonly ownAddresses: readonly Hex[];
   /** The most blocks to ask for in one `eth_getLogs`. */
   readonly logBlockRange: number;
+  /** The most JSON-RPC calls to send in one request; 1 for no batches. */
+  readonly rpcBatch: number;
   readonly payTo: `0x${string}`;
   readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
   /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
   readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
   /** When payments are settled in one transaction. */
-  readonly batches: { readonly most: number; readonly waitMs: number; readonly unmined: number };
+  readonly batches: { readonly most: number; readonly waitMs: number };
+  /** The gas that failed payments may cost each account on Base in a day, in wei. */
+  readonly failedGasWei: bigint;
   readonly signingKey: Uint8Array;
   /** `x` of every public key that signed before `signingKey`; they stay published permanently. */
   readonly retiredSigningKeys: readonly string[];
@@ -213,10 +212,9 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
-  if ((given.SETTLEMENT_COST_PERCENT === undefined) !== (given.ETH_PRICE_USD === undefined))
-    problems.push(WHOLE_CEILING);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   problems.push(...[policyProblem(parsed.data)].filter((problem) => problem !== null));
+  if (parsed.success) problems.push(...roleProblems(parsed.data));
   if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
   const env = parsed.data;
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
@@ -234,23 +232,23 @@ export function parseConfig(
     },
     ownAddresses: env.OWN_ADDRESSES,
     logBlockRange: env.LOG_BLOCK_RANGE,
-    payTo: env.PAY_TO_ADDRESS.toLowerCase() as Hex,
+    rpcBatch: env.RPC_BATCH,
+    payTo: env.PAY_TO_ADDRESS,
     facilitator:
       env.FACILITATOR_URL !== undefined
         ? { remote: env.FACILITATOR_URL }
         : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
     costCeiling:
-      env.SETTLEMENT_COST_PERCENT === undefined || env.ETH_PRICE_USD === undefined
-        ? null
-        : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
-    batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS, unmined: env.BATCH_IN_FLIGHT },
+      env.SETTLEMENT_COST_PERCENT === 0 ? null : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
+    batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS },
+    failedGasWei: (BigInt(env.FAILED_GAS_USD_PER_DAY) * 10n ** 18n) / BigInt(env.ETH_PRICE_USD),
     signingKey: Buffer.from(env.SIGNING_KEY, "base64url"),
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     log: logSettings(env),
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,
-    evaluatorAddress: (env.EVALUATOR_ADDRESS?.toLowerCase() ?? null) as Hex | null,
+    evaluatorAddress: env.EVALUATOR_ADDRESS ?? null,
     walletFactories: env.ERC6492_FACTORIES,
     escrowLimits: {
       minimum: BigInt(env.ESCROW_MINIMUM),
@@ -282,9 +280,6 @@ export function parseConfig(
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
-
-const WHOLE_CEILING =
-  "Set both of SETTLEMENT_COST_PERCENT (the share of a price that its settlement may cost) and ETH_PRICE_USD, or neither.";
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";

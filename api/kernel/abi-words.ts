@@ -1,6 +1,6 @@
 import type { Address, Hex } from "./wallet.ts";
 
-// The contract ABI's encoding in hex without 0x, for what is hashed and sent all the time: viem's walks the ABI each time.
+// The contract ABI's words in hex without 0x, for what is hashed all the time: viem's encoder walks the ABI each time.
 
 const BITS_A_DIGIT = 4;
 const DIGITS_A_WORD = 64;
@@ -22,22 +22,4 @@ export function addressWord(address: Address): string {
 export function bytes32Word(bytes: Hex): string {
   if (!/^0x[0-9a-f]{64}$/i.test(bytes)) throw new Error(`${bytes} is not 32 bytes`);
   return bytes.slice(2).toLowerCase();
-}
-
-/** `bytes` where they stand: their length, and their bytes padded to whole words. Throws if they are none. */
-export function bytesTail(bytes: Hex): string {
-  const digits = bytes.slice(2);
-  if (!/^0x[0-9a-f]*$/i.test(bytes) || digits.length % 2 !== 0) throw new Error("not the hex of whole bytes");
-  return uintWord(digits.length / 2) + digits.padEnd(Math.ceil(digits.length / DIGITS_A_WORD) * DIGITS_A_WORD, "0");
-}
-
-/** An array where it stands, of elements whose sizes differ: their number, where each begins, and the elements. */
-export function arrayTail(elements: readonly string[]): string {
-  let at = elements.length * 32;
-  const offsets = elements.map((element) => {
-    const offset = uintWord(at);
-    at += element.length / 2;
-    return offset;
-  });
-  return uintWord(elements.length) + offsets.join("") + elements.join("");
 }

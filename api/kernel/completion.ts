@@ -9,10 +9,8 @@ export interface StoredAnswer {
   readonly location: string | null;
 }
 
-/** A sale that ends in its turn, because its answer depends on those before it. */
-export interface QueuedCompletion {
-  /** Sales with the same queue complete one at a time, across processes: a log has only one end. */
-  readonly queue: string;
+/** A sale whose answer depends on what the transaction that stores it finds. */
+export interface TransactedCompletion {
   /** It may run again after a failure; only what commits counts. */
   readonly complete: (transaction: Transaction) => Promise<StoredAnswer>;
 }
@@ -28,7 +26,7 @@ export interface KnownCompletion {
  * The end of a sale. The transaction that marks the payment as fulfilled stores it, so the records, the answer and the
  * payment are stored together or not at all.
  */
-export type Completion = KnownCompletion | QueuedCompletion;
+export type Completion = KnownCompletion | TransactedCompletion;
 
 /** The answer to a payment that is withheld, and what is recorded with it. */
 export interface RecordedAnswer {

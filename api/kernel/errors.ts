@@ -8,6 +8,7 @@ export const PROBLEMS = {
   not_the_payer: { status: 403, title: "Not signed by the payer" },
   not_found: { status: 404, title: "Not found" },
   method_not_allowed: { status: 405, title: "Method not allowed" },
+  request_timeout: { status: 408, title: "Request timed out" },
   payment_conflict: { status: 409, title: "Payment belongs to another request" },
   escrow_over: { status: 409, title: "Escrowed payment can no longer be released" },
   contest_conflict: { status: 409, title: "Payment was contested before" },

@@ -1,15 +1,14 @@
+import { LRUCache } from "lru-cache";
+
 /**
- * Caches the last `limit` results of a pure but costly rendering. The key must cover everything the result depends on.
+ * Caches the last `limit` results of a pure but costly computation. The key must cover everything the result depends on.
  */
-export function remember<Value>(limit: number): (key: string, make: () => Value) => Value {
-  const kept = new Map<string, Value>();
-  return (key, make) => {
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const value = make();
-    const [oldest] = kept.keys();
-    if (kept.size >= limit && oldest !== undefined) kept.delete(oldest);
-    kept.set(key, value);
-    return value;
-  };
+export function remember<Value extends object | string>(
+  limit: number,
+): (key: string, make: (key: string) => Value) => Value {
+  const kept = new LRUCache<string, Value, (key: string) => Value>({
+    max: limit,
+    memoMethod: (key, _stale, { context: make }) => make(key),
+  });
+  return (key, make) => kept.memo(key, { context: make });
 }

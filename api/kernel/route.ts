@@ -8,6 +8,14 @@ import type { Network } from "./networks.ts";
 import type { Output, Parameter } from "./output.ts";
 import type { Address, Hex } from "./wallet.ts";
 
+/** A request that comes with a payment. */
+export interface Asked {
+  /** The key that its sender is counted under. */
+  readonly client: string;
+  /** Of the payment. */
+  readonly nonce: Hex;
+}
+
 interface RouteFacts {
   /** A path as Hono reads it, like `/cert/:id` or `/log/tile/*`; its last parameter may have a suffix: `/cert/:id.svg`. */
   readonly path: string;
@@ -53,10 +61,10 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   /** A custom issue means a refusal (422); any other means a malformed body (400). */
   readonly input: z.ZodType<Input>;
   /**
-   * Checks that need a chain or the index, run before anything is charged and after the signature has been verified, on
-   * behalf of a client. An account without any money signs as well as any other.
+   * Checks that need a chain, the index or the database, run before anything is charged and after the signature has been
+   * verified, on behalf of a client. An account without any money signs as well as any other.
    */
-  readonly intake?: (input: Input, payer: Address, client: string) => Promise<Intake<Input>>;
+  readonly intake?: (input: Input, payer: Address, asked: Asked) => Promise<Intake<Input>>;
   /**
    * What has to be there before anyone is asked to pay, on behalf of a client; null once it is. For unpaid requests with
    * a well-formed body.
@@ -74,10 +82,10 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    */
   readonly sell: Selling<Input>;
   /**
-   * Runs before the stored answer is sent once more. A settled payment's header can be rebuilt from the chain, so it may
-   * be a stranger who asks.
+   * Runs whenever a result is about to be sent, to a client. A settled payment's header can be rebuilt from the chain, so
+   * it may be a stranger who asks.
    */
-  readonly replayed?: (payment: PaymentKey) => Promise<void>;
+  readonly told?: (payment: PaymentKey, client: string) => Promise<void>;
   /**
    * What is told beside a result whenever it is sent, in its `Link` header: what came to be since then, too. Null if
    * there is nothing. Where it throws, the result is sent alone.
@@ -170,10 +178,10 @@ export interface Match {
   /** Present if the payment is answered at once and never submitted. Total, like `sell`. */
   readonly withhold?: (withheld: Withheld) => RecordedAnswer;
   /**
-   * Asked once the gate has an answer or a conflict: how the answer gets lost on its way, or null if it is sent. It stays
-   * stored either way, so the same payment gets it later.
+   * Asked once the gate has an answer, a conflict, or found that it is over: how the answer gets lost on its way, or null
+   * if it is sent. It stays stored either way, so the same payment gets it later.
    */
-  readonly deliver?: (said: "result" | "conflict") => Promise<Loss | null>;
+  readonly deliver?: (said: "result" | "conflict" | "over") => Promise<Loss | null>;
 }
 
 /** What a client sees instead of an answer that exists. */

@@ -1,0 +1,91 @@
+import { isLoopback } from "./config-values.ts";
+import { NETWORKS } from "./kernel/networks.ts";
+import type { Hex } from "./kernel/wallet.ts";
+import { addressOfKey, isPublishedKey } from "./published-keys.ts";
+
+/** What `ENVIRONMENT` accepted of the variables that give the service its keys and addresses. */
+export interface Roles {
+  readonly BASE_URL?: string | undefined;
+  readonly HOST?: string | undefined;
+  readonly PAY_TO_ADDRESS: string;
+  readonly FACILITATOR_PRIVATE_KEY?: string | undefined;
+  readonly ARBITER_PRIVATE_KEY: string;
+  readonly EXAM_PRIVATE_KEY?: string | undefined;
+  readonly SIGNING_KEY: string;
+  readonly LOG_KEY?: string | undefined;
+  readonly SEALING_KEY: string;
+  readonly DECOY_SEED: string;
+  readonly ESCROW_ADDRESSES: readonly Hex[];
+  readonly EVALUATOR_ADDRESS?: string | undefined;
+}
+
+const ACCOUNTS = ["FACILITATOR_PRIVATE_KEY", "ARBITER_PRIVATE_KEY", "EXAM_PRIVATE_KEY"] as const;
+const SECRETS = ["SIGNING_KEY", "LOG_KEY", "SEALING_KEY", "DECOY_SEED"] as const;
+
+/**
+ * Mistakes that would cost money or a reputation later: a receiver that cannot receive, one key in two roles, a key that
+ * anyone can look up, no published address. One line each, named after the variable; no secret is repeated.
+ */
+export function roleProblems(env: Roles): readonly string[] {
+  return [
+    ...(env.BASE_URL === undefined && !isLoopback(env.HOST) ? [NO_ORIGIN] : []),
+    ...receiverProblems(env),
+    ...sharedKeyProblems(env),
+    ...(isLocal(env) ? [] : publishedKeyProblems(env)),
+  ];
+}
+
+/** Whether only programs on this machine can reach the service under its published address. */
+const isLocal = ({ BASE_URL }: Roles): boolean => BASE_URL === undefined || isLoopback(new URL(BASE_URL).hostname);
+
+function receiverProblems(env: Roles): readonly string[] {
+  const receiver = env.PAY_TO_ADDRESS.toLowerCase();
+  const contracts = [
+    ...Object.values(NETWORKS).map(({ usdc, name }) => [usdc.address, `the USDC contract on ${name}`] as const),
+    ...env.ESCROW_ADDRESSES.map((address) => [address, "one of ESCROW_ADDRESSES"] as const),
+    [env.EVALUATOR_ADDRESS?.toLowerCase(), "EVALUATOR_ADDRESS"] as const,
+  ];
+  const found = contracts.find(([address]) => address === receiver);
+  if (found) return [`PAY_TO_ADDRESS is wrong: it is ${found[1]}; expected an account of yours that can send USDC.`];
+  const owner = ACCOUNTS.find((name) => env[name] !== undefined && addressOfKey(env[name]) === receiver);
+  if (owner)
+    return [
+      `PAY_TO_ADDRESS is wrong: it is the address of ${owner}; expected an account of its own, so that no process holds the key to the revenue.`,
+    ];
+  return [];
+}
+
+/** A stolen key then gives away one role only. */
+function sharedKeyProblems(env: Roles): readonly string[] {
+  const seen = new Map<string, string>();
+  const problems: string[] = [];
+  for (const name of [...ACCOUNTS, ...SECRETS]) {
+    const key = hexOf(env[name]);
+    if (key === null) continue;
+    const other = seen.get(key);
+    if (other === undefined) seen.set(key, name);
+    else problems.push(`${name} is wrong: it is the same key as ${other}; expected a key for this role alone.`);
+  }
+  return problems;
+}
+
+function publishedKeyProblems(env: Roles): readonly string[] {
+  const keys = [...ACCOUNTS, ...SECRETS].filter((name) => isPublishedKey(hexOf(env[name])));
+  return [
+    ...keys.map(
+      (name) => `${name} is wrong: it is a development key that anyone can look up; expected 32 random bytes.`,
+    ),
+    ...(isPublishedKey(env.PAY_TO_ADDRESS)
+      ? ["PAY_TO_ADDRESS is wrong: its key is a development key that anyone can look up; expected an account of yours."]
+      : []),
+  ];
+}
+
+/** A key in either spelling, 0x and hex or base64url, as lower-case hex. */
+function hexOf(key: string | undefined): Hex | null {
+  if (key === undefined) return null;
+  return (key.startsWith("0x") ? key.toLowerCase() : `0x${Buffer.from(key, "base64url").toString("hex")}`) as Hex;
+}
+
+const NO_ORIGIN =
+  "BASE_URL is missing: the address under which the service is published, like https://trust.example. It is part of every signed document, so only a service with a loopback HOST, like HOST=localhost, may go without one.";
