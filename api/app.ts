@@ -7,7 +7,7 @@ import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import { refuseDeclaredLength } from "./kernel/body.ts";
 import { type Clients, clientOf } from "./kernel/client.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
-import { refuseRepeated } from "./kernel/query.ts";
+import { checkQuery } from "./kernel/query.ts";
 import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./kernel/route.ts";
 import { page, wantsHtml } from "./layout/negotiate.ts";
 import type { Meter } from "./operations/meter.ts";
@@ -61,8 +61,6 @@ const EXPOSED_HEADERS = [
   "X-Request-Id",
 ];
 
-const MCP_HEADERS = ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
-const REQUEST_HEADERS = ["Content-Type", "Accept", "PAYMENT-SIGNATURE", "X-PAYMENT", "SIGN-IN-WITH-X", ...MCP_HEADERS];
 const EVERY_ANSWER = [
   ["access-control-allow-origin", "*"],
   ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],
@@ -74,8 +72,8 @@ export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
   app.use(everyRequest(parts));
   // The library's middleware sets headers on a finished response, costing every answer a second one, so only preflights
-  // use it.
-  app.options("*", cors({ origin: "*", allowHeaders: REQUEST_HEADERS, maxAge: 86_400 }));
+  // use it. It allows the headers that the preflight asks for: no request has cookies.
+  app.options("*", cors({ origin: "*", maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(lengthLimit(bodyLimits(parts.routes)));
   for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, handlerOf(route, parts)));
@@ -107,12 +105,12 @@ function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Pr
   return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
-/** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways. */
+/** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways or not at all. */
 function mounted(route: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {
   const suffix = suffixOf(route);
   const handler: MiddlewareHandler<Env> = async (c, next) => {
     if (suffix !== undefined && !c.req.path.endsWith(suffix)) return next();
-    refuseRepeated(c.req.url, route);
+    checkQuery(c.req.url, route);
     return handle(c);
   };
   return Object.assign(handler, { tablePath: route.path });

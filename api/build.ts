@@ -3,17 +3,13 @@ import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { createActivityIndex } from "./adapters/index/activity.ts";
-import { viewsOf } from "./adapters/index/views.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
-import { createBookPruning } from "./adapters/postgres/book-pruning.ts";
 import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
 import { isAway } from "./adapters/postgres/connection.ts";
 import { createJournal } from "./adapters/postgres/journal.ts";
-import { createLookupPruning } from "./adapters/postgres/lookup-pruning.ts";
-import { createProbePruning } from "./adapters/postgres/probe-store.ts";
+import { createPrunings } from "./adapters/postgres/prunings.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
-import { createSignInPruning } from "./adapters/postgres/purchase-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
 import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
 import { createSeal } from "./adapters/postgres/seal.ts";
@@ -23,6 +19,7 @@ import { elapsedMs, every, sleep } from "./adapters/process/clock.ts";
 import { createPeers } from "./adapters/process/peers.ts";
 import { inRequest } from "./adapters/process/request-id.ts";
 import { createApp } from "./app.ts";
+import type { EvidenceParts } from "./arbiter/gather-evidence.ts";
 import { createBoard } from "./board/read-board.ts";
 import { createCafe } from "./cafe/serve-order.ts";
 import { catalog } from "./catalog.ts";
@@ -65,6 +62,8 @@ export interface BuildParts {
   readonly patienceMs?: number | undefined;
   /** How late a late answer of the retry safety test comes, in milliseconds. */
   readonly lateMs?: number | undefined;
+  /** The arbiter's wait between two looks; defaults to the machine's clock. */
+  readonly wait?: EvidenceParts["wait"] | undefined;
 }
 
 /** The whole service on one database pool: its application, gate and jobs. */
@@ -74,7 +73,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
   const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
   const seal = createSeal(config.sealingKey);
   const journal = counted.journal(createJournal(pool, seal));
-  const activity = createActivityIndex(pool, viewsOf(config));
+  const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
   const { baseUrl, payTo } = config;
   const { signer, signJws, offerReceipt, publicKeys } = await wireSigning(config);
   const certificates = counted.certificates(createCertificateStore(pool));
@@ -101,7 +100,16 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     now,
     lateMs: parts.lateMs,
   });
-  const { escrow, demo, contracts, ...wired } = await wireEscrow({ config, pool, chains, log, now, signer, meter });
+  const { escrow, demo, contracts, ...wired } = await wireEscrow({
+    config,
+    pool,
+    chains,
+    log,
+    now,
+    signer,
+    meter,
+    wait: parts.wait,
+  });
   const { relayer: arbiter, ...publishing } = await wirePublishing({
     config,
     pool,
@@ -124,6 +132,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     escrowChain: wired.chain,
     client: chains[MAIN_NETWORK].client,
     tiers,
+    wait: parts.wait,
   });
   const {
     store: logStore,
@@ -241,13 +250,7 @@ export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
     jobs: {
       gate,
       journal,
-      prunings: [
-        createRelayPruning(pool),
-        createBookPruning(pool),
-        createLookupPruning(pool),
-        createSignInPruning(pool),
-        createProbePruning(pool),
-      ],
+      prunings: [createRelayPruning(pool), ...createPrunings(pool)],
       relayers: tended,
       upkeep,
       escrow,

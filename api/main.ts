@@ -1,7 +1,9 @@
 import { pino } from "pino";
 import { createBacklogReader } from "./adapters/postgres/backlog.ts";
 import { connect } from "./adapters/postgres/connection.ts";
+import { checkInstallation } from "./adapters/postgres/installation.ts";
 import { createHttpServer, drain, listen } from "./adapters/process/http-server.ts";
+import { createPeers } from "./adapters/process/peers.ts";
 import { createMeter } from "./adapters/process/prometheus.ts";
 import { requestFacts } from "./adapters/process/request-id.ts";
 import { checkChains, checkDatabase } from "./adapters/process/startup-checks.ts";
@@ -26,16 +28,19 @@ async function main(): Promise<void> {
   }));
   if ("problem" in built) return fail(built.problem);
   const { app, gate, chains, probes, jobs } = built;
-  const problem = (await checkDatabase(pool)) ?? (await checkChains(chains));
+  const problem = (await checkDatabase(pool)) ?? (await checkInstallation(pool, config)) ?? (await checkChains(chains));
   if (problem !== null) return fail(problem);
 
-  const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
+  // Where requests are not counted by address, neither are connections.
+  const { connectionOf: clientOf } = createPeers(config.trustedProxies);
+  const perAddress = config.rateLimitPerMinute === 0 ? null : { most: MOST_CONNECTIONS, clientOf };
+  const servers = [createHttpServer(app.fetch, { perAddress }), createHttpServer(app.fetch, { perAddress })];
   const taken = await listenOr("PORT", servers, { port: config.port, host: config.host });
   if (taken !== null) return fail(taken);
   if (meter !== null && config.metrics !== null) {
     const backlog = createBacklogReader(pool);
     const metrics = createMetricsApp({ probes, backlog, exposition: meter, now: () => new Date() });
-    const own = [createHttpServer(metrics.fetch), createHttpServer(metrics.fetch)];
+    const own = [createHttpServer(metrics.fetch, { perAddress }), createHttpServer(metrics.fetch, { perAddress })];
     const busy = await listenOr("METRICS_PORT", own, config.metrics);
     if (busy !== null) return fail(busy);
     servers.push(...own);
@@ -64,8 +69,11 @@ async function main(): Promise<void> {
   process.on("SIGTERM", stop).on("SIGINT", stop);
 }
 
+/** Of one client address: one sixteenth of what a process takes. */
+const MOST_CONNECTIONS = 256;
+
 const NO_CEILING =
-  "settlements are paid for whatever gas costs: SETTLEMENT_COST_PERCENT and ETH_PRICE_USD set the share of a price that one may cost";
+  "settlements are paid for whatever gas costs, because SETTLEMENT_COST_PERCENT is 0: it sets the share of a price that one may cost";
 
 /** Null once the servers listen; else what to do about the failure. */
 async function listenOr(

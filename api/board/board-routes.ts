@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { z } from "zod";
 import type { Capability } from "../certification/products.ts";
 import { Problem } from "../kernel/errors.ts";
-import { isHeld } from "../kernel/etag.ts";
+import { etagOf, isHeld } from "../kernel/etag.ts";
 import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { page, wantsHtml } from "../layout/negotiate.ts";
@@ -124,7 +123,7 @@ function address(
 /** A page (text) or a document that caches may keep for a while and then revalidate by its tag. */
 function answer(c: Context, shown: string | object, maxAgeSeconds: number): Response {
   const body = typeof shown === "string" ? shown : JSON.stringify(shown);
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
+  const etag = etagOf(body);
   c.header("etag", etag);
   c.header("cache-control", `public, max-age=${maxAgeSeconds}`);
   if (isHeld(c.req.header("if-none-match"), etag)) return c.body(null, 304, { vary: "Accept" });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { capability, product } from "../certification/certification-schemas.ts";
 import { CAPABILITY_MENU } from "../certification/products.ts";
 import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../kernel/schema.ts";
+import { PATH_PREFIX } from "../seller-exam/exam-schemas.ts";
 import { origin } from "../seller-exam/published/schemas.ts";
 import { type boardDocument, MAX_LIMIT, SELLER, type sellerBoardDocument } from "./board.ts";
 import { type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
@@ -29,7 +30,7 @@ export const SELLER_BOARD = z
   .object({
     ...PAGE,
     capability: z.literal(SELLER),
-    sellers: z.array(z.object({ origin, pay_to: address, passing_requests: count, ...ROW })),
+    sellers: z.array(z.object({ origin, path_prefix: PATH_PREFIX, pay_to: address, passing_requests: count, ...ROW })),
   })
   .meta({ id: "SellerBoard" }) satisfies z.ZodType<ReturnType<typeof sellerBoardDocument>>;
 
@@ -64,7 +65,7 @@ export const STATISTICS = z
         passed: figure,
         failed: figure,
       })
-      .meta({ description: "Published exams of sellers, counted by origin." }),
+      .meta({ description: "Published exams of sellers, counted by origin and path prefix." }),
     payments: z.array(
       z.object({
         network,

@@ -33,6 +33,8 @@ export interface BoardRow extends Pick<Certificate, "id" | "product" | "level" |
 /** A verified seller with its newest current PASS. */
 export interface SellerRow extends Position {
   readonly origin: WebOrigin;
+  /** Ends with a slash; `/` is the whole origin. */
+  readonly prefix: string;
   readonly payTo: Address;
   readonly level: string;
   readonly validUntil: Date;
@@ -108,10 +110,11 @@ export const sellerBoardDocument = (
   limit,
   sellers: rows.map((row) => ({
     origin: row.origin,
+    path_prefix: row.prefix,
     pay_to: row.payTo,
     passing_requests: row.requests,
     ...certified(row, baseUrl),
-    verify_url: sellerVerifyUrl(baseUrl, row.origin),
+    verify_url: sellerVerifyUrl(baseUrl, row),
   })),
   next: nextUrl,
 });

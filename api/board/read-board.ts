@@ -50,7 +50,8 @@ export function createBoard({ reader, totals, now }: BoardParts): Board {
     },
     async statistics() {
       const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();
-      if (known === null || age >= TOO_OLD_MS) return countOnce();
+      // A negative age: the clock was set back, and nobody waits until it has caught up.
+      if (known === null || age < 0 || age >= TOO_OLD_MS) return countOnce();
       // A failed count leaves the figures as they are; the next reader starts another.
       if (age >= COUNT_AGAIN_MS) countOnce().catch(() => undefined);
       return known;

@@ -3,6 +3,7 @@ import { counted, day, html, instant, type Markup } from "../layout/html.ts";
 import { renderPage } from "../layout/page.ts";
 import { SELLER_BADGE } from "../seller-exam/published/document.ts";
 import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";
+import { siteName } from "../seller-exam/record.ts";
 import { type BoardPage, SELLER, type SellerRow } from "./board.ts";
 import { type BoardContext, filter, paging } from "./board-page.ts";
 
@@ -31,7 +32,7 @@ const nobody = ({ first }: BoardContext): Markup =>
 
 const seller = (row: SellerRow, baseUrl: string): Markup => {
   const alt = `${SELLER_BADGE}: ${row.level}, valid until ${day(row.validUntil)}`;
-  return html`<li><a class="mono" href="${sellerVerifyUrl(baseUrl, row.origin)}">${row.origin}</a>
+  return html`<li><a class="mono" href="${sellerVerifyUrl(baseUrl, row)}">${siteName(row)}</a>
 <a class="badge" href="${certUrl(baseUrl, row)}"><img src="${new URL(badgeUrl(baseUrl, row)).pathname}" height="20" loading="lazy" alt="${alt}"></a>
 <span class="note">Level ${row.level}; ${counted(row.requests, "request passes", "requests pass")}. Paid to <span class="mono">${row.payTo}</span></span>
 <span class="note soft small">Examined ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;

@@ -1,16 +1,11 @@
 import type { Transaction } from "../kernel/transaction.ts";
 import type { Address } from "../kernel/wallet.ts";
-import type { Item } from "./menu.ts";
 import type { Toast } from "./receipt.ts";
-
-/** Orders complete in this queue, so that a round's receipts are counted without gaps or surplus. */
-export const CAFE_QUEUE = "cafe";
 
 /** A paid order. */
 export interface ServedOrder {
   /** Of the receipt. */
   readonly id: string;
-  readonly item: Item;
   readonly payer: Address;
   /** Of the buyer of a round; null for other items. */
   readonly round: { readonly nickname: string } | null;
@@ -25,8 +20,8 @@ export interface OpenRound {
 
 export interface CafeStore {
   /**
-   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own. Orders run
-   * one at a time, in `CAFE_QUEUE`. A receipt that already exists is returned as it was written.
+   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own. A receipt
+   * that already exists is returned as it was written.
    */
   serve(order: ServedOrder, transaction: Transaction): Promise<string>;
   /** Rounds with receipts left, oldest first. */

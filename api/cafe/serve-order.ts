@@ -1,6 +1,6 @@
 import type { Completion } from "../kernel/completion.ts";
 import type { Sale } from "../kernel/route.ts";
-import { CAFE_QUEUE, type CafeStore } from "./cafe-store.ts";
+import type { CafeStore } from "./cafe-store.ts";
 import type { Item } from "./menu.ts";
 import { nicknameOf, type Order, receipt, receiptId } from "./receipt.ts";
 
@@ -22,9 +22,8 @@ export const createCafe = ({ store, now }: CafeParts): Cafe => ({
     const round = item === "buy-a-round" ? { nickname: nicknameOf(sale.input, payer) } : null;
     const write: Parameters<CafeStore["serve"]>[0]["write"] = (toast) =>
       JSON.stringify(receipt(item, sale, { toast, now: now() }));
-    const served = { id: receiptId(sale.payment), item, payer, round, write };
+    const served = { id: receiptId(sale.payment), payer, round, write };
     return {
-      queue: CAFE_QUEUE,
       async complete(transaction) {
         const text = await store.serve(served, transaction);
         return { status: 200, body: Buffer.from(text), location: null };

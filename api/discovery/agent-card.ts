@@ -1,6 +1,7 @@
 import { ABOUT } from "../kernel/about.ts";
 import type { Listed } from "../kernel/route.ts";
 import { SITE_NAME } from "../layout/page.ts";
+import type { FlattenedJws } from "../signing/flattened-jws.ts";
 import { jcs } from "../signing/proof-value.ts";
 import { operationId, templatePath } from "./openapi/operation.ts";
 import { costOf } from "./paid-listing.ts";
@@ -11,13 +12,13 @@ export interface CardParts {
   readonly baseUrl: string;
   readonly version: string;
   /** Signs canonical JSON: a flattened JWS without its payload. */
-  readonly signJws: (payload: string) => { readonly protected: string; readonly signature: string };
+  readonly signJws: (payload: string) => Promise<FlattenedJws>;
 }
 
 const JSON_TYPE = "application/json";
 
 /** The agent card: the signed fields of A2A 1.0 (section 8.4), plus those that only 0.3 has. */
-export function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
+export async function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
   const card = {
     name: SITE_NAME,
     description: ABOUT,
@@ -37,7 +38,7 @@ export function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
     preferredTransport: binding(baseUrl),
     protocolVersion: "0.3.0",
     supportsAuthenticatedExtendedCard: false,
-    signatures: [signJws(jcs(card))],
+    signatures: [await signJws(jcs(card))],
   };
 }
 

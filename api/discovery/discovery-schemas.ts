@@ -78,7 +78,7 @@ export const AGENT_CARD = z
     supportsAuthenticatedExtendedCard: z.literal(false),
     signatures: z.array(z.object({ protected: z.string(), signature: z.string() })).min(1),
   })
-  .meta({ id: "AgentCard" }) satisfies z.ZodType<ReturnType<typeof agentCard>>;
+  .meta({ id: "AgentCard" }) satisfies z.ZodType<Awaited<ReturnType<typeof agentCard>>>;
 
 export const REGISTRATION = z
   .object({

@@ -21,13 +21,13 @@ export interface DocumentRouteParts {
   readonly facilitator: string;
   /** A URI for vulnerability reports. */
   readonly securityContact: string;
-  readonly signJws: (payload: string) => FlattenedJws;
+  readonly signJws: (payload: string) => Promise<FlattenedJws>;
   readonly now: () => Date;
 }
 
 interface Published {
   readonly output: Output;
-  readonly write: () => string;
+  readonly write: () => string | Promise<string>;
 }
 
 const JSON_TYPE = "application/json";
@@ -48,7 +48,7 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const security = () => securityTxt({ contact, baseUrl, now: now() });
   const route = (path: string, summary: string, { output, write }: Published): FreeRoute => {
     const type = output === PLAIN ? TEXT : JSON_TYPE;
-    const handle = (c: Context) => c.body(write(), 200, { "content-type": type, ...CACHED });
+    const handle = async (c: Context) => c.body(await write(), 200, { "content-type": type, ...CACHED });
     return { method: "GET", path, summary, output, handle };
   };
   return [
@@ -70,13 +70,14 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
 }
 
 /** The text of a document, written on first request, when the table is complete. */
-function once(make: () => string | object): () => string {
-  let text: string | null = null;
+function once(make: () => string | object | Promise<object>): () => Promise<string> {
+  let text: Promise<string> | null = null;
+  const write = async (): Promise<string> => {
+    const made = await make();
+    return typeof made === "string" ? made : JSON.stringify(made);
+  };
   return () => {
-    if (text === null) {
-      const made = make();
-      text = typeof made === "string" ? made : JSON.stringify(made);
-    }
+    text ??= write();
     return text;
   };
 }

@@ -17,8 +17,8 @@ export interface ManifestParts {
 }
 
 /**
- * `/.well-known/x402`: every paid resource with its terms, input and output (SPEC.md, free read routes), and what
- * a wallet signs in to.
+ * `/.well-known/x402`: every paid resource with its terms, input, and output (SPEC.md, free read routes), once for each
+ * scheme that its 402 offers, and what a wallet signs in to.
  */
 export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: ManifestParts) => ({
   x402Version: 2,
@@ -28,24 +28,22 @@ export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: M
     const paid = paidListing(route);
     if (paid === null) return [];
     const terms = requirements({ network: paid.network, payTo: paid.payTo ?? payTo, value: paid.price });
-    return [
-      {
-        resource: `${baseUrl}${route.path}`,
-        type: "http" as const,
-        method: route.method,
-        scheme: paid.scheme,
-        network: terms.network,
-        networkKey: NETWORKS[paid.network].key,
-        asset: terms.asset,
-        amount: terms.amount,
-        price: priceText(paid),
-        mimeType: "application/json",
-        description: paid.description,
-        payTo: terms.payTo,
-        inputSchema: inputSchema(route),
-        outputSchema: outputSchema(route),
-      },
-    ];
+    return paid.schemes.map((scheme) => ({
+      resource: `${baseUrl}${route.path}`,
+      type: "http" as const,
+      method: route.method,
+      scheme,
+      network: terms.network,
+      networkKey: NETWORKS[paid.network].key,
+      asset: terms.asset,
+      amount: terms.amount,
+      price: priceText(paid),
+      mimeType: "application/json",
+      description: paid.description,
+      payTo: terms.payTo,
+      inputSchema: inputSchema(route),
+      outputSchema: outputSchema(route),
+    }));
   }),
   signIn: routes.flatMap((route) =>
     networksOfSignIn(route).map((network) => ({

@@ -5,9 +5,11 @@ import type { Service } from "../../packages/mcp/src/service.ts";
 import { FREE_TOOLS } from "../../packages/mcp/src/tools/free.ts";
 import {
   checkListed,
+  claimsOf,
   parseKeySet,
   parsePolicy,
   replayScores,
+  standingOf,
   verifyDocument,
 } from "../../packages/verifier/src/index.ts";
 import { readBody } from "../kernel/body.ts";
@@ -47,7 +49,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
       serviceFor ??= inProcess(routes(), parts);
       const handler = freeHandler({
         service: serviceFor(c.env),
-        verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed },
+        verifier: { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed, claimsOf, standingOf },
         logPolicy: null,
         askLeftOut: null,
       });

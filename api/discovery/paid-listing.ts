@@ -6,7 +6,8 @@ import type { Address } from "../kernel/wallet.ts";
 /** The terms of a route with a fixed price. */
 export interface PaidListing {
   readonly id: string;
-  readonly scheme: string;
+  /** The schemes that its 402 offers, preferred first; their amount, asset and payee are the same. */
+  readonly schemes: readonly string[];
   readonly network: Network;
   readonly price: Atomic;
   readonly description: string;
@@ -18,8 +19,8 @@ export interface PaidListing {
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
     const { id, network, price, description, seller = null, closed } = route;
-    const [scheme] = schemesOf(route);
-    return closed === undefined ? { id, scheme, network, price, description, payTo: seller } : null;
+    const schemes = schemesOf(route);
+    return closed === undefined ? { id, schemes, network, price, description, payTo: seller } : null;
   }
   return null;
 }

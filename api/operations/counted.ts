@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { PaymentKey } from "../kernel/route.ts";
@@ -55,16 +56,13 @@ function entered({ to, final }: Write): string | null {
 
 /** Measures from the write before the signature leaves the process to the write once the chain shows the transfer. */
 function createTimer(meter: Meter, seconds: () => number) {
-  const submitted = new Map<string, number>();
+  const submitted = new LRUCache<string, number>({ max: TIMED });
   return ({ network, payer, nonce }: PaymentKey, state: string): void => {
     const id = `${network} ${payer} ${nonce}`;
     const began = submitted.get(id);
     submitted.delete(id);
     if (state === "settled" && began !== undefined) meter.settled(network, seconds() - began);
-    if (state !== "settling") return;
-    const [oldest] = submitted.keys();
-    if (submitted.size >= TIMED && oldest !== undefined) submitted.delete(oldest);
-    submitted.set(id, began ?? seconds());
+    if (state === "settling") submitted.set(id, began ?? seconds());
   };
 }
 
@@ -77,12 +75,16 @@ export const countedCertificates = (store: CertificateStore, meter: Meter): Cert
   },
 });
 
-/** Wraps the store and counts what is written, even in a transaction lost to a failing database. */
+/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
 export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
   ...store,
-  async append(verdict, transaction) {
-    const written = await store.append(verdict, transaction);
-    meter.verdict(written.request.category, written.outcome);
-    return written;
+  adding(verdict) {
+    meter.verdict(verdict.request.category, verdict.outcome);
+    return store.adding(verdict);
+  },
+  async add(verdict, transaction) {
+    const added = await store.add(verdict, transaction);
+    meter.verdict(added.request.category, added.outcome);
+    return added;
   },
 });

@@ -26,23 +26,27 @@ interface Kept {
   runs: number;
   failures: number;
   failuresInARow: number;
-  began: Date | null;
+  /** By `elapsedMs`. */
+  beganMs: number | null;
   lastSuccessAt: Date | null;
   lastSeconds: number | null;
 }
 
-/** Tracks how this process's jobs run. A job has one run at a time. */
-export function createJobWatch(now: () => Date): JobWatch {
+/**
+ * Tracks how this process's jobs run. A job has one run at a time.
+ * @param elapsedMs milliseconds since an arbitrary moment; never runs backwards
+ */
+export function createJobWatch(now: () => Date, elapsedMs = () => now().getTime()): JobWatch {
   const jobs = new Map<string, Kept>();
   return {
     begin(name) {
       const job = jobs.get(name) ?? unknown();
       jobs.set(name, job);
-      const began = now();
-      job.began = began;
-      return (outcome) => end(job, outcome, { began, ended: now() });
+      const beganMs = elapsedMs();
+      job.beganMs = beganMs;
+      return (outcome) => end(job, outcome, { tookMs: elapsedMs() - beganMs, ended: now() });
     },
-    list: () => [...jobs].map(([name, job]) => healthOf(name, job, now())),
+    list: () => [...jobs].map(([name, job]) => healthOf(name, job, elapsedMs())),
   };
 }
 
@@ -50,15 +54,15 @@ const unknown = (): Kept => ({
   runs: 0,
   failures: 0,
   failuresInARow: 0,
-  began: null,
+  beganMs: null,
   lastSuccessAt: null,
   lastSeconds: null,
 });
 
-function end(job: Kept, outcome: "done" | "failed", { began, ended }: { began: Date; ended: Date }): void {
-  job.began = null;
+function end(job: Kept, outcome: "done" | "failed", { tookMs, ended }: { tookMs: number; ended: Date }): void {
+  job.beganMs = null;
   job.runs++;
-  job.lastSeconds = (ended.getTime() - began.getTime()) / 1000;
+  job.lastSeconds = tookMs / 1000;
   if (outcome === "done") {
     job.failuresInARow = 0;
     job.lastSuccessAt = ended;
@@ -68,8 +72,8 @@ function end(job: Kept, outcome: "done" | "failed", { began, ended }: { began: D
   }
 }
 
-function healthOf(name: string, job: Kept, now: Date): JobHealth {
+function healthOf(name: string, job: Kept, nowMs: number): JobHealth {
   const { runs, failures, lastSuccessAt, lastSeconds } = job;
-  const hangs = job.began !== null && now.getTime() - job.began.getTime() > HANGS_AFTER_MS;
+  const hangs = job.beganMs !== null && nowMs - job.beganMs > HANGS_AFTER_MS;
   return { name, ok: !hangs && job.failuresInARow < FAILING_RUNS, runs, failures, lastSuccessAt, lastSeconds };
 }

@@ -1,5 +1,5 @@
 import { VERSION } from "../kernel/about.ts";
-import { type IndexPosition, MAX_BLOCKS_APART } from "../kernel/activity.ts";
+import type { IndexPosition } from "../kernel/activity.ts";
 import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import { logStatus } from "./log-status.ts";
 import type { Probes } from "./probes.ts";
@@ -86,15 +86,9 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
 function indexerOf(position: IndexPosition | null, now: Date): ServiceStatus["indexer"] {
   if (position === null)
     return { ok: false, ready: false, block: null, lagSeconds: null, reason: "the index is not ready" };
-  const { block, timestamp, blocksApart } = position;
+  const { block, timestamp } = position;
   const lagSeconds = secondsSince(timestamp, now);
-  const isApart = blocksApart > MAX_BLOCKS_APART;
-  const isBehind = lagSeconds > MAX_LAG_SECONDS;
-  const reason = isApart
-    ? `its payments and its escrows are ${blocksApart} blocks apart`
-    : isBehind
-      ? `it is ${lagSeconds} seconds behind`
-      : null;
+  const reason = lagSeconds > MAX_LAG_SECONDS ? `it is ${lagSeconds} seconds behind` : null;
   return { ok: reason === null, ready: true, block, lagSeconds, reason };
 }
 

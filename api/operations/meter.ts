@@ -1,4 +1,5 @@
 import type { Network } from "../kernel/networks.ts";
+import type { Because } from "../payments/turned-away.ts";
 
 /** What is counted while the service runs, since this process started. */
 export interface Meter {
@@ -19,6 +20,8 @@ export interface Meter {
   relayed(network: Network, mined: MinedTransaction): void;
   /** A stuck transaction was replaced by one that offers more. */
   replaced(network: Network): void;
+  /** A payment was not sent, for want of a place or because too much gas was lost. */
+  turnedAway(network: Network, because: Because): void;
   /** Whether a network's payments may share transactions. */
   batching(network: Network, isOn: boolean): void;
   /** A transaction with outcomes of several escrowed payments was mined. */

@@ -10,7 +10,10 @@ export const PACKAGE_LIST = z
         version: z.string(),
         description: z.string(),
         node: z.string().meta({ description: "The Node versions it supports." }),
-        url: z.string().meta({ description: "The URL to pass to `npm install` or `npx`." }),
+        url: z.string().meta({
+          description:
+            "The tarball: download it and pass the file to `npm install`, or pass the URL to `npx --allow-remote=root`.",
+        }),
         integrity: z.string().nullable().meta({ description: "SHA-512 as lock files write it; null if not built." }),
       }),
     ),

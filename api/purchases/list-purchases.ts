@@ -1,10 +1,11 @@
 import { hashMessage } from "viem";
+import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { PaidRoute, PaymentKey } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { Chain } from "../payments/chain.ts";
 import type { Scheme } from "../payments/scheme.ts";
-import { isAccountSignature } from "../payments/signature.ts";
+import { isAccountSignature, undeployed } from "../payments/signature.ts";
 import type { Nonces } from "./nonce.ts";
 import type { AskedPurchases, PurchaseStore, ShownPage, StoredPurchase } from "./purchase-ports.ts";
 import {
@@ -23,7 +24,7 @@ export interface PurchaseParts {
   readonly store: PurchaseStore;
   readonly nonces: Nonces;
   readonly chance: () => Uint8Array;
-  readonly chains: Readonly<Record<Network, Pick<Chain, "verifyContractSignature">>>;
+  readonly chains: Readonly<Record<Network, Pick<Chain, "verifyContractSignature" | "isDeployed">>>;
   /** Some know signatures of wallets without code. */
   readonly schemes: ReadonlyMap<string, Pick<Scheme, "isSignedOtherwise">>;
   /** The absolute URL that is signed in to. */
@@ -52,6 +53,9 @@ export interface PurchaseLists {
 
 type RouteOf = (id: string) => PaidRoute | undefined;
 
+/** Signed, or why not. */
+type Verdict = true | Refusal;
+
 const UNSIGNED = refused("signature", "The signature is not this wallet's, over the challenge as it was issued.");
 const USED = refused("nonce", "The nonce was used before: a sign-in shows one page, once.");
 
@@ -72,11 +76,11 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
         parts.failed(error);
         return "unread" as const;
       });
-      if (isTheirs !== true) return isTheirs || UNSIGNED;
+      if (isTheirs !== true) return isTheirs;
       // Only what was signed leaves a row: challenges, and answers to them that prove nothing, cost no storage.
       if (!(await store.useNonce(signIn.nonce))) return USED;
       const page = await store.page({ ...asked, payer: signed.payer });
-      await Promise.all(page.purchases.map((purchase) => toldAgain(signed.payer, purchase, routeOf)));
+      await Promise.all(page.purchases.map((purchase) => told({ payer: signed.payer, client }, purchase, routeOf)));
       return { wallet: signed.payer, ...page };
     },
   };
@@ -87,19 +91,24 @@ async function isSigned(
   { chains, schemes }: PurchaseParts,
   { network, payer, text, signature }: SignedText & { readonly network: Network },
   client: string,
-) {
+): Promise<Verdict> {
   const digest = hashMessage(text);
   if (isAccountSignature(payer, digest, signature)) return true;
   if (await chains[network].verifyContractSignature({ payer, digest, signature }, client)) return true;
   for (const { isSignedOtherwise } of schemes.values())
     if (await isSignedOtherwise?.({ network, payer, digest, signature }, client)) return true;
-  return false;
+  const isDeployed = !needsCode(signature) || (await chains[network].isDeployed(payer, client));
+  return isDeployed ? UNSIGNED : refused("signature", undeployed(payer, network));
 }
 
-/** What a route does before a stored answer is sent once more. */
-async function toldAgain(payer: Address, purchase: StoredPurchase, routeOf: RouteOf): Promise<void> {
+/** What a route does before its stored answer is sent. */
+async function told(
+  { payer, client }: { readonly payer: Address; readonly client: string },
+  purchase: StoredPurchase,
+  routeOf: RouteOf,
+): Promise<void> {
   if (purchase.answer === null) return;
   const { network, asset, nonce } = purchase;
   const key: PaymentKey = { network, asset, payer, nonce };
-  await routeOf(purchase.route)?.replayed?.(key);
+  await routeOf(purchase.route)?.told?.(key, client);
 }

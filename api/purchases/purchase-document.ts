@@ -13,18 +13,18 @@ export interface DocumentParts {
 }
 
 /** The answer of `GET /purchases` to a wallet that has signed in. */
-export const purchasesDocument = (
+export const purchasesDocument = async (
   { wallet, purchases }: ShownPage,
   { network, next }: { readonly network: Network; readonly next: string | null },
   parts: DocumentParts,
 ) => ({
   wallet,
   network,
-  purchases: purchases.map((purchase) => described(wallet, purchase, parts)),
+  purchases: await Promise.all(purchases.map((purchase) => described(wallet, purchase, parts))),
   next,
 });
 
-function described(payer: Address, purchase: StoredPurchase, { baseUrl, receipt, routeOf, now }: DocumentParts) {
+async function described(payer: Address, purchase: StoredPurchase, { baseUrl, receipt, routeOf, now }: DocumentParts) {
   const { network, transaction, value, receivedAt, location } = purchase;
   const route = routeOf(purchase.route);
   const url = `${baseUrl}${route?.path ?? `/${purchase.route}`}`;
@@ -40,7 +40,7 @@ function described(payer: Address, purchase: StoredPurchase, { baseUrl, receipt,
     explorer_url: explorerTransactionUrl(network, transaction),
     received_at: receivedAt.toISOString(),
     payment_id: clientsOwn(purchase.paymentId),
-    receipt: receiptIn(receipt({ network, url, payer, transaction }, receivedAt)),
+    receipt: receiptIn(await receipt({ network, url, payer, transaction }, receivedAt)),
     record_url: location === null ? null : `${baseUrl}${location}`,
     ...answerOf(purchase, until !== null && now.getTime() < until.getTime() ? until : null),
   };
@@ -69,6 +69,6 @@ function answerOf({ answer }: StoredPurchase, until: Date | null): ShownAnswer {
 /** Identifiers that the service gives to orders of its own have a colon, which clients' never have. */
 const clientsOwn = (id: string | null): string | null => (id === null || id.includes(":") ? null : id);
 
-const receiptIn = (extensions: ReturnType<OfferReceipt["receipt"]>) =>
+const receiptIn = (extensions: Awaited<ReturnType<OfferReceipt["receipt"]>>) =>
   (extensions as { "offer-receipt": { info: { receipt: { format: string; signature: string } } } })["offer-receipt"]
     .info.receipt;

@@ -70,7 +70,12 @@ async function purchases(c: Context, parts: PurchaseRouteParts): Promise<Respons
     return demand(c, parts, { asked, error: `${shown.code}: ${shown.why} Sign the challenge of this answer.` });
   const { baseUrl, offerReceipt, now } = parts;
   const page = { network: asked.network, next: nextUrl(asked, shown, baseUrl) };
-  const document = purchasesDocument(shown, page, { baseUrl, receipt: offerReceipt.receipt, routeOf, now: now() });
+  const document = await purchasesDocument(shown, page, {
+    baseUrl,
+    receipt: offerReceipt.receipt,
+    routeOf,
+    now: now(),
+  });
   return c.json(document, 200, { "cache-control": "private, no-store" });
 }
 

@@ -42,4 +42,4 @@ export const PURCHASES = z
     purchases: z.array(PURCHASE),
     next: url.nullable().meta({ description: "The next page, which takes a sign-in of its own." }),
   })
-  .meta({ id: "Purchases" }) satisfies z.ZodType<ReturnType<typeof purchasesDocument>>;
+  .meta({ id: "Purchases" }) satisfies z.ZodType<Awaited<ReturnType<typeof purchasesDocument>>>;

@@ -1,9 +1,9 @@
 import { type Address as ChecksummedAddress, getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
+import { decodeJson } from "../../packages/escrow/src/envelope.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
-import { fromBase64Json } from "../payments/base64-json.ts";
 import { MAX_HEADER_BYTES } from "../payments/header.ts";
 
 /** The name of x402's extension, in lower case, and of the header that answers it. */
@@ -71,13 +71,9 @@ export type SignIn = z.infer<typeof SIGN_IN_PAYLOAD>;
 export function parseSignIn(header: string): SignIn | { readonly malformed: string } {
   if (header.length > MAX_HEADER_BYTES)
     return { malformed: `${SIGN_IN_HEADER} has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
-  let decoded: unknown;
-  try {
-    decoded = fromBase64Json(header);
-  } catch {
-    return { malformed: `${SIGN_IN_HEADER} is not base64-encoded JSON.` };
-  }
-  const { success, data, error } = SIGN_IN_PAYLOAD.safeParse(decoded);
+  const decoded = decodeJson(header);
+  if ("malformed" in decoded) return { malformed: `${SIGN_IN_HEADER} ${decoded.malformed}.` };
+  const { success, data, error } = SIGN_IN_PAYLOAD.safeParse(decoded.value);
   if (success) return data;
   const [issue] = error.issues;
   const where = issue?.path.join(".") || "payload";

@@ -1,13 +1,8 @@
-import { sign } from "node:crypto";
+import { CompactSign } from "jose";
 import type { SigningKey } from "./keys.ts";
 
-const base64url = (text: string): string => Buffer.from(text).toString("base64url");
-
 /** Signs texts that travel with their signature: a compact JWS (RFC 7515, section 3.1). `kid` is a DID URL. */
-export function compactJws({ privateKey }: SigningKey, kid: string): (payload: string) => string {
-  const header = base64url(JSON.stringify({ alg: "EdDSA", kid }));
-  return (payload) => {
-    const signed = `${header}.${base64url(payload)}`;
-    return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString("base64url")}`;
-  };
-}
+export const compactJws =
+  ({ privateKey }: SigningKey, kid: string) =>
+  (payload: string): Promise<string> =>
+    new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg: "EdDSA", kid }).sign(privateKey);

@@ -1,4 +1,4 @@
-import { sign } from "node:crypto";
+import { FlattenedSign } from "jose";
 import type { SigningKey } from "./keys.ts";
 
 /** A flattened JWS (RFC 7515, section 7.2.2) without its payload. */
@@ -7,13 +7,18 @@ export interface FlattenedJws {
   readonly signature: string;
 }
 
-const base64url = (text: string): string => Buffer.from(text).toString("base64url");
-
-/** Signs texts whose verifiers already have the payload. `jku` is the address of the key set. */
-export function flattenedJws({ privateKey, publicJwk }: SigningKey, jku: string): (payload: string) => FlattenedJws {
-  const header = base64url(JSON.stringify({ alg: "EdDSA", typ: "JOSE", kid: publicJwk.kid, jku }));
-  return (payload) => ({
-    protected: header,
-    signature: sign(null, Buffer.from(`${header}.${base64url(payload)}`), privateKey).toString("base64url"),
-  });
+/**
+ * Signs texts whose verifiers already have the payload.
+ * @param parameters what the header says besides the algorithm and the key's id
+ */
+export function flattenedJws(
+  { privateKey, publicJwk: { kid } }: SigningKey,
+  { typ, jku }: { readonly typ?: "JOSE"; readonly jku?: string } = {},
+): (payload: string) => Promise<FlattenedJws> {
+  const header = { alg: "EdDSA", ...(typ && { typ }), kid, ...(jku && { jku }) };
+  return async (payload) => {
+    const signing = new FlattenedSign(Buffer.from(payload)).setProtectedHeader(header);
+    const { protected: encoded = "", signature } = await signing.sign(privateKey);
+    return { protected: encoded, signature };
+  };
 }

@@ -1,4 +1,5 @@
 import { createHash, type KeyObject, sign } from "node:crypto";
+import { promisify } from "node:util";
 import canonicalize from "canonicalize";
 import { multibase } from "./multibase.ts";
 
@@ -8,6 +9,8 @@ export function jcs(value: unknown): string {
   if (text === undefined) throw new Error("only a JSON value has a canonical form");
   return text;
 }
+
+const signAside = promisify<null, Buffer, KeyObject, Buffer>(sign);
 
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
@@ -22,5 +25,5 @@ export const hashData = (options: object, canonicalDocument: string): Buffer =>
  * @param options the proof without `proofValue`
  * @param canonicalDocument the JCS form of the document without `proof`
  */
-export const proofValue = (options: object, canonicalDocument: string, key: KeyObject): string =>
-  multibase(sign(null, hashData(options, canonicalDocument), key));
+export const proofValue = async (options: object, canonicalDocument: string, key: KeyObject): Promise<string> =>
+  multibase(await signAside(null, hashData(options, canonicalDocument), key));

@@ -1,7 +1,9 @@
 import type { PublicClient } from "viem";
+import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
 import { createChain } from "../adapters/chain/chain-reader.ts";
 import { requireEvaluator } from "../adapters/chain/evaluator.ts";
 import { createTransactions } from "../adapters/chain/final-transaction.ts";
+import { sleepUnlessAborted } from "../adapters/process/clock.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
@@ -16,22 +18,31 @@ import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
 import { guard } from "./guard.ts";
 
-export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now"> {
+export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now" | "wait"> {
   readonly store: VerdictStore;
   readonly tiers: Tiers;
 }
 
 /** Everything needed to reach and record a verdict. */
-export function wireRecord({ config, store, signer, now, tiers }: RecordWires): VerdictParts {
-  const { baseUrl, github, arbiterKey, rpcUrls, logBlockRange } = config;
+export function wireRecord({
+  config,
+  store,
+  signer,
+  now,
+  tiers,
+  wait = sleepUnlessAborted,
+}: RecordWires): VerdictParts {
+  const { baseUrl, github, arbiterKey, rpcUrls, logBlockRange, rpcBatch } = config;
   const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
   return {
     fetcher: createGuardedFetch({ ...guard(config), userAgent }),
     checkRuns: createGithubChecks({ ...github, userAgent }),
     transactions: createTransactions(
-      eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange })),
+      eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch })),
+      custodiesOf(config),
     ),
     policies: POLICY_VERSIONS,
+    wait,
     store,
     signer,
     attestor: createAttestor(arbiterKey),
@@ -40,6 +51,10 @@ export function wireRecord({ config, store, signer, now, tiers }: RecordWires): 
     now,
   };
 }
+
+/** What holds payments for others, or collects them for that: base/commerce-payments and our own contracts. */
+const custodiesOf = ({ escrowAddresses }: RecordWires["config"]): ReadonlySet<string> =>
+  new Set([...COMMERCE_PAYMENTS_CUSTODIES, ...escrowAddresses].map((one) => one.toLowerCase()));
 
 export interface ArbiterWires extends RecordWires {
   readonly ownWallets: readonly string[];

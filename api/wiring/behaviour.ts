@@ -60,7 +60,6 @@ export function wireBehaviour(wires: BehaviourWires) {
     ...testing,
     lostOrders: createLostOrderStore(pool),
     draw: () => WAYS[randomInt(WAYS.length)] as Way,
-    senderOf: (session, client) => createHash("sha256").update(`${session}|${client}`).digest(),
     sleep,
     lateMs: wires.lateMs,
   });

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Ends the pause of somebody who works now and then. */
 export interface Bell {
   /** Ends the pause; the next one, if it has not begun. */
@@ -7,23 +9,12 @@ export interface Bell {
 }
 
 export function createBell(): Bell {
-  let hasRung = false;
-  let wake = () => {};
+  let pause = new AbortController();
   return {
-    ring() {
-      hasRung = true;
-      wake();
-    },
+    ring: () => pause.abort(),
     async wait(ms) {
-      if (!hasRung)
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      hasRung = false;
+      await sleep(ms, undefined, { signal: pause.signal }).catch(() => {});
+      pause = new AbortController();
     },
   };
 }

@@ -3,12 +3,13 @@ import type { Logger } from "pino";
 import { createBatching } from "../adapters/chain/batching.ts";
 import { createChain } from "../adapters/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
+import { SHARES } from "../adapters/chain/relayer/places.ts";
 import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
 import { transfersTo } from "../adapters/chain/shared-transfers.ts";
 import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../config.ts";
-import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Meter, MinedTransaction } from "../operations/meter.ts";
+import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Meter } from "../operations/meter.ts";
 
 export interface ChainWires {
   readonly pool: pg.Pool;
@@ -16,15 +17,21 @@ export interface ChainWires {
   readonly meter: Meter | null;
 }
 
+/** The test network's gas has no value. */
+const mostLostWei = ({ failedGasWei }: Config, network: Network): bigint | null =>
+  network === MAIN_NETWORK ? failedGasWei : null;
+
 /** Everything that talks to chains and facilitators. */
 export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
-  const { rpcUrls, logBlockRange } = config;
-  const chains = eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange }));
+  const { rpcUrls, logBlockRange, rpcBatch } = config;
+  const chains = eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch }));
+  // The test network's money has no value, and its gas neither.
+  const ceilings = eachNetwork((network) => (network === MAIN_NETWORK ? config.costCeiling : null));
   const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
     createTransferSimulator({
       client: chains[network].client,
       network: NETWORKS[network],
-      ceiling: config.costCeiling,
+      ceiling: ceilings[network],
       ...by,
     });
   if ("remote" in config.facilitator) {
@@ -38,15 +45,25 @@ export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
   const lanes = eachNetwork((network) => {
     const { client } = chains[network];
     const { chainId } = NETWORKS[network];
-    const counter = meter && {
-      relayed: (mined: MinedTransaction) => meter.relayed(network, mined),
-      replaced: () => meter.replaced(network),
-    };
-    const relayer = createRelayer({ pool, log, privateKey, client, chainId, counter });
+    const relayer = createRelayer({
+      pool,
+      log,
+      privateKey,
+      client,
+      chainId,
+      counter: meter && {
+        relayed: (mined) => meter.relayed(network, mined),
+        replaced: () => meter.replaced(network),
+        turnedAway: (because) => meter.turnedAway(network, because),
+      },
+      shares: SHARES.facilitator,
+      mostLostWei: mostLostWei(config, network),
+    });
     const { payTo, batches: policy } = config;
     const sharing = transfersTo({ usdc: NETWORKS[network].usdc.address, payTo });
     return {
       relayer,
+      ceiling: ceilings[network],
       batching: createBatching({ client, network: NETWORKS[network], relayer, sharing, policy, log, meter }),
     };
   });

@@ -1,25 +1,30 @@
 import type pg from "pg";
 import { createContestStore } from "../adapters/postgres/contest-store.ts";
+import { sleepUnlessAborted } from "../adapters/process/clock.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
+import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import { NO_TRANSACTIONS } from "../arbiter/transactions.ts";
 import type { Config } from "../config.ts";
-import type { ContestParts } from "../escrow/contest/answer-contests.ts";
+import { AT_ONCE, type ContestParts } from "../escrow/contest/answer-contests.ts";
 import { guard } from "./guard.ts";
 
 /** Contests are free: however many there are, they fetch this much at once and wait this long for their turn. */
-const FETCHES = { maxFetches: 4, queueMs: 2_000 };
+const FETCHES = { maxFetches: AT_ONCE, queueMs: 2_000 };
 
 /** What contests are stored in and judged by. */
 export function wireContests({
   config,
   pool,
   now,
+  wait = sleepUnlessAborted,
 }: {
   readonly config: Config;
   readonly pool: pg.Pool;
   readonly now: () => Date;
+  /** Between two looks of the arbiter; defaults to the machine's clock. */
+  readonly wait?: EvidenceParts["wait"] | undefined;
 }): Pick<ContestParts, "contests" | "evidence" | "claims"> {
   const userAgent = `agent-payment-trust-arbiter/1 (+${config.baseUrl}/escrow)`;
   const fetcher = createGuardedFetch({ ...guard(config), userAgent, ...FETCHES });
@@ -27,7 +32,7 @@ export function wireContests({
   const policies = POLICY_VERSIONS;
   return {
     contests: createContestStore(pool),
-    evidence: { fetcher, checkRuns, transactions: NO_TRANSACTIONS, policies, now },
+    evidence: { fetcher, checkRuns, transactions: NO_TRANSACTIONS, policies, now, wait },
     claims: { ...guard(config), policies, now },
   };
 }

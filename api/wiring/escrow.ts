@@ -2,11 +2,13 @@ import { createAccount } from "../adapters/chain/account.ts";
 import { createEscrowChain } from "../adapters/chain/escrow.ts";
 import { readContracts } from "../adapters/chain/escrow-contracts.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
+import { SHARES } from "../adapters/chain/relayer/places.ts";
 import { createRelayer, type Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
-import { sleep } from "../adapters/process/clock.ts";
+import { elapsedMs, sleep } from "../adapters/process/clock.ts";
+import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
 import { createDemo } from "../escrow/demo/sell-espresso.ts";
 import { withNotices } from "../escrow/notices.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
@@ -22,6 +24,8 @@ import { wireContests } from "./contests.ts";
 export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
   readonly signer: Signer;
   readonly meter: Meter | null;
+  /** Between two looks of the arbiter; defaults to the machine's clock. */
+  readonly wait?: EvidenceParts["wait"] | undefined;
 }
 
 /** Sends what the arbiter says on chain. */
@@ -38,10 +42,12 @@ export const createArbiterRelayer = ({
     client: chains[ESCROW_NETWORK].client,
     chainId: NETWORKS[ESCROW_NETWORK].chainId,
     counter: null,
+    shares: SHARES.arbiter,
+    mostLostWei: config.failedGasWei,
   });
 
 /** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
-export async function wireEscrow({ config, pool, chains, log, now, signer, meter }: EscrowWires) {
+export async function wireEscrow({ config, pool, chains, log, now, signer, meter, wait }: EscrowWires) {
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
   const contracts = await readContracts(client, network, config.escrowAddresses);
@@ -55,7 +61,7 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const { store, notices } = withNotices(createEscrowStore(pool));
   const escrow = createEscrow({
-    ...wireContests({ config, pool, now }),
+    ...wireContests({ config, pool, now, wait }),
     contracts,
     store,
     chain,
@@ -71,10 +77,11 @@ export async function wireEscrow({ config, pool, chains, log, now, signer, meter
   const demo = createDemo({
     contracts,
     escrow,
+    chain,
     ended: notices.ended,
     merchant,
     baseUrl: config.baseUrl,
-    now,
+    elapsedMs,
     sleep,
   });
   const ownWallets = [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])];

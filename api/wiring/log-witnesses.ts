@@ -43,10 +43,6 @@ export function wireLogWitnesses({ config, pool, chain, relayer, vkey, store, no
   const everySeconds = anchorSeconds ?? ANCHOR_SECONDS;
   const anchors = createAnchorStore(pool, NETWORKS[MAIN_NETWORK].chainId);
   const anchorChain = relayer === null || everySeconds === 0 ? null : createLogAnchors({ chain, relayer });
-  const keyOf = async (origin: string) => {
-    const known = (await store.generations()).find((one) => one.origin === origin);
-    return known === undefined ? key : parseVerifierKey(known.vkey);
-  };
   const danger = async (of: number): Promise<string | null> => {
     const known = await witnesses.list(of);
     const found = known.find((one) => one.danger !== null && policy.witnesses.some((w) => w.key.vkey === one.vkey));
@@ -61,7 +57,7 @@ export function wireLogWitnesses({ config, pool, chain, relayer, vkey, store, no
     createAnchoring({ generation, origin: key.name, store, anchors, chain: anchorChain, everySeconds, log });
   return {
     checkpoints: createLogCheckpoints({ pool, store, witnesses, policy }),
-    heads: createKnownHeads([...witnessSources(policy.witnesses, calls), ...anchorSources(anchorChain)], keyOf),
+    heads: createKnownHeads([...witnessSources(policy.witnesses, calls), ...anchorSources(anchorChain)], key),
     danger,
     /** The recurring work, once the log is there. */
     jobs: (distrust: () => void) => [

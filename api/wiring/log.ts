@@ -1,10 +1,7 @@
 import { createHash, sign } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
-import * as scoreV1 from "../../packages/verifier/src/score/v1/bands.ts";
-import * as scoreV2 from "../../packages/verifier/src/score/v2/bands.ts";
-import * as scoreV3 from "../../packages/verifier/src/score/v3/bands.ts";
-import * as scoreV4 from "../../packages/verifier/src/score/v4/bands.ts";
+import * as bands from "../../packages/verifier/src/score/bands.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
@@ -69,15 +66,12 @@ export async function wireLog({ config, pool, signer, publicKeys, chain, relayer
   };
 }
 
-const SCORES = [scoreV1, scoreV2, scoreV3, scoreV4];
-
 const sha256 = (value: unknown): string => createHash("sha256").update(jcs(value)).digest("hex");
 
-/** What a version of the score computes with: its constants. */
-const rulesOf = (version: object) =>
-  Object.fromEntries(Object.entries(version).filter(([, value]) => typeof value !== "function"));
+/** What the score computes with: its constants. */
+const SCORE_RULES = Object.fromEntries(Object.entries(bands).filter(([, value]) => typeof value !== "function"));
 
-/** What this release publishes by being started: policies, versions of the score, the key that signs. */
+/** What this release publishes by being started: policies, the version of the score, the key that signs. */
 const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly Announced[] => [
   ...POLICY_VERSIONS.map(({ policy }) => ({
     type: "policy" as const,
@@ -90,15 +84,15 @@ const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly An
       url: `${baseUrl}/arbiter/policy`,
     },
   })),
-  ...SCORES.map((version) => ({
-    type: "score_version" as const,
-    ref: String(version.SCORE_VERSION),
+  {
+    type: "score_version",
+    ref: String(bands.SCORE_VERSION),
     members: {
       type: "PublishedScoreVersion",
-      score_version: version.SCORE_VERSION,
-      rules_sha256: sha256(rulesOf(version)),
+      score_version: bands.SCORE_VERSION,
+      rules_sha256: sha256(SCORE_RULES),
       url: `${baseUrl}/docs`,
     },
-  })),
+  },
   ...(key === undefined ? [] : [{ type: "signing_key" as const, ref: key.kid, members: { type: "SigningKey", key } }]),
 ];

@@ -29,7 +29,7 @@ export interface OperationWires {
 
 /** How the service is observed from outside, and the jobs of everything that sends transactions. */
 export function wireOperations({ config, facilitators, arbiters, logFacts, ...parts }: OperationWires) {
-  const watch = createJobWatch(() => new Date());
+  const watch = createJobWatch(() => new Date(), elapsedMs);
   const sending = [
     ...Object.entries(facilitators ?? {}).map(([network, relayer]) => ({
       role: "facilitator" as const,

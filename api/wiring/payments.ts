@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { PublicClient } from "viem";
-import { type BatchPolicy, createBatching } from "../adapters/chain/batching.ts";
+import type { BatchPolicy } from "../adapters/chain/batch-queue.ts";
+import { createBatching } from "../adapters/chain/batching.ts";
 import { createHolds } from "../adapters/chain/holds.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { holdsOf } from "../adapters/chain/shared-holds.ts";
@@ -61,11 +62,8 @@ export function wireSchemes({
   return new Map(schemes.map((scheme) => [scheme.id, scheme]));
 }
 
-/**
- * Of one contract: nodes keep sixteen transactions of an account, and the arbiter's sends outcomes too. Fifty of the dearest
- * take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825).
- */
-const MOST_HOLDS = { unmined: 5, together: 50 };
+/** Fifty of the dearest holds take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825). */
+const MOST_HOLDS = 50;
 
 interface Sending {
   readonly policy: BatchPolicy;
@@ -83,11 +81,7 @@ const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldWires) =
     ...parts,
     network: NETWORKS[ESCROW_NETWORK],
     sharing: holdsOf(contract),
-    policy: {
-      ...policy,
-      most: Math.min(policy.most, MOST_HOLDS.together),
-      unmined: Math.min(policy.unmined, MOST_HOLDS.unmined),
-    },
+    policy: { ...policy, most: Math.min(policy.most, MOST_HOLDS) },
     // Whether batches are on is told of the facilitator's.
-    meter: meter && { batch: (network, batch) => meter.batch(network, batch), batching: () => undefined },
+    meter: meter && { ...meter, batching: () => undefined },
   });

@@ -1,6 +1,5 @@
 import type pg from "pg";
 import { createScoreIndex } from "../adapters/index/score.ts";
-import { viewsOf } from "../adapters/index/views.ts";
 import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
 import { createScoreExams } from "../adapters/postgres/score-exams.ts";
 import type { Tiers } from "../arbiter/parties.ts";
@@ -18,7 +17,7 @@ export interface ScoreWires {
 
 /** The risk scores, and the tiers that the arbiter reports. */
 export function wireScore({ config, contracts, pool, now, log }: ScoreWires) {
-  const index = createScoreIndex(pool, viewsOf(config));
+  const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema });
   const lookUps = wireLookUps({ config, contracts, pool, now, log });
   const certificates = createScoreCertificates(pool);
   const exams = createScoreExams(pool);

@@ -3,7 +3,6 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
-import { createContractWord } from "../adapters/chain/contract-word.ts";
 import { createFinalView } from "../adapters/chain/exam-finality.ts";
 import { createExamLedger, createHeadLook } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
@@ -63,9 +62,6 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
       error instanceof BudgetSpent ? { isClient: error.whose === "client", seconds: error.retryAfterSeconds } : null,
     visitor,
     account,
-    // In a queue of its payee's own: payees cost nothing to invent, and none waits for another.
-    verifyContractSignature: (payer, digest, signature) =>
-      chain.verifyContractSignature({ payer, digest, signature }, `payee ${payer}`),
     secret: Buffer.from(hkdfSync("sha256", config.sealingKey, "", "exam ids", 32)),
     ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
     settings,
@@ -80,7 +76,6 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
           work,
           visitor,
           ledger: createExamLedger(chain),
-          word: createContractWord(chain),
           head: createHeadLook(chain),
           payer,
           account,

@@ -5,6 +5,7 @@ import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import { createAuthorizationFacts } from "../adapters/postgres/authorization-facts.ts";
 import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
+import { elapsedMs } from "../adapters/process/clock.ts";
 import type { Config } from "../config.ts";
 import type { Clients } from "../kernel/client.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
@@ -55,7 +56,7 @@ export function wireSettlements({
   const known = createKnownTransactions(pool);
   const looking = () => {
     const readers = eachNetwork((network) => createAuthorizationReader(chains[network], NETWORKS[network]));
-    return { readers, lookUp: createLookUp({ readers, known, facts, now }) };
+    return { readers, lookUp: createLookUp({ readers, known, facts, now, elapsedMs }) };
   };
   return {
     settlements: { lookUp: looking().lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },

@@ -12,7 +12,7 @@ export async function wireSigning({ baseUrl, ...config }: Config) {
   const did = didWeb(baseUrl);
   return {
     signer: createSigner(key, did),
-    signJws: flattenedJws(key, `${baseUrl}/.well-known/jwks.json`),
+    signJws: flattenedJws(key, { typ: "JOSE", jku: `${baseUrl}/.well-known/jwks.json` }),
     offerReceipt: createOfferReceipt(compactJws(key, keyUrl(did, key.publicJwk))),
     publicKeys: await publicKeys(key.publicJwk, config.retiredSigningKeys),
   };

@@ -1,10 +1,9 @@
 import pg from "pg";
-import { ACTIVITY_DAYS, type Activity, type IndexPosition, MAX_BLOCKS_APART } from "../../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
-import { createRowsReader, MAX_LAG_MS, type ReadRows } from "./reader.ts";
-import type { RowsShape } from "./rows.ts";
-import { type IndexViews, positionQuery, viewsName } from "./views.ts";
+import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";
+import { keyOf } from "./rows.ts";
 
 const DAY_MS = 86_400_000;
 const REACH_CACHE_MS = 200;
@@ -47,7 +46,8 @@ interface Reach {
   readonly position: IndexPosition;
 }
 
-export interface ActivityIndexOptions extends IndexViews {
+export interface ActivityIndexOptions {
+  readonly viewsSchema: string;
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -55,15 +55,14 @@ export interface ActivityIndexOptions extends IndexViews {
 /** Reads what the indexer stores in PostgreSQL, through views that follow it across deployments. */
 export function createActivityIndex(
   pool: pg.Pool,
-  { viewsSchema, hasEscrows = false, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
+  { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
 ): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
-  const read = createRowsReader(pool, viewsSchema);
-  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, { viewsSchema, hasEscrows }));
+  const read = createReader(pool);
+  const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
   const current = async (now: Date) => {
     const reached = await reach();
-    if (reached === null || reached.position.blocksApart > MAX_BLOCKS_APART) return null;
-    return now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
+    return reached !== null && now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
   };
   return {
     async activity(wallet, now) {
@@ -71,21 +70,17 @@ export function createActivityIndex(
       const values = [wallet, window.first, window.today];
       const rows =
         reached &&
-        (await read<ActivityRow>((shape) => ({
-          name: `activity in ${viewsSchema} as ${shape.name}`,
-          text: activityQuery(views, shape),
-          values,
-        })));
+        (await read<ActivityRow>({ name: `activity in ${viewsSchema}`, text: activityQuery(views), values }));
       return reached && rows?.[0] ? renderActivity(rows[0], window, reached) : null;
     },
     async activityBeside<Row extends pg.QueryResultRow>(wallet: Address, now: Date, companion: Companion) {
       const [reached, window] = [await current(now), windowAt(now)];
       if (reached === null) return null;
-      const rows = await read<ActivityRow & Row>((shape) => ({
-        name: `activity in ${viewsSchema} as ${shape.name} beside ${companion.name}`,
-        text: `select * from (${activityQuery(views, shape)}) a left join (${companion.query}) c on true`,
+      const rows = await read<ActivityRow & Row>({
+        name: `activity in ${viewsSchema} beside ${companion.name}`,
+        text: `select * from (${activityQuery(views)}) a left join (${companion.query}) c on true`,
         values: [wallet, window.first, window.today, ...companion.values],
-      }));
+      });
       return rows?.[0] ? { activity: renderActivity(rows[0], window, reached), rows } : null;
     },
     position: async () => (await reach())?.position ?? null,
@@ -97,35 +92,33 @@ interface ReachRow {
   readonly first_block: number;
   readonly block: number;
   readonly at: number;
-  readonly apart: number;
 }
 
-async function readReach(read: ReadRows, index: IndexViews): Promise<Reach | null> {
-  const rows = await read<ReachRow>(() => ({
-    name: `reach of ${viewsName(index)}`,
-    text: `select scope, first_block, block::float8, at::float8, apart::float8
-      from ${pg.escapeIdentifier(index.viewsSchema)}.coverage cross join (${positionQuery(index)}) position`,
-    values: [],
-  }));
+async function readReach(read: Read, viewsSchema: string): Promise<Reach | null> {
+  const views = pg.escapeIdentifier(viewsSchema);
+  const rows = await read<ReachRow>({
+    name: `reach of ${viewsSchema}`,
+    text: `select scope, first_block, block::float8, at::float8 from ${views}.coverage cross join ${views}.position`,
+  });
   const row = rows?.[0];
   if (row === undefined) return null;
-  const { scope, first_block: firstBlock, block, at, apart } = row;
-  return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000), blocksApart: apart } };
+  const { scope, first_block: firstBlock, block, at } = row;
+  return { scope, firstBlock, position: { block, timestamp: new Date(at * 1000) } };
 }
 
 /** All callers within this time share one reading. */
 function cachedFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   let made: { readonly at: number; readonly value: Promise<T> } | null = null;
   return () => {
-    if (made === null || Date.now() - made.at >= ms) made = { at: Date.now(), value: make() };
+    if (made === null || performance.now() - made.at >= ms) made = { at: performance.now(), value: make() };
     return made.value;
   };
 }
 
-const activityQuery = (views: string, rows: RowsShape): string => `
+const activityQuery = (views: string): string => `
   select coalesce(sum(paid), 0)::int as settled_payments, ${DISTINCT} as distinct_counterparties, max(last_at)::float8 as last_at
-  from ${views}.wallet_day ${seenBefore(rows, "$2::int")}
-  where wallet = ${rows.key("$1")} and day between $2 and $3`;
+  from ${views}.wallet_day ${seenBefore("$2::int")}
+  where wallet = ${keyOf("$1")} and day between $2 and $3`;
 
 const windowAt = (now: Date): DayWindow => {
   const today = Math.floor(now.getTime() / DAY_MS);

@@ -1,6 +1,5 @@
 import pg from "pg";
 import { FEE_BPS, type PaymentInfo } from "../../escrow/payment.ts";
-import { escrowViewsOf } from "../../kernel/index-views.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import { together } from "../chain/together.ts";
 import { createReader } from "./reader.ts";
@@ -61,7 +60,7 @@ const LOOK_UPS = { most: 50, underWay: 4, waitMs: 5 };
 
 /** Reads the escrow part of what the indexer stores in PostgreSQL. */
 export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): EscrowIndex {
-  const queries = queriesOf(pg.escapeIdentifier(escrowViewsOf(viewsSchema)));
+  const queries = queriesOf(pg.escapeIdentifier(viewsSchema));
   const send = createReader(pool);
   const read = <Row extends pg.QueryResultRow>(name: keyof typeof queries, values: readonly unknown[]) =>
     send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });

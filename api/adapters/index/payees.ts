@@ -1,10 +1,10 @@
 import pg from "pg";
-import { dayOf, windowAt } from "../../../packages/verifier/src/score/v1/facts.ts";
+import { dayOf, windowAt } from "../../../packages/verifier/src/score/facts.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Payee } from "../../score/lookup/examine.ts";
 import type { PayeesIndex, PayeesReading } from "../../score/lookup/lookup-ports.ts";
-import { createReader, createRowsReader } from "./reader.ts";
-import type { RowsShape } from "./rows.ts";
+import { createReader } from "./reader.ts";
+import { keyOf, textOf } from "./rows.ts";
 
 interface CoverageRow {
   readonly scope: PayeesReading["scope"];
@@ -27,28 +27,27 @@ interface PayeeRow {
 }
 
 /** By key alone, like the score's own query: `offset 0` keeps the planner from scanning all of a payer's payees. */
-const payeesQuery = (views: string, { key, text }: RowsShape): string => `
+const payeesQuery = (views: string): string => `
   select position.block::float8, (
     select json_agg(json_build_object(
-        'payee', ${text("s.payee")}, 'atomic', p.atomic::text, 'unpaid', p.unpaid_atomic::text, 'last_at', p.last_at,
+        'payee', ${textOf("s.payee")}, 'atomic', p.atomic::text, 'unpaid', p.unpaid_atomic::text, 'last_at', p.last_at,
         'block', f.block, 'payers', c.payers, 'newest', n.newest) order by s.ordinal desc)
       from ${views}.payee_slot s
       cross join lateral (select * from ${views}.paid where payer = s.payer and payee = s.payee offset 0) p
       cross join lateral (select * from ${views}.floor_block where payer = s.payer and payee = s.payee offset 0) f
       cross join lateral (select * from ${views}.wallet where wallet = s.payee offset 0) c
       left join lateral (
-        select json_agg(json_build_object('payer', ${text("r.payer")}, 'block', b.block) order by r.ordinal desc) as newest
+        select json_agg(json_build_object('payer', ${textOf("r.payer")}, 'block', b.block) order by r.ordinal desc) as newest
           from ${views}.payer_slot r
           cross join lateral (select * from ${views}.floor_block where payer = r.payer and payee = r.payee offset 0) b
           where r.payee = s.payee and r.payer <> s.payer) n on true
       where s.payer = k.key) as payees
-  from (select *, ${key("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
+  from (select *, ${keyOf("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
   cross join ${views}.position order by k.place`;
 
 /** Reads who a wallet pays, and who else pays these. Only an index of scope `selective` has that. */
 export function createPayeesIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): PayeesIndex {
   const read = createReader(pool);
-  const readRows = createRowsReader(pool, viewsSchema);
   const views = pg.escapeIdentifier(viewsSchema);
   return {
     async payees(wallets, now) {
@@ -56,11 +55,8 @@ export function createPayeesIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
       if (covered === undefined) return null;
       const { scope, first_block: firstBlock } = covered;
       if (scope !== "selective") return { scope, firstBlock, asOfBlock: 0, wallets: [] };
-      const rows = await readRows<PayeesRow>((shape) => ({
-        name: `payees in ${viewsSchema} as ${shape.name}`,
-        text: payeesQuery(views, shape),
-        values: [wallets],
-      }));
+      const query = { name: `payees in ${viewsSchema}`, text: payeesQuery(views), values: [wallets] };
+      const rows = await read<PayeesRow>(query);
       if (rows === null || rows.length < wallets.length) return null;
       const { from } = windowAt(now.toISOString());
       const known = rows.map(({ payees }, place) => ({

@@ -1,21 +1,26 @@
 import pg from "pg";
-import { dayOf, WINDOW_DAYS, windowAt } from "../../../packages/verifier/src/score/v1/facts.ts";
-import type { ChainReading, EscrowFacts, PayeeFact } from "../../../packages/verifier/src/score/v3/facts.ts";
-import { MAX_BLOCKS_APART } from "../../kernel/activity.ts";
+import {
+  type ChainReading,
+  dayOf,
+  type EscrowFacts,
+  type PayeeFact,
+  WINDOW_DAYS,
+  windowAt,
+} from "../../../packages/verifier/src/score/facts.ts";
 import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
-import { createRowsReader, MAX_LAG_MS } from "./reader.ts";
-import type { RowsShape } from "./rows.ts";
-import { type IndexViews, positionQuery, viewsName } from "./views.ts";
+import { createReader, MAX_LAG_MS } from "./reader.ts";
+import { keyOf, receivedIn, textOf } from "./rows.ts";
 
 type Chain = ChainReading["chain"];
 
 const NETWORK: Network = MAIN_NETWORK;
 const DAY_MS = 86_400_000;
 
-export interface ScoreIndexOptions extends IndexViews {
+export interface ScoreIndexOptions {
+  readonly viewsSchema: string;
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -24,35 +29,27 @@ export interface ScoreIndexOptions extends IndexViews {
  * Reads what the indexer stores in PostgreSQL: one statement for all wallets, so that every fact comes from the same
  * block.
  */
-export function createScoreIndex(
-  pool: pg.Pool,
-  { viewsSchema, hasEscrows = false, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions,
-): ScoreIndex {
-  const read = createRowsReader(pool, viewsSchema);
-  const index = { viewsSchema, hasEscrows };
+export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions): ScoreIndex {
+  const read = createReader(pool);
+  const query = { name: `score in ${viewsSchema}`, text: readingQuery(pg.escapeIdentifier(viewsSchema)) };
   return {
     async read(wallets, now) {
       const values = [wallets, now.getTime()];
-      const rows = await read<ReadingRow>((shape) => ({
-        name: `score in ${viewsName(index)} as ${shape.name}`,
-        text: readingQuery(index, shape),
-        values,
-      }));
+      const rows = await read<ReadingRow>({ ...query, values });
       if (rows === null || rows.length < wallets.length) return null;
-      const isCurrent = ({ at, apart }: ReadingRow) =>
-        apart <= MAX_BLOCKS_APART && now.getTime() - at * 1000 <= maxLagMs;
+      const isCurrent = ({ at }: ReadingRow) => now.getTime() - at * 1000 <= maxLagMs;
       return rows.every(isCurrent) ? rows.map(renderReading) : null;
     },
   };
 }
 
 /** `offset 0` is a fence: without it the planner scans all of a payer's payees for each slot. */
-const payeesQuery = (views: string, { text, received }: RowsShape): string => `
+const payeesQuery = (views: string): string => `
   select json_agg(json_build_object(
-      'payee', ${text("s.payee")}, 'value', p.atomic::text, 'first_at', p.first_at, 'last_at', p.last_at,
-      'last_tx', ${text("p.last_transaction")},
-      'returned', (${received(views, { me: "s.payer", other: "s.payee" })} + p.unpaid_atomic)::text,
-      'funder_at_floor', ${text("p.funder")}, 'other_funders', c.payer_funders - x.circle,
+      'payee', ${textOf("s.payee")}, 'value', p.atomic::text, 'first_at', p.first_at, 'last_at', p.last_at,
+      'last_tx', ${textOf("p.last_transaction")},
+      'returned', (${receivedIn(views, { me: "s.payer", other: "s.payee" })} + p.unpaid_atomic)::text,
+      'funder_at_floor', ${textOf("p.funder")}, 'other_funders', c.payer_funders - x.circle,
       'unfunded_payers', c.unfunded_payers - (case when p.funder is null then 1 else 0 end)))
     from ${views}.payee_slot s
     cross join lateral (select * from ${views}.paid where payer = s.payer and payee = s.payee offset 0) p
@@ -62,42 +59,37 @@ const payeesQuery = (views: string, { text, received }: RowsShape): string => `
     where s.payer = k.key`;
 
 /** A merchant's outcomes of one kind: buyers, buyer-days and the last transaction. */
-const outcomesQuery = (views: string, rows: RowsShape, outcome: "released" | "refunded"): string => `
+const outcomesQuery = (views: string, outcome: "released" | "refunded"): string => `
   select json_build_object('buyers', ${DISTINCT}, 'days', coalesce(sum(touched), 0)::int,
       'tx', (array_agg(last_transaction order by day desc))[1])
-    from ${views}.escrow_day ${seenBefore(rows, "reach.first_day")}
+    from ${views}.escrow_day ${seenBefore("reach.first_day")}
     where merchant = k.wallet and outcome = '${outcome}' and day between reach.first_day and reach.last_day`;
 
 /**
  * `$1` is the wallets, `$2` the requested time in milliseconds. Without coverage or position there is nothing to read.
  */
-function readingQuery(index: IndexViews, rows: RowsShape): string {
-  const views = pg.escapeIdentifier(index.viewsSchema);
-  return `
+const readingQuery = (views: string): string => `
   with reach as materialized (
     select *, (as_of_ms / ${DAY_MS})::int as last_day, (as_of_ms / ${DAY_MS})::int - ${WINDOW_DAYS - 1} as first_day
-    from (select scope, first_block, block, at, apart, greatest($2::int8, at * 1000) as as_of_ms
-      from ${views}.coverage cross join (${positionQuery(index)}) position) latest)
+    from (select scope, first_block, block, at, greatest($2::int8, at * 1000) as as_of_ms
+      from ${views}.coverage cross join ${views}.position) latest)
   select reach.scope, reach.first_block, reach.block::float8, reach.at::float8, reach.as_of_ms::float8,
-    reach.apart::float8,
-    ${rows.text("me.funder")} as funder, me.last_paid_at::float8, ${rows.text("me.last_paid_transaction")} as last_paid_transaction,
+    ${textOf("me.funder")} as funder, me.last_paid_at::float8, ${textOf("me.last_paid_transaction")} as last_paid_transaction,
     (select json_agg(json_build_object('day', day, 'count', qualifying, 'value', qualifying_atomic::text))
       from ${views}.wallet_day where wallet = k.key
       and day between reach.first_day and reach.last_day and qualifying > 0) as days,
-    (${payeesQuery(views, rows)}) as payees,
-    (${outcomesQuery(views, rows, "released")}) as released, (${outcomesQuery(views, rows, "refunded")}) as refunded
-  from (select *, ${rows.key("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
+    (${payeesQuery(views)}) as payees,
+    (${outcomesQuery(views, "released")}) as released, (${outcomesQuery(views, "refunded")}) as refunded
+  from (select *, ${keyOf("wallet")} as key from unnest($1::text[]) with ordinality given(wallet, place)) k
   cross join reach
   left join lateral (select * from ${views}.wallet where wallet = k.key offset 0) me on true
   order by k.place`;
-}
 
 interface ReadingRow {
   readonly scope: Chain["scope"];
   readonly first_block: number;
   readonly block: number;
   readonly at: number;
-  readonly apart: number;
   readonly as_of_ms: number;
   readonly funder: Address | null;
   readonly last_paid_at: number | null;
@@ -165,5 +157,4 @@ const renderPayee = (row: PayeeColumns, scope: Chain["scope"]): PayeeFact => ({
   payers: scope === "selective" ? [] : null,
   first_at: timeOf(row.first_at),
   last_at: timeOf(row.last_at),
-  ...(scope === "authorised" ? { other_funders: null, unfunded_payers: null } : {}),
 });

@@ -8,11 +8,17 @@ export interface Peers {
    * subscriber.
    */
   clientOf(incoming: IncomingMessage): string;
+  /** The key to count a connection under, as for requests; null for a trusted proxy's, and for one of this machine. */
+  connectionOf(address: string): string | null;
   /** The id a trusted proxy assigned; null if there is none, or if it does not belong in a log. */
   requestIdOf(incoming: IncomingMessage): string | null;
 }
 
 const WELL_FORMED_ID = /^[A-Za-z0-9._-]{8,128}$/;
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
 
 /**
  * @param trusted addresses and ranges (CIDR) of our own reverse proxies; forwarding headers are believed only from them
@@ -36,6 +42,11 @@ export function createPeers(trusted: readonly string[]): Peers {
         client = address;
       }
       return isIP(client) === 6 ? networkOf(client) : client;
+    },
+    connectionOf(address) {
+      const peer = plain(address);
+      if (isIP(peer) === 0 || isProxy(peer) || LOOPBACK.check(peer, familyOf(peer))) return null;
+      return isIP(peer) === 6 ? networkOf(peer) : peer;
     },
     requestIdOf(incoming) {
       if (trusted.length === 0 || !isProxy(plain(incoming.socket.remoteAddress ?? ""))) return null;

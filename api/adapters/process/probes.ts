@@ -84,7 +84,8 @@ async function reach(url: string): Promise<void> {
 function cached(ask: () => Promise<void>): () => Promise<void> {
   let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
   return () => {
-    if (asked === null || Date.now() - asked.at > FACILITATOR_CACHE_MS) asked = { at: Date.now(), answer: ask() };
+    if (asked === null || performance.now() - asked.at > FACILITATOR_CACHE_MS)
+      asked = { at: performance.now(), answer: ask() };
     return asked.answer;
   };
 }

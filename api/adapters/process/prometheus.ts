@@ -77,6 +77,10 @@ export function createMeter(): PrometheusMeter {
   const gas = counter("trust_relayed_gas_total", "The gas of their transactions.", lanes);
   const fees = counter("trust_relayed_fee_eth_total", "What these cost, data on a parent chain included.", lanes);
   const replacements = counter("trust_relayed_replacements_total", "Stuck ones replaced at higher fees.", ["network"]);
+  const turnedAway = counter("trust_turned_away_payments_total", "Payments that were not sent.", [
+    "network",
+    "because",
+  ]);
   const outcomeGas = counter("trust_outcome_batch_gas_total", "Gas of these transactions.", ["network"]);
   const series = createSeries(registers);
   return {
@@ -102,6 +106,7 @@ export function createMeter(): PrometheusMeter {
       fees.inc(labels, Number(mined.feeWei) / 1e18);
     },
     replaced: (network) => replacements.inc({ network: NETWORKS[network].key }),
+    turnedAway: (network, because) => turnedAway.inc({ network: NETWORKS[network].key, because }),
     batching: (network, isOn) => batching.set({ network: NETWORKS[network].key }, Number(isOn)),
     outcomes(network, { served, gas }) {
       const labels = { network: NETWORKS[network].key };

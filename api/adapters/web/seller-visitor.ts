@@ -31,6 +31,7 @@ export function createVisitor(settings: VisitorSettings): Visitor {
     resolve: settings.resolve ?? resolvePublic,
     resolveAllowed: settings.resolve ?? resolveLocal,
     interfaces: settings.interfaces ?? interfaceAddresses,
+    refusesNeighbors: true,
   };
   const own = new URL(`https://${settings.ownHost}/`);
   const isNamed =

@@ -123,12 +123,12 @@ const SETTLED_HEADERS = {
 function paymentInfo(route: Listed) {
   const paid = paidListing(route);
   if (paid === null) return {};
-  const { scheme, network, price } = paid;
-  const terms = { scheme, network, asset: NETWORKS[network].usdc.address, amount: price.toString() };
+  const { schemes, network, price } = paid;
+  const terms = { network, asset: NETWORKS[network].usdc.address, amount: price.toString() };
   return {
     "x-payment-info": {
       price: { mode: "fixed", currency: "USD", amount: formatUsd(price) },
-      protocols: [{ x402: terms }],
+      protocols: schemes.map((scheme) => ({ x402: { scheme, ...terms } })),
     },
   };
 }

@@ -31,6 +31,7 @@ const OF_ALL: readonly ProblemCode[] = [
   "body_too_large",
   "too_many_requests",
   "headers_too_large",
+  "request_timeout",
   "internal_error",
   "not_available",
 ];

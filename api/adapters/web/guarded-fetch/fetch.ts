@@ -1,5 +1,6 @@
 import { Client, type Dispatcher, errors } from "undici";
 import {
+  type ChallengeHeader,
   type Fetched,
   type Fetcher,
   type FetchRequest,
@@ -45,6 +46,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
     resolve: options.resolve ?? resolvePublic,
     resolveAllowed: options.resolve ?? resolveLocal,
     interfaces: options.ownAddresses ?? interfaceAddresses,
+    refusesNeighbors: false,
     dial: options.dial ?? dialTcp,
     ca: options.ca,
   };
@@ -57,14 +59,15 @@ export function createGuardedFetch(options: GuardedFetchOptions): Fetcher {
   };
 }
 
-/** What an attempt has seen so far; kept if any step fails. */
+/** What an attempt has sent and seen so far; kept if any step fails. */
 interface Progress {
+  readonly requestHeaders: Readonly<Record<string, string>>;
   readonly redirects: { readonly status: number; readonly location: string }[];
   head: ResponseHead | null;
 }
 
 async function attempt(parts: Parts, request: FetchRequest, signal: AbortSignal): Promise<Fetched> {
-  const progress: Progress = { redirects: [], head: null };
+  const progress: Progress = { requestHeaders: headersFor(parts, request), redirects: [], head: null };
   try {
     let url = new URL(request.url);
     for (;;) {
@@ -79,6 +82,15 @@ async function attempt(parts: Parts, request: FetchRequest, signal: AbortSignal)
     return { ...progress, body: null, failure };
   }
 }
+
+/** Codings are undone if a server applies them anyway, but not asked for: a hash is of the content. */
+const headersFor = ({ userAgent }: Parts, { browser }: FetchRequest): Readonly<Record<string, string>> => ({
+  accept: browser?.accept ?? "*/*",
+  "accept-encoding": "identity",
+  ...(browser && { "accept-language": browser.acceptLanguage }),
+  connection: "close",
+  "user-agent": browser ? `${browser.userAgent} ${userAgent}` : userAgent,
+});
 
 /** Null if the caller gave up, which is not an observation. */
 function failureOf(cause: unknown, signal: AbortSignal): Fetched["failure"] {
@@ -113,9 +125,10 @@ async function hop(parts: Parts, { url, request, progress }: Hop, signal: AbortS
   });
   try {
     // Until undici starts writing a request, the request ignores its signal.
-    const response = await unlessAborted(send(client, { url, userAgent: parts.userAgent, signal }), signal);
-    progress.head = headOf(response);
-    const { status } = progress.head;
+    const response = await unlessAborted(send(client, { url, headers: progress.requestHeaders, signal }), signal);
+    progress.head = headOf(response, request.challenges ?? []);
+    const { status, challenge } = progress.head;
+    if (challenge !== null) return null;
     if (isWanted(status, request.expectStatus)) return await read(response, request, progress.head);
     if (!REDIRECTS.has(status)) return null;
     if (progress.redirects.length >= request.limits.maxRedirects) throw new Failed("redirect");
@@ -139,13 +152,17 @@ function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promis
 
 async function send(
   client: Client,
-  { url, userAgent, signal }: { readonly url: URL; readonly userAgent: string; readonly signal: AbortSignal },
+  {
+    url,
+    headers,
+    signal,
+  }: { readonly url: URL; readonly headers: Record<string, string>; readonly signal: AbortSignal },
 ): Promise<Dispatcher.ResponseData> {
   try {
     return await client.request({
       method: "GET",
       path: `${url.pathname}${url.search}`,
-      headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": userAgent, connection: "close" },
+      headers,
       signal,
     });
   } catch (cause) {
@@ -157,23 +174,45 @@ async function send(
 const single = (value: string | string[] | undefined): string | null =>
   Array.isArray(value) ? value.join(", ") : (value ?? null);
 
-const headOf = ({ statusCode, headers }: Dispatcher.ResponseData): ResponseHead => ({
-  status: statusCode,
-  contentType: single(headers["content-type"]),
-  contentEncoding: single(headers["content-encoding"]),
+const headOf = (response: Dispatcher.ResponseData, challenges: readonly ChallengeHeader[]): ResponseHead => ({
+  status: response.statusCode,
+  contentType: single(response.headers["content-type"]),
+  contentEncoding: single(response.headers["content-encoding"]),
+  challenge: challengeIn(response, challenges),
 });
+
+function challengeIn(
+  { statusCode, headers }: Dispatcher.ResponseData,
+  challenges: readonly ChallengeHeader[],
+): string | null {
+  const found = challenges.find(({ name, values, fromStatus }) => {
+    const sent = single(headers[name])?.toLowerCase().split(",") ?? [];
+    return (
+      sent.length > 0 &&
+      statusCode >= fromStatus &&
+      (values?.some((one) => sent.some((it) => it.trim() === one)) ?? true)
+    );
+  });
+  return found === undefined ? null : `${found.name}: ${single(headers[found.name])}`;
+}
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** Where a redirect leads (RFC 9110, section 10.2.2); its target is checked when it is followed. */
 function redirectTarget(from: URL, { headers }: Dispatcher.ResponseData): URL {
-  const { location } = headers;
-  const target = typeof location === "string" && location !== "" && URL.canParse(location, from.href);
-  if (!target) throw new Failed("redirect");
+  const location = typeof headers.location === "string" ? escapeBytes(headers.location) : "";
+  if (location === "" || !URL.canParse(location, from.href)) throw new Failed("redirect");
   const next = new URL(location, from.href);
   if (from.protocol === "https:" && next.protocol === "http:") throw new Failed("redirect");
   return next;
 }
+
+/**
+ * A header arrives as one character a byte. `URL` would encode those beyond ASCII as characters of Latin-1, so that
+ * UTF-8 would lead to another path; escaped, they stay the bytes that the server sent, in a host name too.
+ */
+const escapeBytes = (header: string): string =>
+  header.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
 async function read(
   { body, headers }: Dispatcher.ResponseData,
