@@ -48,7 +48,7 @@ export async function readHead(chain: PublicClient): Promise<Head> {
  * provider knows the question; one that refuses it has no node that syncs. Rejects if there is no answer.
  */
 export const isSyncing = (chain: PublicClient): Promise<boolean> =>
-  chain.request({ method: "eth_syncing" } as never).then(
+  chain.request<{ Method: "eth_syncing"; Parameters?: undefined; ReturnType: unknown }>({ method: "eth_syncing" }).then(
     (answer: unknown) => typeof answer === "object" && answer !== null,
     (error: unknown) => {
       if (isRefusal(error)) return false;

@@ -1,48 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
-import { ownInOneLine, readOwnAddresses } from "./own-address-table.ts";
+import { sessionName } from "./holder.ts";
+import type { Queryable } from "./schemas.ts";
 
-// What Ponder asks of the table that its lock is in. `indexer.test.ts` fails when it asks otherwise.
-const LOOKS = /^select "value" from "\w+"\."_ponder_meta" where [^;]*$/;
-const TAKES = /^(insert into|update) "\w+"\."_ponder_meta" .*(values \(\$1, \$2\)|set "value" = \$1)$/;
-const GIVES_BACK = /^update "\w+"\."_ponder_meta" set "value" = jsonb_set\(value, '\{is_locked\}', to_jsonb\(0\)\)$/;
+/** The advisory lock of an index, by its name without the start block. */
+const KEY = "hashtextextended('indexer ' || $1, 0)";
 
-/** What this Ponder was told of the index that it is to fill. */
-export interface Told {
-  readonly schema: string;
-  /** The rows of its `own_address`, as `ownInOneLine` says them; undefined for an index that has no such table. */
-  readonly own: string | undefined;
+/** A session of its own that holds one index's lock. */
+export interface IndexLock {
+  /** Names this session and the connections of the Ponder that it starts. */
+  readonly holder: string;
+  /** Aborts when the session has ended, and the lock with it. */
+  readonly lost: AbortSignal;
+  /** Whatever only the holder may do goes through this session, so that it fails once the lock is lost. */
+  readonly session: Queryable;
+  readonly release: () => Promise<void>;
 }
+
+/** Takes an index's lock; null if another session has it. */
+export async function takeLock(databaseUrl: string, index: string): Promise<IndexLock | null> {
+  const holder = randomBytes(6).toString("hex");
+  const session = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: sessionName(holder),
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+  });
+  const lost = new AbortController();
+  session.on("error", () => lost.abort()).on("end", () => lost.abort());
+  await session.connect();
+  const release = () => session.end().catch(() => undefined);
+  try {
+    const { rows } = await session.query<{ taken: boolean }>(`select pg_try_advisory_lock(${KEY}) as taken`, [index]);
+    if (rows[0]?.taken === true) return { holder, lost: lost.signal, session, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  await release();
+  return null;
+}
+
+/** Takes an index's lock for the rest of a transaction; false if another session has it. */
+export async function tryLock(db: Queryable, index: string): Promise<boolean> {
+  const { rows } = await db.query<{ taken: boolean }>(`select pg_try_advisory_xact_lock(${KEY}) as taken`, [index]);
+  return rows[0]?.taken === true;
+}
+
+/** Whether a session holds this index's lock. */
+export async function isLocked(db: Queryable, index: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
+      and database = (select oid from pg_database where datname = current_database())
+      and (classid::int8 << 32) | objid::int8 = ${KEY}`,
+    [index],
+  );
+  return rowCount !== 0;
+}
+
+const LOOK_MS = 20;
 
 /**
- * From now on this Ponder has an index's lock alone, and gives back only a lock that it has. By itself, two that start at
- * the same moment both find it free; and one that waits for it in vain takes it from its owner when it ends, so that the
- * next one that starts writes the rows beside the owner. If the index leaves out other addresses by then than this Ponder
- * was told, it calls `end` instead of taking the lock.
+ * Ends every connection of a Ponder that an earlier holder has started, and resolves when they are gone. It opens no other one:
+ * each first asks whether its holder still has the lock.
  */
-export function keepLockAlone({ schema, own }: Told, end: () => void): void {
-  const { query } = pg.Client.prototype;
-  let isOurs = false;
-  pg.Client.prototype.query = function (this: pg.Client, question: unknown, ...rest: unknown[]) {
-    const ask = (asked: unknown): unknown => Reflect.apply(query, this, [asked, ...rest]);
-    if (!isQuestion(question)) return ask(question);
-    const { text } = question;
-    if (LOOKS.test(text)) return ask({ ...question, text: `${text} for update` });
-    if (GIVES_BACK.test(text) && !isOurs) return ask({ ...question, text: "select" });
-    if (!TAKES.test(text)) return ask(question);
-    return Promise.resolve(ask(question)).then(async (done) => {
-      if (own !== undefined && (await ownOf(this, schema)) !== own) end();
-      isOurs = true;
-      return done;
-    });
-  } as typeof query;
+export async function endWriters({ holder, session }: IndexLock, schema: string): Promise<void> {
+  const theirs = `select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name ^@ $1 and application_name <> $2`;
+  const names = [`${schema} `, `${schema} ${holder}`];
+  while ((await session.query(theirs, names)).rowCount !== 0) await wait(LOOK_MS);
 }
-
-/** Nobody changes them before the transaction of `client` has ended, and the lock is taken. */
-async function ownOf(client: pg.Client, schema: string): Promise<string> {
-  const table = `${pg.escapeIdentifier(schema)}.own_address`;
-  await client.query(`lock table ${table} in share mode`);
-  return ownInOneLine(await readOwnAddresses(client, schema));
-}
-
-const isQuestion = (question: unknown): question is { readonly text: string } =>
-  typeof question === "object" && question !== null && "text" in question && typeof question.text === "string";

@@ -1,166 +1,133 @@
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
-import { connectChain, readHead, WrongChainError } from "./chain.ts";
-import { OtherColumnsError } from "./columns.ts";
-import { clearLock, dropReplaced, dropUnlessBusy, isHeld, isReady, openToReaders } from "./deployment.ts";
-import { UnfitHistoryError } from "./history/history.ts";
+import type { PublicClient } from "viem";
+import { connectChain, type Head, isSyncing, readHead, WrongChainError } from "./chain.ts";
+import { chooseIndex, expectOwnAddresses, nameOf } from "./choose-index.ts";
+import { dropIndexes, dropUnlessUsed } from "./drop.ts";
+import { expectFit, isFinalOn, readHistory, UnfitHistoryError } from "./history/history.ts";
+import { endWriters, type IndexLock, takeLock } from "./index-lock.ts";
 import { withOperators } from "./operators.ts";
-import { OwnAddressError } from "./own-addresses.ts";
 import { closePonder, type PonderPlan, startPonder } from "./ponder-process.ts";
-import { keepPruning } from "./pruning.ts";
-import { type Root, rootsOf } from "./roots.ts";
-import { type ChainNode, OtherChainError, whyNotSameChain } from "./same-chain.ts";
-import { dropIndexes } from "./schemas.ts";
+import { prune, refetchPruned } from "./prune.ts";
+import { OtherChainError, rememberFirstBlock, whyNotSameChain } from "./same-chain.ts";
+import { ponderSchemas } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
-import { hasCaughtUp, showIndex, whyOvertaken } from "./succession.ts";
-import { createTurns, type Turns } from "./turns.ts";
+import { isReady, mayBeShown, openToReaders, replacedBy, showIndex, shownSchema } from "./views.ts";
 
 const FIRST_RESTART_MS = 500;
 const LAST_RESTART_MS = 30_000;
 /** After a run this long the start counts as successful, and the next restart is quick again. */
 const STEADY_MS = 60_000;
-const READY_POLL_MS = 250;
-/** How often to look whether a newer release serves, and whether what was replaced can be dropped. */
-const SUCCESSION_MS = 5_000;
+/** How often to look whether another indexer has let go of the index. */
+const LOCKED_MS = 1_000;
+const READY_POLL_MS = 100;
+/** How often to look whether an index that was replaced can be dropped. */
+const DROP_MS = 5_000;
+/** The first time comes soon, so that an indexer which restarts often prunes, too. */
+const FIRST_PRUNE_MS = 60_000;
 
 interface Launch {
   readonly settings: IndexerSettings;
   readonly db: pg.Pool;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Roots start one after the other, so that one does not start on what another is about to drop. */
-  readonly turns: Turns;
-  /** Every Ponder that runs, with its end. */
-  readonly running: Map<ChildProcess, Promise<unknown>>;
 }
 
 /**
- * Keeps the index: one Ponder for the payments, and one for the escrows if there are any, until `signal` aborts; when the
- * promise settles, each has ended. Ponder exits with 1 and 75 for temporary reasons, so every start first checks that the
- * index and the chain still belong together.
+ * Keeps the index until `signal` aborts; when the promise settles, Ponder has ended. Ponder exits with 1 and 75 for temporary
+ * reasons, so every start first checks that the index and the chain still belong together.
  * @throws WrongChainError if the node does not serve Base, OtherChainError if it serves another chain than the index was
- * made from, UnfitHistoryError if the history does not fit these settings and this chain, OwnAddressError or
- * OtherColumnsError if the index's rows do not fit the service's addresses or this release.
+ * made from, UnfitHistoryError if the history does not fit these settings and this chain.
  */
 export async function runIndexer(settings: IndexerSettings, log: Logger, signal: AbortSignal): Promise<void> {
-  const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 2, application_name: "indexer_launcher" });
+  const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 3, application_name: "indexer_launcher" });
   db.on("error", (error) => log.warn({ err: error }, "a database connection was lost"));
-  const over = new AbortController();
-  const until = AbortSignal.any([signal, over.signal]);
-  const launch = { settings, db, log, signal: until, turns: createTurns(), running: new Map() };
-  const pruning = keepPruning({ settings, log, signal: until });
-  const kept = rootsOf(settings).map((root) => keepRunning(launch, root).finally(() => over.abort()));
   try {
-    const ends = await Promise.allSettled(kept);
-    const failed = ends.find((end) => end.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+    await keepRunning({ settings, db, log, signal });
   } finally {
-    over.abort();
-    await pruning;
     await db.end();
   }
 }
 
-/** The next Ponder starts so long after the one before at the latest. */
-const SETTLES_MS = 20_000;
-
-const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError, OwnAddressError, OtherColumnsError];
+const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError];
 
 /** Whether only the operator can end this. */
 export const isLasting = (error: unknown): error is Error => LASTING.some((lasting) => error instanceof lasting);
 
-async function keepRunning(launch: Launch, root: Root): Promise<void> {
+/** Why a run has ended, or has not begun. */
+interface Outcome {
+  readonly reason?: string;
+  /** Another indexer has the index. */
+  readonly isLocked?: boolean;
+  readonly err?: unknown;
+}
+
+async function keepRunning(launch: Launch): Promise<void> {
   const { log, signal } = launch;
-  for (let failures = 0; !signal.aborted; failures += 1) {
+  let wasLocked = false;
+  for (let failures = 0; !signal.aborted; ) {
     const started = Date.now();
-    const outcome = await runOnce(launch, root).catch((error: unknown) => {
+    const outcome: Outcome = await runOnce(launch).catch((error: unknown) => {
       if (isLasting(error)) throw error;
       return { err: error };
     });
-    if (signal.aborted) break;
+    if (signal.aborted) return;
     if (Date.now() - started > STEADY_MS) failures = 0;
-    const retryMs = Math.min(LAST_RESTART_MS, FIRST_RESTART_MS * 2 ** failures);
-    log.warn({ ...outcome, root: root.name, retryMs }, "the indexer stopped and is restarting");
+    const isLocked = outcome.isLocked === true;
+    const retryMs = isLocked ? LOCKED_MS : Math.min(LAST_RESTART_MS, FIRST_RESTART_MS * 2 ** failures);
+    if (!isLocked) failures += 1;
+    if (!isLocked) log.warn({ ...outcome, retryMs }, "the indexer stopped and is restarting");
+    else if (!wasLocked) log.info({ reason: outcome.reason }, "another indexer has the index; waiting for its end");
+    wasLocked = isLocked;
     await wait(retryMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-async function runOnce(launch: Launch, root: Root): Promise<object> {
-  const started = await launch.turns.take(async () => {
-    const begun = await start(launch, root);
-    if ("reason" in begun) return begun;
-    launch.log.info({ ...begun.plan.deployment, ponderPid: begun.ponder.pid }, root.says.started);
-    await hasSettled(launch, begun);
-    return begun;
-  });
-  if ("reason" in started) return started;
-  const { ponder, closed } = started;
-  const stop = () => closePonder(ponder);
-  launch.signal.addEventListener("abort", stop);
-  if (launch.signal.aborted) stop();
-  const over = new AbortController();
-  const serving = serve(launch, { ...started, root }, { over: over.signal, stop });
+/** Checks everything that must hold, takes the index's lock, and runs Ponder until it ends, or until the lock is lost. */
+async function runOnce(launch: Launch): Promise<Outcome> {
+  const found = await compare(launch);
+  if ("reason" in found) return found;
+  const { settings, history } = found;
+  const index = nameOf(settings, history);
+  const lock = await takeLock(settings.databaseUrl, index);
+  if (lock === null) return { reason: `another indexer holds ${index}`, isLocked: true };
   try {
-    const [code, signal]: unknown[] = await closed;
-    return { code, signal };
+    return await runPonder(launch, lock, await prepare(launch, lock, { ...found, index }));
   } finally {
-    over.abort();
-    launch.signal.removeEventListener("abort", stop);
-    await serving;
+    await lock.release();
   }
 }
 
-interface Started {
-  readonly ponder: ChildProcess;
-  readonly closed: Promise<unknown[]>;
-  readonly plan: PonderPlan;
-  /** By this clock, in milliseconds: what an earlier process left in the database is older. */
-  readonly startedAt: number;
+interface Compared {
+  /** With the operators. */
+  readonly settings: IndexerSettings;
+  readonly history: PonderPlan["history"];
+  readonly chain: PublicClient;
+  readonly head: Head;
 }
 
-/** Starts a root's Ponder once everything holds that must; a reason while nothing can be decided. */
-async function start(launch: Launch, root: Root): Promise<Started | { readonly reason: string }> {
-  const { db, log, running, signal } = launch;
-  const stopped = { reason: "the indexer is being stopped" };
-  if (signal.aborted) return stopped;
-  const overtaken = await whyOvertaken(db, launch.settings.viewsSchema);
-  if (overtaken !== null) return { reason: overtaken };
+/** What the node and the database say before a start; a reason while nothing can be decided. */
+async function compare(launch: Launch): Promise<Compared | { readonly reason: string }> {
+  const { db } = launch;
   const chain = connectChain(launch.settings.rpcUrl);
   const head = await readHead(chain);
   const reason = await whyNotComparable(launch, { client: chain, head });
   if (reason !== null) return { reason };
   const settings = await withOperators(launch.settings, chain, db);
-  const plan = await root.prepare({ settings, db, log, chain, head });
-  if ("reason" in plan) return plan;
-  await openToReaders(db, plan.viewsSchema);
-  if (settings.exclusive) await clearLock(db, plan.deployment);
-  if (signal.aborted) return stopped;
-  const startedAt = Date.now();
-  const ponder = startPonder(settings, plan);
-  const closed = once(ponder, "exit").finally(() => running.delete(ponder));
-  running.set(ponder, closed);
-  return { ponder, closed, plan, startedAt };
-}
-
-/**
- * Resolves when this Ponder is ready, has ended, or has had its time: two that fetch the same blocks at once may lock each
- * other's rows in the copy of the chain, and one of them would have to start again.
- */
-async function hasSettled({ db, signal }: Launch, { closed, plan, startedAt }: Started): Promise<void> {
-  let isOver = signal.aborted;
-  void closed.finally(() => {
-    isOver = true;
-  });
-  const goesOn = () => !isOver && !signal.aborted && Date.now() - startedAt < SETTLES_MS;
-  while (goesOn() && !(await isReady(db, plan.deployment, startedAt).catch(() => false)))
-    await wait(READY_POLL_MS, undefined, { signal }).catch(() => undefined);
+  const history = settings.historySchema === null ? null : await readHistory(db, settings.historySchema);
+  if (history !== null) {
+    expectFit(history, settings);
+    expectOwnAddresses(history, settings);
+    if (!(await isFinalOn(chain, head, history)))
+      return { reason: "the history's last block is not final on the node" };
+  }
+  return { settings, history, chain, head };
 }
 
 /** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */
-async function whyNotComparable({ settings, db, log, signal, running }: Launch, node: ChainNode) {
+async function whyNotComparable({ settings, db, log, signal }: Launch, node: { client: PublicClient; head: Head }) {
   const patience = {
     overMs: settings.otherChainAfterSeconds * 1000,
     wait: (ms: number) => wait(ms, undefined, { signal }),
@@ -169,9 +136,6 @@ async function whyNotComparable({ settings, db, log, signal, running }: Launch, 
     return await whyNotSameChain(db, node, patience);
   } catch (error) {
     if (!(error instanceof OtherChainError) || settings.otherChain === "stop") throw error;
-    // What still writes would put blocks of the other chain into what is made next.
-    for (const ponder of running.keys()) closePonder(ponder);
-    await Promise.allSettled(running.values());
     const schemas = await dropIndexes(db);
     log.warn(
       { schemas, head: node.head.number },
@@ -181,60 +145,116 @@ async function whyNotComparable({ settings, db, log, signal, running }: Launch, 
   }
 }
 
-interface Served extends Started {
-  readonly root: Root;
+/** Only the holder of the lock does this: it makes the index ready for a Ponder of its own. */
+async function prepare(
+  { db, log }: Launch,
+  lock: IndexLock,
+  { index, settings, history, chain, head }: Compared & { readonly index: string },
+): Promise<PonderPlan> {
+  const deployment = await chooseIndex(lock, index, {
+    startBlock: settings.startBlock,
+    start: { head: head.number, isSyncing: () => isSyncing(chain), history },
+  });
+  const readsFrom = history === null ? deployment.startBlock : history.lastBlock + 1;
+  await rememberFirstBlock(db, chain);
+  await refetchPruned(lock.session, deployment, readsFrom);
+  await openToReaders(db, settings.viewsSchema);
+  await endWriters(lock, deployment.schema);
+  await unlockPonder(lock, deployment.schema);
+  // A local chain is small; OTHER_CHAIN=drop suits no other.
+  const isNew = (await shownSchema(db, settings.viewsSchema)) !== deployment.schema;
+  if (settings.scope === "full" && settings.otherChain === "stop" && isNew)
+    log.warn(
+      { blocks: head.number - readsFrom },
+      "scope full reads every transfer of USDC: on Base, 13 to 26 GB a day",
+    );
+  return { settings, deployment, history, readsFrom, holder: lock.holder };
+}
+
+/** Ponder would wait for 25 seconds after the last heartbeat of one that was killed. */
+async function unlockPonder({ session }: IndexLock, schema: string): Promise<void> {
+  if (!(await ponderSchemas(session)).includes(schema)) return;
+  await session.query(
+    `update ${pg.escapeIdentifier(schema)}._ponder_meta set value = jsonb_set(value, '{is_locked}', '0')`,
+  );
+}
+
+async function runPonder(launch: Launch, lock: IndexLock, plan: PonderPlan): Promise<Outcome> {
+  const { log, signal } = launch;
+  signal.throwIfAborted();
+  lock.lost.throwIfAborted();
+  const startedAt = Date.now();
+  const ponder = startPonder(plan);
+  const closed = once(ponder, "exit");
+  const stop = () => closePonder(ponder);
+  const kill = () => ponder.kill("SIGKILL");
+  signal.addEventListener("abort", stop);
+  lock.lost.addEventListener("abort", kill);
+  log.info({ ...plan.deployment, ponderPid: ponder.pid }, "ponder started");
+  const over = new AbortController();
+  const care = Promise.all([present(launch, plan, { startedAt, over: over.signal }), keepPruning(launch, over.signal)]);
+  try {
+    const [code, killedBy]: unknown[] = await closed;
+    return { ...{ code, signal: killedBy }, ...(lock.lost.aborted ? { reason: "the index's lock was lost" } : {}) };
+  } finally {
+    over.abort();
+    signal.removeEventListener("abort", stop);
+    lock.lost.removeEventListener("abort", kill);
+    await care.catch((error: unknown) => {
+      if (!over.signal.aborted) log.warn({ err: error }, "the views are not kept");
+    });
+  }
 }
 
 interface Run {
-  /** Aborts when it has ended. */
+  /** By this clock, in milliseconds: what an earlier process left in the database is older. */
+  readonly startedAt: number;
+  /** Aborts when Ponder has ended. */
   readonly over: AbortSignal;
-  readonly stop: () => void;
-}
-
-/** Shows what this run of Ponder makes to readers, once it is ready. Stops the run when a newer release's index is shown. */
-async function serve(launch: Launch, served: Served, run: Run): Promise<void> {
-  await Promise.all([present(launch, served, run.over), watchSuccession(launch, run)]).catch((error: unknown) => {
-    if (!run.over.aborted) launch.log.warn({ err: error, root: served.root.name }, "nobody looks after the views");
-  });
-}
-
-const isOvertaken = async ({ db, settings }: Launch) => (await whyOvertaken(db, settings.viewsSchema)) !== null;
-
-async function watchSuccession(launch: Launch, { over, stop }: Run): Promise<void> {
-  do await wait(SUCCESSION_MS, undefined, { signal: over });
-  while (!(await isOvertaken(launch).catch(() => false)));
-  stop();
 }
 
 /**
- * Waits until this run of Ponder answers, then shows its index to readers and drops what they saw before, as soon as nobody
- * writes or reads that any more. The database may restart meanwhile.
+ * Waits until Ponder has filled the index, then shows it to readers and drops what they saw before, as soon as no indexer
+ * and no reader uses that any more. The database may restart meanwhile.
  */
-async function present(launch: Launch, { root, plan, startedAt }: Served, over: AbortSignal): Promise<void> {
-  const { settings, db, log } = launch;
-  const { deployment, viewsSchema, prefix } = plan;
-  const shown = { schema: deployment.schema, viewsSchema };
-  const ready = async () =>
-    (await isReady(db, deployment, startedAt)) && (await hasCaughtUp(db, shown)) && !(await isOvertaken(launch));
-  while (!(await ready().catch(() => false))) await wait(READY_POLL_MS, undefined, { signal: over });
-  const insist = async <T>(work: () => Promise<T>): Promise<T> => {
+async function present({ db, log }: Launch, { deployment, settings }: PonderPlan, run: Run): Promise<void> {
+  const { viewsSchema } = settings;
+  const { over, startedAt } = run;
+  const insist = async <T>(work: () => Promise<T | null>, everyMs: number): Promise<T> => {
     for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (over.aborted) throw error;
-        log.warn({ err: error, root: root.name }, "the index could not be made available to readers");
-      }
-      await wait(SUCCESSION_MS, undefined, { signal: over });
+      const done = await work().catch((error: unknown) => {
+        if (!over.aborted) log.warn({ err: error }, "the index could not be made available to readers");
+        return null;
+      });
+      if (done !== null) return done;
+      await wait(everyMs, undefined, { signal: over });
     }
   };
-  const before = await insist(() => showIndex(db, shown, over));
-  await insist(() => openToReaders(db, viewsSchema));
-  const dropped = await insist(() => dropReplaced(db, { prefix, exclusive: settings.exclusive }, deployment));
-  log.info({ ...deployment, afterMs: Date.now() - startedAt, before, dropped }, root.says.ready);
-  if (before === null || before === deployment.schema || dropped.includes(before)) return;
-  const drop = async () => !(await isHeld(db, before)) && (await dropUnlessBusy(db, before));
-  do await wait(SUCCESSION_MS, undefined, { signal: over });
-  while (!(await drop().catch(() => false)));
-  log.info({ ...deployment, dropped: [before] }, "the index that was shown before is dropped");
+  const { schema } = deployment;
+  await insist(async () => (await isReady(db, schema, startedAt)) || null, READY_POLL_MS);
+  await insist(async () => (await mayBeShown(db, deployment, viewsSchema)) || null, READY_POLL_MS);
+  const before = await insist(
+    async () => ({ shown: await showIndex(db, deployment, { viewsSchema, signal: over }) }),
+    DROP_MS,
+  );
+  log.info({ ...deployment, afterMs: Date.now() - startedAt, before: before.shown }, "index ready");
+  await insist(async () => {
+    for (const replaced of await replacedBy(db, deployment, viewsSchema))
+      if (await dropUnlessUsed(db, replaced))
+        log.info({ schema, dropped: replaced.schema }, "a replaced index is dropped");
+    return null;
+  }, DROP_MS);
+}
+
+/** Prunes Ponder's copy of the chain now and then. A failure is logged: the next time may do. */
+async function keepPruning({ settings, db, log }: Launch, over: AbortSignal): Promise<void> {
+  const everyMs = settings.pruneSeconds * 1000;
+  if (everyMs === 0) return;
+  for (let nextMs = Math.min(FIRST_PRUNE_MS, everyMs); ; nextMs = everyMs) {
+    await wait(nextMs, undefined, { signal: over });
+    await prune(db, undefined, over).then(
+      (pruned) => log.info(pruned, "pruned ponder_sync"),
+      (error: unknown) => log.warn({ err: error }, "ponder_sync could not be pruned"),
+    );
+  }
 }

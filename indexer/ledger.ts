@@ -9,12 +9,12 @@ export const WINDOW_DAYS = 90;
  */
 export const KEPT_DAYS = WINDOW_DAYS + 1;
 const DAY_SECONDS = 86_400n;
-// As in score_version 1 (packages/verifier/src/score/v1/bands.ts): other values need another index.
-/** The smallest authorized payment that qualifies: 0.001 USD. */
+// As in the score (packages/verifier/src/score/bands.ts): other values need another index.
+/** The smallest authorized payment that qualifies, and the smallest transfer that makes a counterparty: 0.001 USD. */
 export const QUALIFYING_ATOMIC = 1_000n;
 /** What a payer's authorized payments to a payee must total before the score considers that payee: 0.05 USD. */
 export const FLOOR_ATOMIC = 50_000n;
-/** As in score_version 2: from which amount on an escrowed payment says something about its merchant: 0.05 USD. */
+/** As in the score: from which amount on an escrowed payment says something about its merchant: 0.05 USD. */
 export const OUTCOME_FLOOR_ATOMIC = 50_000n;
 /** How many payees the index lists by name for each payer: those that reached the floor most recently. */
 export const PAYEE_SLOTS = 64;
@@ -22,14 +22,10 @@ export const PAYEE_SLOTS = 64;
 export const PAYER_SLOTS = 16;
 
 /**
- * What an index has: all transfers, only authorized payments, or these and what the score needs to look up the rest
- * (docs/index.md).
+ * What an index has: authorized payments and what the score needs to look up the rest, or all transfers (docs/index.md).
  */
-export const SCOPES = ["selective", "full", "authorised"] as const;
+export const SCOPES = ["selective", "full"] as const;
 export type Scope = (typeof SCOPES)[number];
-/** The only one that fits an ordinary machine on Base and knows what every tier needs. */
-export const DEFAULT_SCOPE: Scope = "selective";
-
 /** The UTC calendar day of a block's timestamp, counted from 1970-01-01. */
 export const dayOf = (timestamp: bigint): number => Number(timestamp / DAY_SECONDS);
 
@@ -78,17 +74,6 @@ export interface TouchedDay {
   readonly ages: string | null;
 }
 
-/**
- * Distinct counterparties over the days `first` to `last`: each is counted on its first day in the window, the one
- * whose previous touch lies outside. Exact for any past window of at most 90 days. The reader computes the same sum in
- * SQL.
- */
-export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
-  const inside = rows.filter(({ day }) => day >= first && day <= last);
-  const seenBefore = ({ day, ages }: TouchedDay) => countOf(unpacked(ages), day - first);
-  return inside.reduce((sum, row) => sum + row.touched - seenBefore(row), 0);
-}
-
 export interface Movement {
   readonly from: Address;
   readonly to: Address;
@@ -101,8 +86,8 @@ export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
  * Whether money moved between two third parties: not minted or burnt, not to oneself, not from or to an address of the
  * service.
  */
-export const isBetweenOthers = ({ from, to, value }: Movement, isOwn: (address: Address) => boolean): boolean =>
-  value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || isOwn(address));
+export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<Address>): boolean =>
+  value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
 
 /** Whether this payment takes the sum to the floor. */
 export const reachesFloor = (sumBefore: bigint, value: bigint): boolean =>

@@ -1,52 +1,70 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Deployment } from "./deployment.ts";
-import { ponderProgram } from "./ponder-program.ts";
+import { findPackageJSON } from "node:module";
+import { dirname, join } from "node:path";
+import type { History } from "./history/history.ts";
+import type { Deployment } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
 /** Ponder allows itself 5 seconds to close. */
 const CLOSE_MS = 8_000;
 
-/** One Ponder application: what it makes, and where. */
 export interface PonderPlan {
+  /** With the operators. */
+  readonly settings: IndexerSettings;
   readonly deployment: Deployment;
-  readonly viewsSchema: string;
-  /** What the names of its indexes begin with. */
-  readonly prefix: string;
-  /** The folder with its configuration, tables and handlers. */
-  readonly folder: string;
-  readonly heapMiB: number;
-  readonly port: number;
-  /** What its configuration and handlers read, besides what all have. */
-  readonly env: Readonly<Record<string, string>>;
+  /** What the index begins with. */
+  readonly history: History | null;
+  /** The first block of which USDC's logs are read. */
+  readonly readsFrom: number;
+  /** The launcher's session that holds the index's lock. */
+  readonly holder: string;
 }
 
-export function startPonder(settings: IndexerSettings, plan: PonderPlan): ChildProcess {
-  const { deployment, folder, heapMiB, port } = plan;
-  const flags = ["--root", folder, "--schema", deployment.schema];
-  const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
+/** Ponder's command. */
+function ponderProgram(): string {
+  const path = findPackageJSON("ponder", import.meta.url);
+  if (path === undefined) throw new Error("the ponder package is not installed: run npm install");
+  return join(dirname(path), "dist/esm/bin/ponder.js");
+}
+
+/** Starts Ponder on this folder, with what environment.ts reads. */
+export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
   const env = {
     ...process.env,
-    // Ponder prefers PORT, which is the API's, over its own flag.
-    PORT: String(port),
-    // An index may get new addresses. What else would make another one of it is in its name, and in columns.json.
-    PONDER_EXPERIMENTAL_DB: "platform",
+    PORT: String(settings.ponderPort),
     DATABASE_URL: settings.databaseUrl,
-    BASE_RPC_URL: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
-    BASE_WS_URL: settings.websocketUrl ?? "",
-    ESCROW_ADDRESSES: settings.escrows.join(","),
-    OPERATORS: settings.operators.map(({ address, collector }) => `${address}=${collector}`).join(","),
-    INDEX_SCHEMA: deployment.schema,
+    DATABASE_SCHEMA: deployment.schema,
+    // The views are the launcher's (views.ts).
+    DATABASE_VIEWS_SCHEMA: undefined,
+    DATABASE_PRIVATE_URL: undefined,
+    // The schema's name says what makes another index; to Ponder a comment in a handler would be another one.
+    PONDER_EXPERIMENTAL_DB: "platform",
+    PONDER_RPC_URL_8453: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
+    PONDER_WS_URL_8453: settings.websocketUrl ?? "",
     POLL_MS: String(settings.pollMs),
-    ...plan.env,
+    INDEX_HOLDER: holder,
+    INDEX_SCOPE: settings.scope,
+    FIRST_BLOCK: String(deployment.startBlock),
+    START_BLOCK: String(readsFrom),
+    OWN_ADDRESSES: settings.ownAddresses.join(","),
+    ESCROW_ADDRESSES: settings.escrows.join(","),
+    // At the latest from the index's own start, which the schema's name fixes.
+    ESCROW_START_BLOCK: String(Math.min(settings.escrowStartBlock, deployment.startBlock)),
+    OPERATORS: settings.operators.map(({ address, collector }) => `${address}=${collector}`).join(","),
+    CUSTODIES: [...new Set(settings.operators.map(({ custody }) => custody))].join(","),
+    HISTORY_SCHEMA: history?.schema ?? "",
+    HISTORY_ID: history?.id ?? "",
   };
   // Ponder's use of pg makes Node print a deprecation warning at every start.
-  const node = [`--max-old-space-size=${heapMiB}`, "--disable-warning=DeprecationWarning"];
-  return spawn(process.execPath, [...node, ...ponderProgram(), "start", ...flags, ...output], {
+  const node = [`--max-old-space-size=${settings.heapMiB}`, "--disable-warning=DeprecationWarning"];
+  const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
+  return spawn(process.execPath, [...node, ponderProgram(), "start", "--root", import.meta.dirname, ...output], {
     env,
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
 }
 
+/** Asks Ponder to close, and ends it if it does not. */
 export function closePonder(ponder: ChildProcess): void {
   ponder.kill("SIGTERM");
   setTimeout(() => ponder.kill("SIGKILL"), CLOSE_MS).unref();

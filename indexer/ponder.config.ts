@@ -1,19 +1,38 @@
 import { createConfig } from "ponder";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
-import { usdcEventsAbi } from "../contracts/abi.ts";
-import { blocks, CHAIN, chains, database, escrow } from "./ponder-base.ts";
+import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
+import { reclaimedEvent } from "../contracts/commerce-payments.ts";
+import { endWithLauncher, onConnect } from "./child.ts";
+import { CUSTODIES, ESCROW_START_BLOCK, ESCROWS, listOf, START_BLOCK } from "./environment.ts";
 
-const { usdc } = NETWORKS[MAIN_NETWORK];
+endWithLauncher();
 
-/** Ponder refuses a contract without an address, and derives its events' types from the configuration. */
-const withoutEscrow = {} as typeof escrow;
+const { chainId, usdc } = NETWORKS[MAIN_NETWORK];
+/** Ponder keeps the name in its own tables. */
+const CHAIN = "base";
+const { PONDER_RPC_URL_8453: rpc, PONDER_WS_URL_8453: ws, POLL_MS } = process.env;
+
+const fromFirstEscrow = { chain: CHAIN, startBlock: ESCROW_START_BLOCK } as const;
+const escrow = { Escrow: { ...fromFirstEscrow, abi: escrowEventsAbi, address: [...ESCROWS] } } as const;
+const custody = { Custody: { ...fromFirstEscrow, abi: [reclaimedEvent], address: [...CUSTODIES] } } as const;
+// Ponder refuses a contract without an address, and derives its events' types from the configuration.
+const none = {} as typeof escrow & typeof custody;
 
 export default createConfig({
-  database: database(10),
-  chains,
-  contracts: {
-    Usdc: { chain: CHAIN, abi: usdcEventsAbi, address: usdc.address, startBlock: Number(process.env.START_BLOCK) },
-    ...(escrow.Escrow.address.length > 0 ? escrow : withoutEscrow),
+  database: { kind: "postgres", poolConfig: { max: 10, ...onConnect } },
+  chains: {
+    [CHAIN]: {
+      id: chainId,
+      rpc: [...listOf(rpc)],
+      ...(ws ? { ws } : {}),
+      pollingInterval: Number(POLL_MS || 1000),
+    },
   },
-  blocks,
+  contracts: {
+    Usdc: { chain: CHAIN, abi: usdcEventsAbi, address: usdc.address, startBlock: START_BLOCK },
+    ...(ESCROWS.length > 0 ? escrow : none),
+    ...(CUSTODIES.length > 0 ? custody : none),
+  },
+  // From the newest block at each start: older ones are not fetched for it.
+  blocks: { Head: { chain: CHAIN, interval: 1, startBlock: "latest" } },
 });

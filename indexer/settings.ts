@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { addressesProblem, addressProblem, refuse, splitList } from "../api/config-values.ts";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
-import { type Address, parseAddress } from "../api/kernel/wallet.ts";
-import { DEFAULT_SCOPE, SCOPES, type Scope } from "./ledger.ts";
+import type { Address } from "../api/kernel/wallet.ts";
+import { SCOPES } from "./ledger.ts";
 
 /** An operator over base/commerce-payments among the escrow contracts; addresses in lower case. */
 export interface Operator {
@@ -12,53 +13,6 @@ export interface Operator {
   readonly collector: Address;
   /** The account in which the custody keeps this operator's USDC. */
   readonly store: Address;
-}
-
-/** The launcher's settings; the environment variables behind them are listed once, in `ENVIRONMENT`. */
-export interface IndexerSettings {
-  readonly databaseUrl: string;
-  readonly rpcUrl: string;
-  /** Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that. */
-  readonly rpcCopies: number;
-  readonly websocketUrl: string | null;
-  /** Addresses of the service itself, in lower case, sorted: their transfers count in no history. */
-  readonly ownAddresses: readonly Address[];
-  /**
-   * What becomes of an index whose rows have transfers of one of them, or lack those of a former one: the indexer does
-   * not start, leaves the address out from the next block on, or makes a new index.
-   */
-  readonly ownAddressesChange: "refuse" | "from_now_on" | "rebuild";
-  /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
-  readonly escrows: readonly Address[];
-  /** Those of them that are operators, once the chain was asked (`withOperators`). */
-  readonly operators: readonly Operator[];
-  /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
-  readonly escrowStartBlock: number;
-  readonly scope: Scope;
-  /** Otherwise an index that is there keeps its own (`withScope`). */
-  readonly isScopeGiven: boolean;
-  /** Null: 90 days before the head at the time the index is first made. */
-  readonly startBlock: number | null;
-  /** The schema of a history made by `npm run index:preload`; null: every block is read from the node. */
-  readonly historySchema: string | null;
-  readonly viewsSchema: string;
-  readonly pollMs: number;
-  /** 0: any free port on the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
-  readonly ponderPort: number;
-  /**
-   * The operator's assurance that no other process runs this database's index, so that any lock found belongs to a dead
-   * one.
-   */
-  readonly exclusive: boolean;
-  /** What becomes of an index that was made from another chain than the node's: it stays, or a new one is made. */
-  readonly otherChain: "stop" | "drop";
-  /** How long the node must return blocks of another chain. */
-  readonly otherChainAfterSeconds: number;
-  /** How often Ponder's copy of the chain is pruned; 0: never. */
-  readonly pruneSeconds: number;
-  readonly heapMiB: number;
-  readonly ponderLogLevel: string;
-  readonly logLevel: string;
 }
 
 const BASE = NETWORKS[MAIN_NETWORK];
@@ -85,11 +39,9 @@ const schemaName = given(
   (text) => /^[a-z][a-z0-9_]{0,23}$/.test(text),
 );
 
-const addressList = (text: string) => text.split(",").map((item) => item.trim());
-
 /** The addresses in these lists, in lower case, each once. */
 const sortedAddresses = (...lists: readonly (string | undefined)[]): readonly Address[] => {
-  const addresses = lists.flatMap((text) => (text === undefined ? [] : addressList(text)));
+  const addresses = lists.flatMap((text) => (text === undefined ? [] : splitList(text)));
   return [...new Set(addresses.map((address) => address.toLowerCase() as Address))].sort();
 };
 
@@ -103,25 +55,20 @@ const ENVIRONMENT = z.object({
     "https:",
   ]).refine((text) => !text.includes(","), "expected one URL; RPC_COPIES says how many times it is listed"),
   BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
+  // Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that.
   RPC_COPIES: whole(1, 500).default(1),
-  PAY_TO_ADDRESS: given("the receiving address: 0x and 40 hex digits", (text) => parseAddress(text) !== null),
-  OWN_ADDRESSES: given("addresses of the service, separated by commas: each 0x and 40 hex digits", (text) =>
-    addressList(text).every((item) => parseAddress(item) !== null),
-  ).optional(),
-  OWN_ADDRESSES_CHANGE: z
-    .enum(["refuse", "from_now_on", "rebuild"], { error: "expected refuse, from_now_on, or rebuild" })
-    .default("refuse"),
-  ESCROW_ADDRESSES: given("addresses of escrow contracts, separated by commas: each 0x and 40 hex digits", (text) =>
-    addressList(text).every((item) => parseAddress(item) !== null),
-  ).optional(),
+  PAY_TO_ADDRESS: z
+    .string({ error: "expected the receiving address: 0x and 40 hex digits" })
+    .superRefine(refuse("the receiving address", addressProblem)),
+  OWN_ADDRESSES: z.string().superRefine(refuse("addresses of the service", addressesProblem)).optional(),
+  ESCROW_ADDRESSES: z.string().superRefine(refuse("addresses of escrow contracts", addressesProblem)).optional(),
   ESCROW_START_BLOCK: whole(0, 999_999_999).default(0),
-  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective, full, or authorised" }).optional(),
+  INDEX_SCOPE: z.enum(SCOPES, { error: "expected selective or full" }).default("selective"),
   START_BLOCK: whole(0, 999_999_999).optional(),
   INDEX_HISTORY: schemaName.optional(),
   INDEX_VIEWS_SCHEMA: schemaName.default("live"),
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
-  EXCLUSIVE: z.enum(["0", "1"], { error: "expected 1 (nothing else runs on this index) or 0" }).default("0"),
   OTHER_CHAIN: z.enum(["stop", "drop"], { error: "expected stop or drop" }).default("stop"),
   OTHER_CHAIN_AFTER_SECONDS: whole(1, 3_600).default(60),
   PRUNE_SECONDS: whole(0, 86_400).default(600),
@@ -129,6 +76,45 @@ const ENVIRONMENT = z.object({
   PONDER_LOG_LEVEL: logLevel("warn"),
   LOG_LEVEL: logLevel("info"),
 });
+
+function settingsOf(env: z.infer<typeof ENVIRONMENT>) {
+  const escrows = sortedAddresses(env.ESCROW_ADDRESSES);
+  return {
+    databaseUrl: env.DATABASE_URL,
+    rpcUrl: env.BASE_RPC_URL,
+    rpcCopies: env.RPC_COPIES,
+    websocketUrl: env.BASE_WS_URL ?? null,
+    /** Addresses of the service itself, in lower case, sorted: their transfers count in no history. */
+    ownAddresses: sortedAddresses(env.PAY_TO_ADDRESS, env.OWN_ADDRESSES, ...escrows),
+    /** Escrow contracts to follow, in lower case, sorted; they are among `ownAddresses`. */
+    escrows,
+    /** Those of them that are operators, once the chain was asked (`withOperators`). */
+    operators: [] as readonly Operator[],
+    /** No later than the first escrow's deployment: balances are rebuilt from all events, however old. */
+    escrowStartBlock: env.ESCROW_START_BLOCK,
+    scope: env.INDEX_SCOPE,
+    /** Null: 90 days before the head at the time the index is first made. */
+    startBlock: env.START_BLOCK ?? null,
+    /** The schema of a history made by `npm run index:preload`; null: every block is read from the node. */
+    historySchema: env.INDEX_HISTORY ?? null,
+    viewsSchema: env.INDEX_VIEWS_SCHEMA,
+    pollMs: env.POLL_MS,
+    /** 0: any free port on the loopback interface. Nothing of ours reads it; Prometheus may (`/metrics`). */
+    ponderPort: env.PONDER_PORT,
+    /** The action on an index that was made from another chain than the node's. */
+    otherChain: env.OTHER_CHAIN,
+    /** How long the node must return blocks of another chain. */
+    otherChainAfterSeconds: env.OTHER_CHAIN_AFTER_SECONDS,
+    /** How often Ponder's copy of the chain is pruned; 0: never. */
+    pruneSeconds: env.PRUNE_SECONDS,
+    heapMiB: env.INDEX_HEAP_MIB,
+    ponderLogLevel: env.PONDER_LOG_LEVEL,
+    logLevel: env.LOG_LEVEL,
+  };
+}
+
+/** The launcher's settings; the environment variables behind them are listed once, in `ENVIRONMENT`. */
+export type IndexerSettings = Readonly<ReturnType<typeof settingsOf>>;
 
 /**
  * The settings, or one line per missing or wrong variable saying what is expected. An empty variable counts as missing.
@@ -145,31 +131,5 @@ export function parseSettings(
     });
     return { problem: [...new Set(lines)].join("\n") };
   }
-  const env = parsed.data;
-  const escrows = sortedAddresses(env.ESCROW_ADDRESSES);
-  return {
-    databaseUrl: env.DATABASE_URL,
-    rpcUrl: env.BASE_RPC_URL,
-    rpcCopies: env.RPC_COPIES,
-    websocketUrl: env.BASE_WS_URL ?? null,
-    ownAddresses: sortedAddresses(env.PAY_TO_ADDRESS, env.OWN_ADDRESSES, ...escrows),
-    ownAddressesChange: env.OWN_ADDRESSES_CHANGE,
-    escrows,
-    operators: [],
-    escrowStartBlock: env.ESCROW_START_BLOCK,
-    scope: env.INDEX_SCOPE ?? DEFAULT_SCOPE,
-    isScopeGiven: env.INDEX_SCOPE !== undefined,
-    startBlock: env.START_BLOCK ?? null,
-    historySchema: env.INDEX_HISTORY ?? null,
-    viewsSchema: env.INDEX_VIEWS_SCHEMA,
-    pollMs: env.POLL_MS,
-    ponderPort: env.PONDER_PORT,
-    exclusive: env.EXCLUSIVE === "1",
-    otherChain: env.OTHER_CHAIN,
-    otherChainAfterSeconds: env.OTHER_CHAIN_AFTER_SECONDS,
-    pruneSeconds: env.PRUNE_SECONDS,
-    heapMiB: env.INDEX_HEAP_MIB,
-    ponderLogLevel: env.PONDER_LOG_LEVEL,
-    logLevel: env.LOG_LEVEL,
-  };
+  return settingsOf(parsed.data);
 }

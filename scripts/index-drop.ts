@@ -1,21 +1,15 @@
 import pg from "pg";
-import { isHeld } from "../indexer/deployment.ts";
-import { dropIndexes, isBusy } from "../indexer/schemas.ts";
+import { dropIndexes } from "../indexer/drop.ts";
+import { isBusy } from "../indexer/schemas.ts";
 import { parseSettings } from "../indexer/settings.ts";
 
 /** Drops what the indexer has made in this database. Configured like the indexer, which must not be running. */
-async function drop(databaseUrl: string, isExclusive: boolean): Promise<string> {
+async function drop(databaseUrl: string): Promise<string> {
   const db = new pg.Pool({ connectionString: databaseUrl, max: 1, application_name: "index_drop" });
   db.on("error", () => undefined);
   try {
-    const dropped = await dropIndexes(db, async (locked, indexes) => {
-      for (const schema of indexes)
-        if (!isExclusive && (await isHeld(locked, schema)))
-          throw new Error(
-            `An indexer uses ${schema}, or used it 25 seconds ago. Stop it first. EXCLUSIVE=1 says that it has stopped.`,
-          );
-    }).catch((error: unknown) => {
-      throw isBusy(error) ? new Error("Somebody reads it in a transaction that does not end. Try again.") : error;
+    const dropped = await dropIndexes(db).catch((error: unknown) => {
+      throw isBusy(error) ? new Error("A transaction that does not end reads it. Try again.") : error;
     });
     return `Dropped: ${dropped.join(", ")}. The indexer makes a new index at its next start.`;
   } finally {
@@ -26,7 +20,7 @@ async function drop(databaseUrl: string, isExclusive: boolean): Promise<string> 
 const settings = parseSettings(process.env);
 try {
   if ("problem" in settings) throw new Error(settings.problem);
-  console.log(await drop(settings.databaseUrl, settings.exclusive));
+  console.log(await drop(settings.databaseUrl));
 } catch (error) {
   console.error(`The index was not dropped. ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

@@ -4,7 +4,7 @@ import { parseFetchSettings } from "../indexer/fetch/settings.ts";
 
 const USAGE = `Usage: npm run index:fetch -- <folder>
 
-Fetches USDC's transfers from nodes of Base into the folder: a Parquet file for each UTC day, up to the newest final
+Fetches USDC's transfers from nodes of Base into the folder: a file for each UTC day, up to the newest final
 block. Run it again to go on. Configured by FETCH_RPC_URLS (or BASE_RPC_URL), FETCH_PER_SECOND, INDEX_SCOPE, START_BLOCK.`;
 
 const [folder, ...more] = process.argv.slice(2);

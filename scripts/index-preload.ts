@@ -1,7 +1,7 @@
+import { tmpdir } from "node:os";
 import pg from "pg";
 import { connectChain, readHead, WrongChainError } from "../indexer/chain.ts";
-import { withScope } from "../indexer/choose-scope.ts";
-import { NoRoomError } from "../indexer/history/duck.ts";
+import { messageOf } from "../indexer/history/duck.ts";
 import { type History, isFinalOn, UnfitHistoryError } from "../indexer/history/history.ts";
 import { loadHistory } from "../indexer/history/load.ts";
 import { withOperators } from "../indexer/operators.ts";
@@ -10,7 +10,7 @@ import { type IndexerSettings, parseSettings } from "../indexer/settings.ts";
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | transfers.parquet | folder> ...
 
 Builds the rows of the index from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
-The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index.md describes them.`;
+The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index-history.md describes them.`;
 
 async function preload(given: IndexerSettings, schema: string, files: readonly string[]): Promise<History> {
   const chain = connectChain(given.rpcUrl);
@@ -19,7 +19,7 @@ async function preload(given: IndexerSettings, schema: string, files: readonly s
   db.on("error", ({ message }) => stop(`PostgreSQL closed the connection (${message})`));
   await db.connect();
   try {
-    const settings = await withScope(await withOperators(given, chain, db), db);
+    const settings = await withOperators(given, chain, db);
     const accept = async (history: History) => {
       if (await isFinalOn(chain, head, history)) return;
       throw new UnfitHistoryError(`The last block in the files, ${history.lastBlock}, is not final on the node yet`);
@@ -50,7 +50,11 @@ try {
     `${schema}: ${transfers} transfers, blocks ${firstBlock} to ${lastBlock}. Run the indexer with INDEX_HISTORY=${schema} and INDEX_SCOPE=${scope} to use it.`,
   );
 } catch (error) {
-  const isKnown = [UnfitHistoryError, WrongChainError, NoRoomError].some((known) => error instanceof known);
-  console.error(isKnown ? (error as Error).message : `The history could not be created: ${String(error)}`);
+  const isKnown = error instanceof UnfitHistoryError || error instanceof WrongChainError;
+  console.error(
+    isKnown
+      ? error.message
+      : `The history could not be created: ${messageOf(error)}. Its temporary files are in ${tmpdir()}; if that is full, set TMPDIR to a folder on a larger disk`,
+  );
   process.exitCode = 1;
 }

@@ -1,6 +1,5 @@
 import { pino } from "pino";
 import { isLasting, runIndexer } from "../indexer/launch.ts";
-import { onParentGone } from "../indexer/leash.ts";
 import { parseSettings } from "../indexer/settings.ts";
 import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
 
@@ -21,7 +20,8 @@ const stop = () => {
   setTimeout(() => process.exit(0), STOP_MS).unref();
 };
 process.on("SIGTERM", stop).on("SIGINT", stop);
-if (process.env.SUPERVISED === "1") onParentGone(stop);
+// The kernel closes standard input when the parent is gone, however it ended.
+if (process.env.SUPERVISED === "1") process.stdin.once("close", stop).once("end", stop).resume();
 
 const log = pino({ name: "indexer", level: settings.logLevel });
 await runIndexer(settings, log, stopping.signal).catch((error: unknown) => {

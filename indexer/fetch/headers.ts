@@ -3,7 +3,6 @@ import { quantity } from "./logs.ts";
 import type { FetchedTransfer } from "./payments.ts";
 import { FetchError, type Provider } from "./provider.ts";
 
-/** What the fetch needs to know of a block. */
 export interface Header {
   readonly block: number;
   /** Unix seconds. */
@@ -17,9 +16,9 @@ const HASH = /^0x[0-9a-f]{64}$/;
 /** @throws WrongAnswerError if that is no block */
 function headerOf(answer: unknown): Header {
   const { number, timestamp, hash, parentHash } = answer as Readonly<Record<string, unknown>>;
-  const [block, time] = [number, timestamp].map((told) => (typeof told === "string" ? Number(told) : Number.NaN));
-  const isBlock = [block, time].every((told) => Number.isSafeInteger(told) && Number(told) >= 0);
-  if (!isBlock || ![hash, parentHash].every((told) => typeof told === "string" && HASH.test(told)))
+  const [block, time] = [number, timestamp].map((value) => (typeof value === "string" ? Number(value) : Number.NaN));
+  const isBlock = [block, time].every((value) => Number.isSafeInteger(value) && Number(value) >= 0);
+  if (!isBlock || ![hash, parentHash].every((value) => typeof value === "string" && HASH.test(value)))
     throw new WrongAnswerError("the answer is no block");
   return { block, time, hash, parentHash } as Header;
 }
@@ -34,65 +33,50 @@ export const readHeader = (provider: Provider, block: number): Promise<Header> =
 /** The newest block that is final on every node. */
 export async function readFinal(provider: Provider): Promise<Header> {
   const found = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
-  const [least] = found.toSorted((a, b) => a.block - b.block);
-  return least as Header;
+  return found.toSorted((a, b) => a.block - b.block)[0] as Header;
 }
 
 const DAY_SECONDS = 86_400;
-const midnightAfter = (time: number): number => (Math.floor(time / DAY_SECONDS) + 1) * DAY_SECONDS;
 
 /** The last block of the UTC day of `first`, or `end` if that comes earlier. */
 export async function lastOfDay(provider: Provider, first: Header, end: Header): Promise<Header> {
-  const midnight = midnightAfter(first.time);
+  const midnight = (Math.floor(first.time / DAY_SECONDS) + 1) * DAY_SECONDS;
   if (end.time < midnight) return end;
   let [low, high] = [first, end];
-  // Blocks are about as far apart everywhere; every other guess is the middle, should they not be.
-  for (let isEven = true; high.block - low.block > 1; isEven = !isEven) {
-    const share = isEven ? (midnight - low.time) / (high.time - low.time) : 0.5;
-    const guess = low.block + Math.floor(share * (high.block - low.block));
-    const found = await readHeader(provider, Math.min(high.block - 1, Math.max(low.block + 1, guess)));
+  while (high.block - low.block > 1) {
+    // Regular blocks end the day there; the middle makes it a binary search among others.
+    const regular = low.block + Math.ceil((midnight - low.time) / BLOCK_SECONDS) - 1;
+    const guess = regular < high.block ? regular : (low.block + high.block) >> 1;
+    const found = await readHeader(provider, Math.max(low.block + 1, guess));
     if (found.time < midnight) low = found;
     else high = found;
   }
   return low;
 }
 
-/** Base's, always. */
+/** Seconds between blocks of Base. */
 export const BLOCK_SECONDS = 2;
-
-/** The time of a transfer's block: as its log says if that can be, else as the block itself does. */
-export function clockOf(provider: Provider, first: Header, last: Header) {
-  const isSteady = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
-  const known = new Map<number, number>();
-  return ({ block, time }: FetchedTransfer): number | Promise<number> => {
-    const steady = isSteady ? first.time + BLOCK_SECONDS * (block - first.block) : null;
-    if (time === null ? steady !== null : time === (steady ?? time) && time >= first.time && time <= last.time)
-      return time ?? (steady as number);
-    return (
-      known.get(block) ??
-      readHeader(provider, block).then((header) => {
-        known.set(block, header.time);
-        return header.time;
-      })
-    );
-  };
-}
-
-/** After so many blocks a transfer's block is looked at, too. */
+/** After this many blocks a transfer's block is looked at, also where its time is known. */
 const LOOKED_AT_EVERY = 2_000;
 
-/** Looks whether transfers are in the blocks of these hashes, and now and then in the one that a node has there. */
-export function hashesOf(provider: Provider, [first, last]: readonly [Header, Header]) {
-  const known = new Map([first, last].map(({ block, hash }) => [block, hash]));
+/** Finds the times of transfers, and checks that they are in the blocks of the same chain as these first and last ones. */
+export function openClock(provider: Provider, first: Header, last: Header) {
+  const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
+  const known = new Map([first, last].map((header) => [header.block, header]));
   let looked = first.block;
-  /** @throws FetchError if one is not. */
-  return async (transfers: readonly FetchedTransfer[]): Promise<void> => {
-    const newest = transfers.at(-1)?.block ?? looked;
-    if (newest - looked >= LOOKED_AT_EVERY) {
-      known.set(newest, (await readHeader(provider, newest)).hash);
-      looked = newest;
-    }
-    const other = transfers.find(({ block, blockHash }) => (known.get(block) ?? blockHash) !== blockHash);
-    if (other !== undefined) throw new FetchError(`Block ${other.block} is final, but has two hashes`);
+  /** @throws FetchError if a block has two hashes */
+  return async (transfers: readonly FetchedTransfer[]): Promise<readonly number[]> => {
+    const blocks = [...new Set(transfers.map(({ log }) => log.block))];
+    const newest = blocks.at(-1) ?? looked;
+    const due = !isRegular ? blocks : newest - looked >= LOOKED_AT_EVERY ? [newest] : [];
+    const unknown = due.filter((block) => !known.has(block));
+    await Promise.all(unknown.map(async (block) => known.set(block, await readHeader(provider, block))));
+    looked = due.at(-1) ?? looked;
+    for (const { log } of transfers)
+      if ((known.get(log.block)?.hash ?? log.blockHash) !== log.blockHash)
+        throw new FetchError(`Block ${log.block} is final, but has two hashes`);
+    return transfers.map(
+      ({ log }) => known.get(log.block)?.time ?? first.time + BLOCK_SECONDS * (log.block - first.block),
+    );
   };
 }

@@ -1,44 +1,44 @@
 import { type Blocks, inOrder, type Log, type LogFilter, readLogAnswer } from "./log-answers.ts";
 import { type Provider, TooMuchError } from "./provider.ts";
 
-/** How many logs an answer should have; a provider's size limit halves it. */
+/** How many logs an answer should have. */
 const WANTED_LOGS = 8_000;
 const FIRST_BLOCKS = 500;
 const MOST_BLOCKS = 10_000;
-/** An empty range counts as empty after so many answers that say so. */
+/** After an answer, this many times as many blocks are asked for, until a node refuses; more after one without a log. */
+const GROWTH = { some: 1.25, none: 4 };
+/** An empty range counts as empty after this many answers without a log. */
 const EMPTY_ANSWERS = 3;
 /** Blocks without any log are asked for again if that had a chance of less than e to the minus this. */
 const SURPRISE = 14;
-/** So many logs on average are asked for beyond the last block, so that there is probably one. */
-const LIKELY = 3;
 
-/** How many blocks providers let one ask for; shared by all who ask them. */
+/** How many blocks to ask for in one request; shared by all requests of a run. */
 export interface Width {
+  blocks: number;
   /** No request for more blocks than that was ever refused for its range. */
   most: number;
-  wantedLogs: number;
-  /** Logs a block; null before the first answer. */
-  density: number | null;
 }
 
-export const startWidth = (): Width => ({ most: MOST_BLOCKS, wantedLogs: WANTED_LOGS, density: null });
+export const startWidth = (): Width => ({ blocks: FIRST_BLOCKS, most: MOST_BLOCKS });
 
 export const quantity = (n: number): string => `0x${n.toString(16)}`;
 
-type Asker = Pick<Provider, "ask">;
-
-interface Question {
-  readonly filter: LogFilter;
-  readonly blocks: Blocks;
+export interface Reading {
+  readonly provider: Provider;
+  readonly width: Width;
+  /** The last block that is known to be final: it shows that a node has the blocks before it. */
+  readonly known: number;
 }
-
-/** Asks for logs in one request. @throws TooMuchError */
-export const ask = <T>(provider: Asker, { filter, blocks }: Question, read: (answer: unknown) => T): Promise<T> =>
-  provider.ask("eth_getLogs", [{ ...filter, fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }], read);
 
 /** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
 export const askLogs = (provider: Asker, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
-  ask(provider, { filter, blocks }, (answer) => readLogAnswer(answer, filter, blocks));
+  provider.ask("eth_getLogs", paramsOf(filter, blocks), (answer) => readLogAnswer(answer, filter, blocks));
+
+export const paramsOf = (filter: LogFilter, { first, last }: Blocks): readonly unknown[] => [
+  { ...filter, fromBlock: quantity(first), toBlock: quantity(last) },
+];
+
+type Asker = Pick<Provider, "ask">;
 
 /** Logs of whole blocks that follow each other. */
 export interface LogBatch {
@@ -46,101 +46,72 @@ export interface LogBatch {
   readonly logs: readonly Log[];
 }
 
-interface Reading {
-  readonly provider: Provider;
-  readonly filter: LogFilter;
-  readonly width: Width;
-  /** Blocks after the last one, which show that a node had that one. */
-  readonly known: number;
-}
-
 /**
- * All logs of these blocks. A node that lags, and answers with what it has, leaves no hole: its answer counts up to the
+ * All logs of these blocks. A node that lags, and answers with the logs it has, leaves no hole: its answer counts up to the
  * last block with a log, which it must have had. Where no log follows, several answers must agree.
  */
-export async function* readLogs(reading: Reading, { first, last }: Blocks): AsyncGenerator<LogBatch> {
-  let next = first;
-  while (next <= last) {
-    const batch = await readSome(reading, { first: next, last });
+export async function* readLogs(
+  reading: Reading,
+  filter: LogFilter,
+  { first, last }: Blocks,
+): AsyncGenerator<LogBatch> {
+  for (let next = first; next <= last; ) {
+    const batch = await readSome(reading, filter, { first: next, last });
     next = batch.blocks.last + 1;
     yield batch;
   }
 }
 
-async function readSome(reading: Reading, { first, last }: Blocks): Promise<LogBatch> {
-  const { width, known } = reading;
-  for (let [empties, wide] = [0, 0]; ; ) {
-    const count = Math.max(1, wide, countOf(width));
-    // Beyond the last block, for a log that shows that the node had it.
-    const beyond = last + Math.max(wide, Math.ceil(LIKELY / (width.density ?? LIKELY)));
-    const asked = { first, last: Math.min(Math.max(last, known), beyond, first + Math.min(count, width.most) - 1) };
-    const logs = await narrowing(width, asked, () => askLogs(reading.provider, reading.filter, asked));
-    if (logs === null) {
-      wide = 0;
-      continue;
-    }
-    learn(width, logs.length, asked);
-    const proven = logs.at(-1)?.block ?? first - 1;
-    if (proven >= first) {
-      const blocks = { first, last: Math.min(proven, last) };
-      const inside = logs.filter(({ block }) => block <= blocks.last);
-      return { blocks, logs: await withoutGaps(reading, blocks, inside) };
-    }
-    // Nothing: wider, until there is a log or no more can be asked for.
-    const isWidest = asked.last >= Math.max(last, known) || asked.last - first + 1 >= width.most;
-    wide = (asked.last - first + 1) * 4;
-    empties = isWidest ? empties + 1 : 0;
-    if (empties >= EMPTY_ANSWERS) return { blocks: { first, last: Math.min(asked.last, last) }, logs: [] };
+async function readSome({ provider, width, known }: Reading, filter: LogFilter, { first, last }: Blocks) {
+  for (let [empties, isRefused] = [0, false]; ; ) {
+    // Beyond the last block, too, where a log shows that the node had that one.
+    const asked = { first, last: Math.min(known, first + width.blocks - 1) };
+    const isWidest = isRefused || asked.last === known || width.blocks === width.most;
+    const logs = await askLogs(provider, filter, asked).catch((error) => narrow(width, asked, error));
+    isRefused ||= logs === null;
+    if (logs === null) continue;
+    learn(width, asked, logs.length);
+    const blocks = { first, last: Math.min(logs.at(-1)?.block ?? asked.last, last) };
+    const inside = logs.filter(({ block }) => block <= last);
+    if (logs.length > 0) return { blocks, logs: await withoutGaps(provider, filter, { blocks, logs: inside }) };
+    if (isWidest) empties += 1;
+    if (empties === EMPTY_ANSWERS) return { blocks, logs };
   }
 }
 
-const countOf = ({ density, wantedLogs }: Width): number =>
-  density === null ? FIRST_BLOCKS : Math.min(MOST_BLOCKS, Math.floor(wantedLogs / Math.max(density, 1e-9)));
-
-function learn(width: Width, logs: number, { first, last }: Blocks): void {
-  const now = logs / (last - first + 1);
-  width.density = width.density === null ? now : 0.7 * width.density + 0.3 * now;
+function learn(width: Width, { first, last }: Blocks, logs: number): void {
+  const wanted = Math.floor((WANTED_LOGS * (last - first + 1)) / Math.max(1, logs));
+  const grown = Math.ceil(width.blocks * (logs === 0 ? GROWTH.none : GROWTH.some));
+  width.blocks = Math.max(1, Math.min(grown, logs === 0 ? grown : wanted, width.most));
 }
 
-/** After so many blocks were refused, no more than half of them are asked for next. */
-function narrow(width: Width, blocks: number, isRange: boolean): void {
-  const half = Math.floor(blocks / 2);
-  if (isRange) {
-    width.most = Math.min(width.most, half);
-    return;
-  }
-  // Either the provider allows fewer logs than were wanted, or there are more of them here than before.
-  const isAsDense = (width.density ?? 0) * blocks >= width.wantedLogs / 2;
-  if (isAsDense) width.wantedLogs = Math.max(1, width.wantedLogs / 2);
-  if (countOf(width) > half) width.density = width.wantedLogs / half;
+/** After these blocks were refused, no more than half of them are asked for. @throws other errors */
+function narrow(width: Width, { first, last }: Blocks, error: unknown): null {
+  const half = (last - first + 1) >> 1;
+  if (!(error instanceof TooMuchError) || half === 0) throw error;
+  if (error.isRange) width.most = Math.min(width.most, half);
+  width.blocks = Math.min(width.blocks, half);
+  return null;
 }
 
-/** Null if the range was refused: the next one is to be smaller. */
-async function narrowing<T>(width: Width, { first, last }: Blocks, ask: () => Promise<T>): Promise<T | null> {
-  try {
-    return await ask();
-  } catch (error) {
-    const blocks = last - first + 1;
-    if (!(error instanceof TooMuchError) || blocks === 1) throw error;
-    narrow(width, blocks, error.isRange);
-    return null;
-  }
-}
-
-/** Asks again for blocks that are strangely empty, and takes what any answer has. */
-async function withoutGaps(reading: Reading, { first, last }: Blocks, logs: readonly Log[]): Promise<readonly Log[]> {
+/** Asks again for blocks that are strangely empty, and takes the logs of any answer. */
+async function withoutGaps(
+  provider: Provider,
+  filter: LogFilter,
+  { blocks: { first, last }, logs }: LogBatch,
+): Promise<readonly Log[]> {
   const longest = Math.ceil((SURPRISE * (last - first + 1)) / logs.length);
   const missed: Log[] = [];
-  let before = first - 1;
-  for (const block of [...new Set(logs.map(({ block }) => block))]) {
-    const gap = { first: before + 1, last: block - 1 };
-    before = block;
-    if (gap.last - gap.first + 1 < longest) continue;
+  let next = first;
+  for (const block of new Set(logs.map(({ block }) => block))) {
+    const gap = { first: next, last: block - 1 };
+    next = block + 1;
+    if (block - gap.first < longest) continue;
     for (let answers = 1, found = 0; answers < EMPTY_ANSWERS && found === 0; answers += 1) {
-      const again = await askLogs(reading.provider, reading.filter, gap);
-      found = again.length;
+      const again = await askLogs(provider, filter, gap);
       missed.push(...again);
+      found = again.length;
     }
   }
-  return missed.length === 0 ? logs : inOrder([...logs, ...missed]);
+  return inOrder([...logs, ...missed]);
 }

@@ -7,7 +7,7 @@ export interface RefusedAnswer {
   /** The header, in seconds or as a date. */
   readonly retryAfter?: string | null | undefined;
   /** The node's time, in the header that a date to wait for is to be compared with. */
-  readonly date?: string | undefined;
+  readonly date?: string | null | undefined;
 }
 
 /**

@@ -1,185 +1,173 @@
+import type { Address } from "../../api/kernel/wallet.ts";
 import {
   FLOOR_ATOMIC,
   KEPT_DAYS,
+  NOBODY,
   PAYEE_SLOTS,
   PAYER_SLOTS,
   QUALIFYING_ATOMIC,
   type Scope,
   WINDOW_DAYS,
 } from "../ledger.ts";
-import type { HistoryTable } from "./tables.ts";
+import { type HistoryTable, keyColumns } from "./tables.ts";
 
-// The handlers' arithmetic (handlers/movements.ts, payments.ts, payers.ts) over all transfers at once, in DuckDB's SQL. Wallets
-// are numbers here (transfers.ts), in the order of their addresses, so that an order by numbers is one by addresses. A key
-// of two wallets is `first << 32 | second`. Types are those that encode.ts takes.
+// The arithmetic of the handlers (src/movements.ts, payments.ts, payers.ts) over all transfers together, in DuckDB's SQL.
 
-/** A transfer's place in the chain is its block's number, then so many bits of its log's index. */
+/** A transfer's place in the chain: its block's number, and in the lowest bits its log's index. */
 const LOG_INDEX_BITS = 20;
-export const PLACE = `block << ${LOG_INDEX_BITS} | log_index`;
-const blockOf = (place: string): string => `${place} >> ${LOG_INDEX_BITS}`;
 
-interface Step {
-  readonly name: string;
-  readonly query: string;
-}
-
-/** Numbers of payments: all of them, and the qualifying ones above these bits. One sum is cheaper than two. */
-const COUNT_BITS = 31;
-const payments = (which: string, name: string): string => `
-  sum(case when ${which} then authorised::bigint | (qualifying::bigint << ${COUNT_BITS}) else 0 end)::bigint as ${name},
-  sum(case when ${which} and qualifying then value else 0 end) as ${name}_atomic`;
-
-/** What the tables are built from, besides `transfers`, in this order. */
-export const stepsOf = (scope: Scope): readonly Step[] => [
-  {
-    // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
-    // their previous meeting; null if that makes no difference from never.
-    name: "meetings",
-    query: `select * exclude (since), case when since < ${WINDOW_DAYS} then since end as age from (
-      select *, day - lag(day) over (partition by pair order by day) as since from (
-        select pair, day, max(time) as time, ${payments("sender < payee", "up")}, ${payments("sender > payee", "down")}
-        from (select *, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying from transfers) group by pair, day))`,
-  },
-  {
-    // Each time someone has sent a wallet more in total than anyone before: its largest funder from then on.
-    name: "funders",
-    query: `select wallet, place, funder, sent from (
-      select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
-        select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
-        from transfers where ${scope === "full"}))
-      where most is null or sent > most`,
-  },
-  {
-    // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment.
-    name: "reached",
-    query: `select payer, payee, sooner.place, funder, (row_number() over (partition by payer order by sooner.place) - 1)::integer as ordinal
-      from (
-        select sender as payer, payee, place, value, sum(value) over (partition by sender, payee order by place) as total
-        from transfers where authorised) sooner
-      asof left join funders on payer = wallet and sooner.place > funders.place
-      where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}`,
-  },
-];
-
-/** Wallets by number: from the first to the one before `end`. */
-export interface WalletRange {
-  readonly first: number;
-  readonly end: number;
-}
-
-/** What a table's rows are of. */
-export interface Extent extends WalletRange {
+export interface Counting {
   readonly scope: Scope;
+  /** Addresses of the service, in lower case. */
+  readonly ownAddresses: readonly Address[];
+  readonly firstBlock: number;
 }
 
-const within = (column: string, { first, end }: WalletRange): string => `${column} >= ${first} and ${column} < ${end}`;
-const SIDE = 2 ** 32;
-const keyWithin = (key: string, { first, end }: WalletRange): string =>
-  `${key} >= ${BigInt(first) * BigInt(SIDE)} and ${key} < ${BigInt(end) * BigInt(SIDE)}`;
-const firstOf = (key: string): string => `(${key} >> 32)::integer`;
-const secondOf = (key: string): string => `(${key} & ${SIDE - 1})::integer`;
+interface Relation {
+  readonly name: string;
+  readonly statement: string;
+}
 
-/** The first age is two hex digits, and each number six: `TouchedDay.ages` in ledger.ts. */
-const first = (sql: string) => `printf('%02x', ${sql})`;
-const count = (sql: string) => `printf('%06x', ${sql})`;
-/** The same, as bytes, of a day with one age. */
-const only = (age: string, times: string) => `(${age}::uinteger << 24 | ${times})::uinteger::bit::blob`;
+/** What the tables are made from, in this order, out of the files' rows in `raw` (files.ts). */
+export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): readonly Relation[] {
+  const ignored = [NOBODY, ...ownAddresses].map((address) => `unhex('${address.slice(2)}')`).join();
+  return [
+    {
+      // The transfers that count: `isBetweenOthers` in ledger.ts.
+      name: "transfers",
+      statement: `create view transfers as
+        select block::bigint << ${LOG_INDEX_BITS} | log_index as place, block, (time // 86400)::integer as day, time, "transaction",
+          "from" as sender, "to" as payee, value, authorised, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying
+        from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorised"}
+          and "from" not in (${ignored}) and "to" not in (${ignored})`,
+    },
+    {
+      // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
+      // their previous meeting; null if that makes no difference from never. met: not only dust was sent.
+      name: "meetings",
+      statement: `create table meetings as
+        select * exclude (since), case when met and since < ${WINDOW_DAYS} then since end as age from (
+          select *, day - max(case when met then day end)
+              over (partition by low, high order by day rows between unbounded preceding and 1 preceding) as since from (
+            select least(sender, payee) as low, greatest(sender, payee) as high, day, max(time) as time,
+              bool_or(value >= ${QUALIFYING_ATOMIC}) as met,
+              ${paymentsOf("up", "sender < payee")}, ${paymentsOf("down", "sender > payee")}
+            from transfers group by all))`,
+    },
+    {
+      // The transfers by which a wallet's largest funder became another one, or sent more.
+      name: "funders",
+      statement: `create table funders as
+        select wallet, place, funder, sent from (
+          select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
+            select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
+            from transfers where ${scope === "full"}))
+        where most is null or sent > most`,
+    },
+    {
+      // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment. DuckDB's
+      // asof join of blobs finds rows of other wallets, so the funders are among the payments.
+      name: "reached",
+      statement: `create table reached as
+        select *, row_number() over (partition by payer order by place) - 1 as ordinal from (
+          select wallet as payer, payee, block, place, last_value(funder ignore nulls) over (partition by wallet order by place) as funder
+          from (
+            select sender as wallet, payee, block, place, null::blob as funder from (
+              select *, sum(value) over (partition by sender, payee order by place) as total from transfers where authorised)
+            where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}
+            union all by name select wallet, place, funder from funders))
+        where payee is not null`,
+    },
+  ];
+}
 
-/** A day that a window may still reach back to. */
-const IS_KEPT = `day >= (select max(day) - ${KEPT_DAYS} from transfers)`;
+const paymentsOf = (name: string, which: string): string => `
+  count(*) filter (${which} and authorised) as ${name}_paid, count(*) filter (${which} and qualifying) as ${name}_qualifying,
+  coalesce(sum(value) filter (${which} and qualifying), 0) as ${name}_atomic`;
 
-const dayOf = (wallet: string): string => `${wallet}::bigint << 32 | day`;
+/** Wallets from `first` to before `end`, compared as bytes, in hexadecimal. */
+export interface WalletRange {
+  readonly first: string;
+  readonly end: string;
+}
 
-/** Both sides of the days on which wallets of a range met: the wallet's day as a key, what it paid, and the age. */
-const meetingsWithin = (range: WalletRange): string => `
-  select ${dayOf(firstOf("pair"))} as key, time, up as payments, up_atomic as atomic, age
-    from meetings where ${keyWithin("pair", range)} and ${IS_KEPT}
-  union all select ${dayOf(secondOf("pair"))}, time, down, down_atomic, age
-    from meetings where ${within(secondOf("pair"), range)} and ${IS_KEPT}`;
+const within = (column: string, { first, end }: WalletRange): string =>
+  `${column} >= unhex('${first}') and ${column} < unhex('${end}')`;
 
-/** `ages` from the ages that occur. Most days have one, and only the others are worth an aggregate of text. */
+/** The numbers of a day's histogram (`TouchedDay.ages` in ledger.ts): two hex digits for the first age, six for each count. */
+const FIRST_AGE = "printf('%02x', min(age))";
+const count = (sql: string): string => `printf('%06x', ${sql})`;
+
+function sideOfMeetings(wallet: string, payments: string, range: WalletRange): string {
+  return `select ${wallet} as wallet, day, time, ${payments}_paid as paid, ${payments}_qualifying as qualifying,
+    ${payments}_atomic as atomic, met, age from meetings
+    where ${within(wallet, range)} and day >= (select max(day) - ${KEPT_DAYS} from meetings)`;
+}
+
 const walletDay = (range: WalletRange): string => `
-  with facts as materialized (
-    select key, sum(payments) as payments, sum(atomic) as qualifying_atomic, max(time) as last_at, count(*)::integer as touched,
-      min(age) as youngest, max(age) as oldest, count(age) as known
-    from (${meetingsWithin(range)}) group by key),
-  met as (
-    select key, age, count(*) as n
-    from (${meetingsWithin(range)}) semi join (select key from facts where youngest < oldest) using (key)
-    where age is not null group by key, age),
-  several as (
-    select key, unhex(${first("min(age)")} || string_agg(repeat(${count("within - n")}, age - younger - 1) || ${count("within")}, '' order by age)) as ages
-    from (select *, coalesce(lag(age) over sooner, age - 1) as younger, sum(n) over sooner as within
-      from met window sooner as (partition by key order by age))
-    group by key)
-  select last_at, ${secondOf("key")} as day, (payments & ${2 ** COUNT_BITS - 1})::integer as paid, (payments >> ${COUNT_BITS})::integer as qualifying,
-    touched, ${firstOf("key")} as wallet, qualifying_atomic,
-    coalesce(several.ages, ${only("youngest", "known")}) as ages
-  from facts left join several using (key)
-  order by key`;
+  with sides as (${sideOfMeetings("low", "up", range)} union all ${sideOfMeetings("high", "down", range)}),
+  days as (
+    select wallet, day, max(time) as last_at, sum(paid) as paid, sum(qualifying) as qualifying, count(*) filter (met) as touched,
+      sum(atomic) as qualifying_atomic
+    from sides group by wallet, day),
+  met as (select wallet, day, age, count(*) as n from sides where age is not null group by wallet, day, age),
+  histograms as (
+    select wallet, day,
+      unhex(${FIRST_AGE} || string_agg(repeat(${count("counted - n")}, age - younger - 1) || ${count("counted")}, '' order by age)) as ages
+    from (select *, coalesce(lag(age) over by_age, age - 1) as younger, sum(n) over by_age as counted
+      from met window by_age as (partition by wallet, day order by age))
+    group by wallet, day)
+  select * from days left join histograms using (wallet, day)`;
 
-/** In the authorised scope `paid` has all that. */
-const pair = ({ scope, ...range }: Extent): string => `
-  select max(day) as last_day, ${firstOf("pair")} as low, ${secondOf("pair")} as high,
-    sum(case when sender < payee then value else 0 end) as up_atomic, sum(case when sender > payee then value else 0 end) as down_atomic
-  from transfers where ${scope === "full"} and ${keyWithin("pair", range)}
-  group by pair order by pair`;
-
-const last = (column: string): string => `arg_max(${column}, place)`;
+/** Only in scope `full`: otherwise all of it follows from `paid`. */
+const pair = (range: WalletRange, scope: Scope): string => `
+  select coalesce(max(day) filter (value >= ${QUALIFYING_ATOMIC}), 0) as last_day, least(sender, payee) as low, greatest(sender, payee) as high,
+    coalesce(sum(value) filter (sender < payee), 0) as up_atomic, coalesce(sum(value) filter (sender > payee), 0) as down_atomic
+  from transfers where ${scope === "full"} and ${within("least(sender, payee)", range)} group by low, high`;
 
 const wallet = (range: WalletRange): string => `
-  select max(last_paid_at) as last_paid_at, coalesce(max(payees), 0)::integer as payees, coalesce(max(payers), 0)::integer as payers,
-    coalesce(max(payer_funders), 0)::integer as payer_funders, coalesce(max(unfunded_payers), 0)::integer as unfunded_payers,
-    wallet, max(transaction_high) as transaction_high, max(transaction_low) as transaction_low, max(funder) as funder,
-    coalesce(max(sent), 0)::hugeint as funder_atomic
+  select max(last_paid_at) as last_paid_at, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
+    coalesce(max(payer_funders), 0) as payer_funders, coalesce(max(unfunded_payers), 0) as unfunded_payers, wallet,
+    max(last_paid_transaction) as last_paid_transaction, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic
   from (
-    select wallet, arg_max(funder, place) as funder, max(sent) as sent, null::bigint as last_paid_at, null::uuid as transaction_high,
-        null::uuid as transaction_low, null::bigint as payees, null::bigint as payers, null::bigint as payer_funders,
-        null::bigint as unfunded_payers
-      from funders where ${within("wallet", range)} group by wallet
-    union all select sender, null, null, max(time), ${last("transaction_high")}, ${last("transaction_low")}, null, null, null, null
-      from transfers where authorised and value >= ${QUALIFYING_ATOMIC} and ${within("sender", range)} group by sender
-    union all select payer, null, null, null, null, null, count(*), null, null, null
-      from reached where ${within("payer", range)} group by payer
-    union all select payee, null, null, null, null, null, null, count(*), count(distinct funder), count(*) - count(funder)
+    select wallet, arg_max(funder, place) as funder, max(sent) as sent from funders where ${within("wallet", range)} group by wallet
+    union all by name select sender as wallet, max(time) as last_paid_at, arg_max("transaction", place) as last_paid_transaction
+      from transfers where qualifying and ${within("sender", range)} group by sender
+    union all by name select payer as wallet, count(*) as payees from reached where ${within("payer", range)} group by payer
+    union all by name select payee as wallet, count(*) as payers, count(distinct funder) as payer_funders,
+        count(*) - count(funder) as unfunded_payers
       from reached where ${within("payee", range)} group by payee)
-  group by wallet order by wallet`;
+  group by wallet`;
 
-const paid = ({ scope, ...range }: Extent): string => `
-  select first_at, last_at, count, ${scope === "full" ? "null::integer" : "last_day"} as met_day, sender as payer, sums.payee as payee,
-    transaction_high, transaction_low, atomic, 0::hugeint as unpaid_atomic, funder
+const paid = (range: WalletRange, scope: Scope): string => `
+  select first_at, last_at, count, ${scope === "full" ? "null" : "last_day"} as met_day, payer, payee, last_transaction, atomic,
+    0 as unpaid_atomic, funder
   from (
-    select sender, payee, count(*)::integer as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at, max(day) as last_day,
-      ${last("transaction_high")} as transaction_high, ${last("transaction_low")} as transaction_low
-    from transfers where authorised and ${within("sender", range)} group by sender, payee) sums
-    left join (select payer, payee, funder from reached where funder is not null and ${within("payer", range)}) floors
-      on sender = payer and sums.payee = floors.payee
-  order by sender, sums.payee`;
+    select sender as payer, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
+      max(day) filter (qualifying) as last_day, arg_max("transaction", place) as last_transaction
+    from transfers where authorised and ${within("sender", range)} group by sender, payee)
+  left join (select payer, payee, funder from reached where ${within("payer", range)}) using (payer, payee)`;
 
 const payeeSlot = (range: WalletRange): string => `
   select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payer, payee
   from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)})
-  where ordinal > newest - ${PAYEE_SLOTS}
-  order by payer, slot`;
+  where ordinal > newest - ${PAYEE_SLOTS}`;
 
-const payerFunder = (range: WalletRange): string => `
-  select distinct payee, funder from reached where funder is not null and ${within("payee", range)}
-  order by payee, funder`;
+const payerFunder = (range: WalletRange): string =>
+  `select distinct payee, funder from reached where funder is not null and ${within("payee", range)}`;
 
 const payerSlot = (range: WalletRange): string => `
-  select payee, ordinal % ${PAYER_SLOTS} as slot, payer, ordinal
+  select payee, number % ${PAYER_SLOTS} as slot, payer, number as ordinal
   from (
-    select payee, payer, (row_number() over oldest - 1)::integer as ordinal,
+    select payee, payer, row_number() over (partition by payee order by place) - 1 as number,
       row_number() over (partition by payee order by place desc) as newest
-    from reached where ${within("payee", range)} window oldest as (partition by payee order by place))
-  where newest <= ${PAYER_SLOTS}
-  order by payee, slot`;
+    from reached where ${within("payee", range)})
+  where newest <= ${PAYER_SLOTS}`;
 
-const floorBlock = (range: WalletRange): string => `
-  select payer, payee, ${blockOf("place")} as block from reached where ${within("payer", range)} order by payer, payee`;
+const floorBlock = (range: WalletRange): string =>
+  `select payer, payee, block from reached where ${within("payer", range)}`;
 
-/** Each table's rows of the wallets in a range, in the order of the table's key, from the steps' relations; columns as in tables.ts, a hash in two. */
-export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => string>> = {
+const QUERIES: Readonly<Record<HistoryTable, (range: WalletRange, scope: Scope) => string>> = {
   wallet_day: walletDay,
   pair,
   wallet,
@@ -189,3 +177,7 @@ export const TABLE_QUERIES: Readonly<Record<HistoryTable, (extent: Extent) => st
   payer_slot: payerSlot,
   floor_block: floorBlock,
 };
+
+/** A table's rows whose key begins with a wallet of this range, in the order of the key. */
+export const rowsOf = (table: HistoryTable, scope: Scope, range: WalletRange): string =>
+  `select * from (${QUERIES[table](range, scope)}) order by ${keyColumns(table)}`;

@@ -1,61 +1,59 @@
-import { z } from "zod";
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
-import { type Duck, namedExactly, quote } from "./duck.ts";
-import { NO_SEAL } from "./seal.ts";
-
-/** What a fetched file covers, written in the file itself: blocks with no transfer leave no other trace. */
-export interface Coverage {
-  readonly chainId: number;
-  readonly scope: "full" | "authorised";
-  readonly firstBlock: number;
-  readonly lastBlock: number;
-  /** The hashes of the last block, and of the one before the first. */
-  readonly lastHash: string;
-  readonly parentHash: string;
-}
-
-const KEY = "transfers_coverage";
-
-const block = z.int().nonnegative();
-const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
-const COVERAGE = z.object({
-  chainId: z.literal(NETWORKS[MAIN_NETWORK].chainId),
-  scope: z.enum(["full", "authorised"]),
-  ...{ firstBlock: block, lastBlock: block, lastHash: hash, parentHash: hash },
-});
-
-/** DuckDB's option for writing it, with a place for the seal. */
-export const asMetadata = (coverage: Coverage): string =>
-  `{${KEY}: ${quote(JSON.stringify({ ...coverage, ...NO_SEAL }))}}`;
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
 
 /**
- * Of a Parquet file; null if it was not fetched by `npm run index:fetch`.
- * @throws an error if the file cannot be read, or says nonsense
+ * The blocks that a fetched file covers. They are in its name, because blocks without a transfer leave no other trace; what is
+ * in the file is guarded by gzip's own checksum.
  */
-export async function readCoverage(duck: Pick<Duck, "rows">, file: string): Promise<Coverage | null> {
-  const rows = await duck.rows<{ text: string }>(
-    `select decode(value) as text from parquet_kv_metadata(${quote(namedExactly(file))}) where decode(key) = '${KEY}'`,
-  );
-  if (rows[0] === undefined) return null;
-  const parsed = COVERAGE.safeParse(JSON.parse(rows[0].text));
-  if (!parsed.success) throw new Error("what it says that it covers makes no sense");
-  return parsed.data;
+export interface Coverage {
+  /** The UTC day of its blocks. */
+  readonly day: string;
+  /** All transfers, or authorized payments only. */
+  readonly scope: "full" | "selective";
+  readonly firstBlock: number;
+  readonly lastBlock: number;
+  /** The hashes of the block before the first, and of the last block, as `shortHash` shortens them. */
+  readonly parentHash: string;
+  readonly lastHash: string;
 }
 
-export const inOrder = <T extends Coverage>(all: readonly T[]): readonly T[] =>
+export type FetchedFile = Coverage & { readonly file: string };
+
+const NAME = /^(\d{4}-\d\d-\d\d)-(full|selective)-(\d+)-(\d+)-([0-9a-f]{16})-([0-9a-f]{16})\.csv\.gz$/;
+
+/** A block's hash, shortened for a file's name. */
+export const shortHash = (hash: string): string => createHash("sha256").update(hash).digest("hex").slice(0, 16);
+
+export const nameOf = ({ day, scope, firstBlock, lastBlock, parentHash, lastHash }: Coverage): string =>
+  `${[day, scope, firstBlock, lastBlock, parentHash, lastHash].join("-")}.csv.gz`;
+
+/** Null if the file was not fetched by `npm run index:fetch`, or has another name since. */
+export function coverageOf(file: string): FetchedFile | null {
+  const [, day, scope, first, last, parentHash, lastHash] = NAME.exec(basename(file)) ?? [];
+  if (day === undefined || parentHash === undefined || lastHash === undefined) return null;
+  const blocks = { firstBlock: Number(first), lastBlock: Number(last) };
+  return { file, day, scope: scope === "full" ? "full" : "selective", ...blocks, parentHash, lastHash };
+}
+
+export const inOrder = (all: readonly FetchedFile[]): readonly FetchedFile[] =>
   all.toSorted((a, b) => a.firstBlock - b.firstBlock);
 
-/** Why these files, in order, do not follow each other; null if they do. */
-export function whyNotJoined(all: readonly (Coverage & { readonly file: string })[]): string | null {
-  for (const [index, next] of all.entries()) {
-    const before = all[index - 1];
-    if (before === undefined) continue;
-    const files = `${before.file} and ${next.file}`;
-    if (next.firstBlock <= before.lastBlock) return `${files} overlap: remove one of them`;
-    if (next.firstBlock > before.lastBlock + 1)
-      return `blocks ${before.lastBlock + 1} to ${next.firstBlock - 1} are missing between ${files}`;
-    if (next.parentHash !== before.lastHash)
-      return `${files} are from different chains: block ${before.lastBlock} has two hashes`;
-  }
+/** Why two files, in order, contradict each other; null if they do not, though blocks may be missing between them. */
+function contradiction(before: FetchedFile, next: FetchedFile): string | null {
+  const files = `${before.file} and ${next.file}`;
+  if (next.firstBlock <= before.lastBlock) return `${files} overlap: remove one of them`;
+  if (next.firstBlock === before.lastBlock + 1 && next.parentHash !== before.lastHash)
+    return `${files} are from different chains: block ${before.lastBlock} has two hashes`;
   return null;
+}
+
+/** Why these files, in order, cannot be of one chain; null if they can. */
+export const whyNotOneChain = (all: readonly FetchedFile[]): string | null =>
+  all.slice(1).reduce<string | null>((why, next, index) => why ?? contradiction(all[index] as FetchedFile, next), null);
+
+/** The first of these blocks that no file, in order, covers, and those up to the next file; null if there are none. */
+export function gapIn(all: readonly FetchedFile[], first: number, last: number) {
+  const after = all.reduce((next, file) => (file.firstBlock > next ? next : Math.max(next, file.lastBlock + 1)), first);
+  const end = all.find(({ firstBlock }) => firstBlock > after)?.firstBlock ?? last + 1;
+  return after > last ? null : { first: after, last: Math.min(last, end - 1) };
 }

@@ -2,8 +2,8 @@ import pg from "pg";
 import type { PublicClient } from "viem";
 import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
 import { type Head, readBlock } from "../chain.ts";
+import { ROWS_VERSION } from "../rows-version.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { HISTORY_RULES } from "./tables.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 /** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
@@ -29,18 +29,20 @@ export interface History {
   /** A hash of everything the rows follow from. */
   readonly id: string;
   readonly chainId: number;
+  /** The addresses that it leaves out, in lower case. */
   readonly ownAddresses: readonly string[];
   readonly scope: IndexerSettings["scope"];
   readonly firstBlock: number;
   readonly lastBlock: number;
-  readonly rules: string;
-  /** The first and the last transfer of the file. */
-  readonly marks: readonly Mark[];
+  /** `ROWS_VERSION` of its rows. */
+  readonly rowsVersion: number;
+  /** The first and the last transfer of the files. */
+  readonly marks: readonly [Mark, Mark];
   readonly transfers: number;
 }
 
 export const HISTORY_TABLE = `create table history (id text primary key, chain_id int not null, own_addresses text[] not null,
-  scope text not null, first_block int not null, last_block int not null, rules text not null, marks jsonb not null,
+  scope text not null, first_block int not null, last_block int not null, rows_version int not null, marks jsonb not null,
   transfers int8 not null, made_at timestamptz not null default now())`;
 
 /** @throws UnfitHistoryError if there is none with this name. */
@@ -53,7 +55,7 @@ export async function readHistory(db: Pick<pg.Client, "query">, schema: string):
     );
   const { rows } = await db.query<Omit<History, "schema">>(
     `select id, chain_id as "chainId", own_addresses as "ownAddresses", scope, first_block as "firstBlock",
-      last_block as "lastBlock", rules, marks, transfers::float8 from ${table}`,
+      last_block as "lastBlock", rows_version as "rowsVersion", marks, transfers::float8 from ${table}`,
   );
   const [row] = rows;
   if (row === undefined) throw new UnfitHistoryError(`The history "${schema}" is empty. Recreate it.`);
@@ -74,25 +76,24 @@ export async function expectRows(db: Pick<pg.Client, "query">, { schema }: Pick<
   );
 }
 
-type Wanted = Pick<IndexerSettings, "scope" | "startBlock">;
-
-/** Why a history does not fit these settings; null if it does. */
-function misfit(history: History, { scope, startBlock }: Wanted): string | null {
-  if (history.chainId !== CHAIN_ID) return `it is for chain ${history.chainId}, but the index is for chain ${CHAIN_ID}`;
-  if (history.scope !== scope) return `its scope is ${history.scope}, but INDEX_SCOPE is ${scope}`;
-  if (startBlock !== null && history.firstBlock !== startBlock)
-    return `it starts at block ${history.firstBlock}, but START_BLOCK is ${startBlock}`;
-  if (history.rules !== HISTORY_RULES)
-    return `its rows are of version ${history.rules}, but this release's are of version ${HISTORY_RULES}`;
-  return null;
-}
-
 /** @throws UnfitHistoryError if the history was made for other settings. */
-export function expectFit(history: History, wanted: Wanted): void {
-  const reason = misfit(history, wanted);
-  if (reason !== null)
+export function expectFit(
+  { schema, chainId, scope, firstBlock, rowsVersion }: History,
+  wanted: Pick<IndexerSettings, "scope" | "startBlock">,
+): void {
+  const { startBlock } = wanted;
+  const reasons = [
+    chainId !== CHAIN_ID && `it is for chain ${chainId}, but the index is for chain ${CHAIN_ID}`,
+    scope !== wanted.scope && `its scope is ${scope}, but INDEX_SCOPE is ${wanted.scope}`,
+    startBlock !== null &&
+      firstBlock !== startBlock &&
+      `it starts at block ${firstBlock}, but START_BLOCK is ${startBlock}`,
+    rowsVersion !== ROWS_VERSION &&
+      `its rows are of version ${rowsVersion}, but this release's are of version ${ROWS_VERSION}`,
+  ].filter((reason) => reason !== false);
+  if (reasons.length > 0)
     throw new UnfitHistoryError(
-      `The history "${history.schema}" does not match: ${reason}. Recreate it with npm run index:preload`,
+      `The history "${schema}" does not match: ${reasons.join("; ")}. Recreate it with npm run index:preload`,
     );
 }
 

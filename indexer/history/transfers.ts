@@ -1,104 +1,74 @@
-import type { Address } from "../../api/kernel/wallet.ts";
-import { NOBODY, type Scope } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { PLACE } from "./arithmetic.ts";
-import { type Coverage, inOrder, readCoverage, whyNotJoined } from "./coverage.ts";
-import { type Duck, NoRoomError } from "./duck.ts";
+import { coverageOf, type FetchedFile, gapIn, inOrder, whyNotOneChain } from "./coverage.ts";
+import type { Duck } from "./duck.ts";
+import { addFile, DIGEST, filesOf, RAW_TABLE } from "./files.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
-import { fileOf, filesOf, filesWith, inWords, messageOf, openTransfers, whatIsWrong } from "./source.ts";
 
-// DuckDB's relations: `raw` has the files' rows, `names` a number for each wallet, `transfers` those that count.
-
-/** What the files say, besides the transfers themselves. */
+/** What the files say, in addition to the transfers themselves. */
 export interface Content {
   /** A hash of all rows, whatever their order and the files' format. */
   readonly hash: string;
   readonly firstBlock: number;
   /** The first and the last transfer at or after the start block. */
-  readonly marks: readonly Mark[];
-  /** The first and the last block of each day or longer that has no transfer, although no file says that there is none. */
-  readonly gaps: readonly (readonly [number, number])[];
+  readonly marks: readonly [Mark, Mark];
 }
+
+type Wanted = Pick<IndexerSettings, "startBlock" | "scope">;
 
 /**
  * Reads the files, or those of folders, into `raw`.
- * @throws UnfitHistoryError if they are not as docs/index.md describes, or contradict themselves.
+ * @throws UnfitHistoryError if they are not as docs/index-history.md describes, or contradict themselves or each other.
  */
-export async function readFiles(
-  duck: Duck,
-  given: readonly string[],
-  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
-): Promise<Content> {
+export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted): Promise<Content> {
   const files = filesOf(given);
-  const source = await openTransfers(duck, files);
-  const isCovered = await expectCovered(duck, files, { startBlock, scope });
-  const refuse = async (reason: string, file: string | null = null) => {
-    const wrong = await whatIsWrong(duck, files).catch(() => null);
-    throw new UnfitHistoryError(wrong ?? `${file ?? inWords(files)}: ${reason}`);
-  };
-  await duck.run(`create table raw as ${source}`).catch((error: unknown) => {
-    if (error instanceof NoRoomError) throw error;
-    return refuse(messageOf(error), fileOf(error));
+  const wrong = whyUnfit(inOrder(files.map(coverageOf).filter((file) => file !== null)), {
+    ...wanted,
+    count: files.length,
   });
-  const [all] = await duck.rows<{ fit: boolean | null; hash: string }>(
-    "select bool_and(fits) as fit, concat(count(*), ' ', bit_xor(digest)) as hash from raw",
-  );
-  if (all?.fit === false) await refuse("a row is not as docs/index.md describes");
-  await expectConsistent(duck, files);
-  const [found] = await duck.rows<{ first: number | null; last: number | null }>(
-    `select (min(block) filter (block >= ${startBlock ?? 0}))::integer as first, max(block)::integer as last from raw`,
-  );
-  if (typeof found?.first !== "number") {
-    const last = found?.last ?? null;
-    const has =
-      last === null
-        ? "no transfers"
-        : `no transfers at or after START_BLOCK ${startBlock}; the last is in block ${last}`;
-    throw new UnfitHistoryError(`${inWords(files)}: ${has}`);
-  }
-  const firstBlock = startBlock ?? found.first;
-  const gaps = isCovered ? [] : await gapsOf(duck, firstBlock);
-  return { hash: all?.hash ?? "", firstBlock, marks: await marksOf(duck, firstBlock), gaps };
-}
-
-type FetchedFile = Coverage & { readonly file: string };
-
-/** Whether the files say which blocks they cover: fetched ones do. @throws UnfitHistoryError if they leave one out */
-async function expectCovered(
-  duck: Duck,
-  files: readonly string[],
-  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
-): Promise<boolean> {
-  const fetched: FetchedFile[] = [];
-  for (const file of files.filter((one) => one.endsWith(".parquet"))) {
-    const coverage = await readCoverage(duck, file).catch((error: unknown) => {
-      throw new UnfitHistoryError(`${file}: ${messageOf(error)}`);
-    });
-    if (coverage !== null) fetched.push({ ...coverage, file });
-  }
-  const all = inOrder(fetched);
-  const [first] = all;
-  if (first === undefined) return false;
-  const wrong = whyNotJoined(all) ?? whyUnfit(all, { startBlock, scope });
   if (wrong !== null) throw new UnfitHistoryError(wrong);
-  if (all.length < files.length)
-    throw new UnfitHistoryError(
-      "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind",
-    );
-  return true;
+  await duck.run(RAW_TABLE);
+  for (const [number, file] of files.entries()) await addFile(duck, file, number);
+  await expectInside(duck, files);
+  await expectConsistent(duck, files);
+  const from = wanted.startBlock ?? 0;
+  const [first, last] = [await markOf(duck, from, "asc"), await markOf(duck, from, "desc")];
+  const [all] = await duck.rows<{ hash: string; last: number | null }>(
+    `select ${DIGEST} as hash, max(block) as last from raw`,
+  );
+  if (first === undefined || last === undefined) {
+    const isLate = typeof all?.last === "number";
+    const which = isLate ? ` at or after START_BLOCK ${from}; the last is in block ${all.last}` : "";
+    throw new UnfitHistoryError(`${inWords(files)}: no transfers${which}`);
+  }
+  return { hash: all?.hash ?? "", firstBlock: wanted.startBlock ?? first.block, marks: [first, last] };
 }
 
+const MOST_NAMED = 3;
+
+const inWords = (files: readonly string[]): string =>
+  [...files.slice(0, MOST_NAMED), ...(files.length > MOST_NAMED ? [`${files.length - MOST_NAMED} more`] : [])].join(
+    " and ",
+  );
+
+/** Why fetched files, in order, are no history; null if they are, or if there are none. */
 function whyUnfit(
-  files: readonly FetchedFile[],
-  { startBlock, scope }: Pick<IndexerSettings, "startBlock" | "scope">,
+  fetched: readonly FetchedFile[],
+  { startBlock, scope, count }: Wanted & { readonly count: number },
 ): string | null {
-  const narrow = files.find((file) => file.scope === "authorised");
+  const [first, last] = [fetched[0], fetched.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  if (fetched.length < count)
+    return "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind";
+  const narrow = fetched.find((file) => file.scope !== "full");
   if (scope === "full" && narrow !== undefined)
     return `${narrow.file} has authorized payments only, but INDEX_SCOPE is full`;
-  const first = files[0]?.firstBlock ?? 0;
-  if (startBlock !== null && startBlock < first)
-    return `START_BLOCK is ${startBlock}, but the files begin at block ${first}`;
-  return null;
+  if (startBlock !== null && startBlock < first.firstBlock)
+    return `START_BLOCK is ${startBlock}, but the files begin at block ${first.firstBlock}`;
+  const gap = gapIn(fetched, first.firstBlock, last.lastBlock);
+  const before = fetched.find(({ lastBlock }) => lastBlock + 1 === gap?.first);
+  const next = fetched.find(({ firstBlock }) => firstBlock - 1 === gap?.last);
+  const missing = gap && `blocks ${gap.first} to ${gap.last} are missing between ${before?.file} and ${next?.file}`;
+  return whyNotOneChain(fetched) ?? missing;
 }
 
 /**
@@ -106,83 +76,45 @@ function whyUnfit(
  * days are undefined.
  */
 async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
-  const inFiles = async (condition: string) => inWords(await filesWith(duck, files, condition));
-  const [twice] = await duck.rows<{ block: bigint; log_index: bigint }>(
-    "select block, log_index from raw group by block, log_index having count(*) > 1 order by block, log_index limit 1",
+  const refuse = async (condition: string, reason: string) => {
+    const found = await duck.rows<{ file: number }>(`select distinct file from raw where ${condition} order by file`);
+    throw new UnfitHistoryError(`${inWords(found.map(({ file }) => files[file] ?? ""))}: ${reason}`);
+  };
+  const [twice] = await duck.rows<{ block: number; log: number }>(
+    "select block, log_index as log from raw group by all having count(*) > 1 order by all limit 1",
   );
-  if (twice !== undefined) {
-    const { block, log_index } = twice;
-    const where = await inFiles(`block = ${block} and log_index = ${log_index}`);
-    throw new UnfitHistoryError(
-      `${where}: a duplicate transfer, block ${block}, log_index ${log_index}; expected each transfer once`,
+  if (twice !== undefined)
+    await refuse(
+      `block = ${twice.block} and log_index = ${twice.log}`,
+      `a duplicate transfer, block ${twice.block}, log_index ${twice.log}; expected each transfer once`,
     );
-  }
-  const [contradiction] = await duck.rows<{ block: bigint }>(`select block from (
+  const [wrong] = await duck.rows<{ block: number }>(`select block from (
       select block, min(time) as earliest, max(time) as latest, lag(max(time)) over (order by block) as before from raw group by block)
     where earliest <> latest or earliest < before order by block limit 1`);
-  if (contradiction !== undefined) {
-    const { block } = contradiction;
-    const where = await inFiles(`block = ${block}`);
-    throw new UnfitHistoryError(
-      `${where}: the times contradict the order of the blocks at block ${block}; expected each block's own time`,
+  if (wrong !== undefined)
+    await refuse(
+      `block = ${wrong.block}`,
+      `the times contradict the order of the blocks at block ${wrong.block}; expected each block's own time`,
     );
+}
+
+/** @throws UnfitHistoryError if a fetched file has blocks that its name does not cover: it was renamed. */
+async function expectInside(duck: Duck, files: readonly string[]): Promise<void> {
+  const found = await duck.rows<{ file: number; first: number; last: number }>(
+    "select file, min(block) as first, max(block) as last from raw group by file order by file",
+  );
+  for (const { file, first, last } of found) {
+    const covered = coverageOf(files[file] ?? "");
+    if (covered !== null && (first < covered.firstBlock || last > covered.lastBlock))
+      throw new UnfitHistoryError(`${covered.file}: the blocks ${first} to ${last} in it are not those in its name`);
   }
 }
 
-const BLOCKS_A_DAY = 43_200;
-
-async function gapsOf(duck: Duck, firstBlock: number): Promise<Content["gaps"]> {
-  const gaps = await duck.rows<{ before: number; after: number }>(
-    `select before::double as before, block::double as "after" from (
-        select block, lag(block, 1, ${firstBlock - 1}) over (order by block) as before
-        from (select distinct block from raw where block >= ${firstBlock}))
-      where block - before > ${BLOCKS_A_DAY} order by block`,
+/** The first or the last transfer from a block on. */
+async function markOf(duck: Duck, firstBlock: number, order: "asc" | "desc"): Promise<Mark | undefined> {
+  const rows = await duck.rows<Mark>(
+    `select block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction"
+      from raw where block >= ${firstBlock} order by block ${order}, log_index ${order} limit 1`,
   );
-  return gaps.map(({ before, after }) => [before + 1, after - 1]);
-}
-
-async function marksOf(duck: Duck, firstBlock: number): Promise<readonly Mark[]> {
-  const counted = `raw where block >= ${firstBlock}`;
-  const outermost = (which: "min" | "max") =>
-    duck.rows<Mark>(
-      `select block::integer as block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction"
-        from ${counted} and (${PLACE}) = (select ${which}(${PLACE}) from ${counted})`,
-    );
-  return [...(await outermost("min")), ...(await outermost("max"))];
-}
-
-export interface Counting {
-  readonly scope: Scope;
-  /** In lower case. */
-  readonly ownAddresses: readonly Address[];
-  readonly firstBlock: number;
-}
-
-/** Makes `names` and `transfers` from `raw`, which is dropped: those that count (`isBetweenOthers` in ledger.ts). */
-export async function countTransfers(duck: Duck, { scope, ownAddresses, firstBlock }: Counting): Promise<number> {
-  const nobody = [NOBODY, ...ownAddresses].map((address) => `unhex('${address.slice(2)}')`).join();
-  const counted = `from raw where block >= ${firstBlock} and value > 0 ${scope === "full" ? "" : "and authorised"}
-    and "from" <> "to" and "from" not in (${nobody}) and "to" not in (${nobody})`;
-  await duck.run(`create table names as select (row_number() over (order by name))::integer as id, name
-    from (select "from" as name ${counted} union select "to" ${counted})`);
-  const key = await keyOfNames(duck);
-  await duck.run(`create table transfers as
-    select place, day, time, transaction_high, transaction_low, senders.id as sender, payees.id as payee, value, authorised,
-      least(senders.id, payees.id)::bigint << 32 | greatest(senders.id, payees.id) as pair
-    from (select ${PLACE} as place, (time // 86400)::integer as day, time, ${key('"from"')} as sender_key, ${key('"to"')} as payee_key,
-        case when authorised then "transaction"[1:16]::uuid end as transaction_high,
-        case when authorised then "transaction"[17:32]::uuid end as transaction_low, value, authorised ${counted})
-      join (select id, ${key("name")} as key from names) senders on senders.key = sender_key
-      join (select id, ${key("name")} as key from names) payees on payees.key = payee_key`);
-  await duck.run("drop table raw");
-  const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
-  return row?.count ?? 0;
-}
-
-/** What a wallet's number is found by: its hash of 64 bits, half as dear as its address, unless two wallets have the same. */
-async function keyOfNames(duck: Duck): Promise<(name: string) => string> {
-  const [row] = await duck.rows<{ unique: boolean }>(
-    "select count(distinct hash(name)) = count(*) as unique from names",
-  );
-  return row?.unique === true ? (name) => `hash(${name})` : (name) => name;
+  return rows[0];
 }

@@ -3,7 +3,7 @@ import type { Address, Hex } from "viem";
 import { expect } from "vitest";
 import { createActivityIndex } from "../../api/adapters/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
-import type { EscrowFacts } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
@@ -16,7 +16,7 @@ import { type Fact, type Own, placeOf, readFacts, timeOf } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
 /** The index of a chain with escrows, however far behind. */
-export const ESCROW_VIEWS = { viewsSchema: "live", hasEscrows: true, maxLagMs: Number.POSITIVE_INFINITY };
+export const ESCROW_VIEWS = { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY };
 
 const bare = (address: Address) => address.slice(2).toLowerCase();
 

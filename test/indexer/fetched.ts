@@ -18,7 +18,7 @@ export interface FetchedRow {
   readonly authorised: boolean;
 }
 
-type Scope = "full" | "authorised";
+type Scope = "full" | "selective";
 
 export const filesIn = (folder: string): readonly string[] => readdirSync(folder).sort();
 
@@ -27,11 +27,10 @@ export async function readRows(folder: string): Promise<readonly FetchedRow[]> {
   const duck = await openDuck(join(folder, "..", "reading"));
   try {
     const files = filesIn(folder).map((name) => quote(join(folder, name)));
-    const hex = (name: string) => `'0x' || lower(hex("${name}")) as "${name}"`;
     await duck.run("set preserve_insertion_order = true");
     return await duck.rows<FetchedRow>(
-      `select block, "time"::double as "time", ${hex("transaction")}, log_index, ${hex("from")}, ${hex("to")}, value::varchar as value, authorised
-        from read_parquet([${files.join()}])`,
+      `select block::integer as block, "time"::double as "time", "transaction", log_index::integer as log_index, "from", "to", value::varchar as value,
+        authorised from read_csv([${files.join()}], header = true)`,
     );
   } finally {
     duck.close();
@@ -47,7 +46,7 @@ export interface FetchRun {
 }
 
 /** Runs it in this process, as fast as the nodes answer. */
-export const fetchInto = ({ folder, urls, scope = "authorised", startBlock = 0, tell = () => undefined }: FetchRun) =>
+export const fetchInto = ({ folder, urls, scope = "selective", startBlock = 0, tell = () => undefined }: FetchRun) =>
   fetchTransfers({ folder, settings: { urls, perSecond: 10_000, scope, startBlock }, tell });
 
 /** Starts `npm run index:fetch`. */

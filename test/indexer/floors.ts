@@ -2,7 +2,7 @@ import type { Address } from "viem";
 import type { Fact } from "./recount.ts";
 
 const FLOOR = 50_000n;
-export type Scope = "full" | "authorised" | "selective";
+export type Scope = "full" | "selective";
 
 export const sum = (facts: readonly Fact[]) => facts.reduce((total, { value }) => total + value, 0n);
 

@@ -1,84 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { keepLockAlone } from "../../indexer/index-lock.ts";
-import { OWN_ADDRESS_TABLE } from "../../indexer/own-address-table.ts";
-import { withClient } from "../../scripts/embedded/postgres.ts";
+import { expect, test, vi } from "vitest";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
-import { launchIndexerOf } from "../support/indexer/launched.ts";
+import { isAlive, type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
-// Two Ponders that ask for one index's lock, in Ponder's words.
+// Two launchers with their Ponders on one index. Whatever stops, ends or loses its connection, one of them writes, and the other
+// one goes on without a pause when it can. The tests go on from each other.
 
-const META = '"live_x"."_ponder_meta"';
-const LOOK = `select "value" from ${META} where ${META}."key" = $1`;
-const TAKE = `update ${META} set "value" = $1`;
-const GIVE_BACK = `update ${META} set "value" = jsonb_set(value, '{is_locked}', to_jsonb(0))`;
-const end = vi.fn();
-const { query } = pg.Client.prototype;
+vi.setConfig({ testTimeout: 120_000 });
+const WAITS = "another indexer has the index; waiting for its end";
+const chain = await forFile(startTestChain({ mining: "manual" }));
 const database = await freshDatabase();
-const db = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 3 }));
+const db = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
 
-beforeAll(async () => {
-  await db.query(`create schema live_x; create table ${META} (key text primary key, value jsonb);
-    insert into ${META} values ('app', '{"is_locked": 0}'); set search_path to live_x; ${OWN_ADDRESS_TABLE}`);
-  keepLockAlone({ schema: "live_x", own: "" }, end);
-});
-afterAll(() => {
-  pg.Client.prototype.query = query;
-});
+const launch = () => forFile(launchIndexerOf({ chain, database }));
 
-const isLocked = async (on: Pick<pg.Client, "query">) => {
-  const { rows } = await on.query({ text: LOOK, values: ["app"] });
-  return rows[0]?.value.is_locked;
-};
+/** The sessions of indexers, and the names under which Ponders are connected. */
+async function sessions(): Promise<{ readonly holders: string[]; readonly writers: string[] }> {
+  const { rows } = await db.query<{ name: string }>(
+    `select distinct application_name as name from pg_stat_activity
+      where datname = current_database() and application_name ~ '^(indexer|live_[0-9a-f]{8}_\\d+) [0-9a-f]{12}$'`,
+  );
+  const held = await db.query<{ name: string }>(
+    `select application_name as name from pg_locks join pg_stat_activity using (pid)
+      where locktype = 'advisory' and granted and datname = current_database()`,
+  );
+  return {
+    holders: held.rows.map(({ name }) => name).filter((name) => name.startsWith("indexer ")),
+    writers: rows.map(({ name }) => name).filter((name) => name.startsWith("live_")),
+  };
+}
 
-test("one that has not got the lock does not give it back", async () => {
-  await db.query(`update ${META} set value = '{"is_locked": 1}'`);
-  await db.query({ text: GIVE_BACK });
-  expect(await isLocked(db)).toBe(1);
-});
+const holderOf = (name: string) => name.split(" ")[1] ?? "";
 
-test("of two that look at the same moment the second sees what the first has taken, which that gives back", async () => {
-  await db.query(`update ${META} set value = '{"is_locked": 0}'`);
-  const [one, two] = [await db.connect(), await db.connect()];
-  await one.query("begin");
-  expect(await isLocked(one)).toBe(0);
-  await two.query("begin");
-  const second = isLocked(two);
-  await one.query({ text: TAKE, values: [{ is_locked: 1 }] });
-  await one.query("commit");
-  expect(await second).toBe(1);
-  await two.query("rollback");
-  await one.query({ text: GIVE_BACK });
-  expect(await isLocked(two)).toBe(0);
-  one.release();
-  two.release();
-  expect(end).not.toHaveBeenCalled();
-});
-
-test("one that was told of other addresses than the index leaves out by now ends as it takes the lock", async () => {
-  await db.query("insert into live_x.own_address values ('0x01', 7, null)");
-  const one = await db.connect();
-  await one.query("begin");
-  await one.query({ text: TAKE, values: [{ is_locked: 1 }] });
-  expect(end).toHaveBeenCalledOnce();
-  await one.query("rollback");
-  one.release();
-});
-
-test("an index that leaves out another address since its Ponder was started is not filled", async () => {
-  const chain = await startTestChain();
-  const { ownerUrl } = await freshDatabase();
-  const launched = launchIndexerOf({ chain, database: { ownerUrl } });
-  onTestFinished(async () => {
-    await launched.stop();
-    await chain.stop();
+/** Until `work` has settled: at every moment the Ponder that may write is that of the session that holds the lock. */
+async function watching<T>(work: Promise<T>): Promise<T> {
+  let isOver = false;
+  const watch = (async () => {
+    for (; !isOver; await sleep(50)) {
+      const ready = await db.query(
+        `select pid, application_name as name from pg_stat_activity
+          where datname = current_database() and application_name ~ '^live_' and state <> 'idle'`,
+      );
+      expect(new Set(ready.rows.map(({ name }) => name)).size).toBeLessThanOrEqual(1);
+    }
+  })();
+  const result = await work.finally(() => {
+    isOver = true;
   });
-  await launched.saying("ponder started");
-  const schema = String(launched.said("ponder started")[0]?.schema);
-  const other = `insert into ${schema}.own_address values ('0x00000000000000000000000000000000c0ffee09', 0, null)`;
-  await withClient(ownerUrl, (client) => client.query(other));
-  expect(await launched.ended).toBe(1);
-  expect(launched.said("index ready")).toEqual([]);
+  await watch;
+  return result;
+}
+
+/** Mines a block and waits until the index has it. */
+async function follows(): Promise<void> {
+  await chain.mine();
+  const head = Number(await chain.client.getBlockNumber());
+  const position = async () => (await db.query("select block::int from live.position")).rows[0]?.block;
+  await expect.poll(position, { timeout: 30_000 }).toBe(head);
+}
+
+/** Until the launcher says once more that the index is ready, its Ponder having waited for no other one's lock. */
+async function untilReady(launched: Launched, times: number): Promise<void> {
+  await watching(launched.saying("index ready", times));
+  expect(launched.said("Schema is locked by a different Ponder app")).toEqual([]);
+}
+
+await chain.mine(3);
+const first = await launch();
+await first.saying("index ready");
+const second = await launch();
+await second.saying(WAITS);
+
+test("of two launchers one has the index; its Ponder alone is connected to write", async () => {
+  await follows();
+  const { holders, writers } = await sessions();
+  expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
+  expect(second.said("ponder started")).toEqual([]);
+});
+
+test("a Ponder that is stopped and goes on, goes on writing: its launcher has the lock", async () => {
+  process.kill(first.ponderPid(), "SIGSTOP");
+  await chain.mine();
+  await sleep(2_000);
+  process.kill(first.ponderPid(), "SIGCONT");
+  await follows();
+  expect(second.said("ponder started")).toEqual([]);
+});
+
+test("a launcher whose connection ends, ends its Ponder, and one of the two goes on", async () => {
+  const [holder = ""] = (await sessions()).holders;
+  const ponder = first.ponderPid();
+  await watching(
+    (async () => {
+      await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [holder]);
+      await expect.poll(() => isAlive(ponder)).toBe(false);
+      await follows();
+    })(),
+  );
+  expect((await sessions()).holders).toHaveLength(1);
+});
+
+/** The launcher that has the index, and the one that waits. */
+const inTurn = (): readonly [Launched, Launched] => (isAlive(first.ponderPid()) ? [first, second] : [second, first]);
+
+test("a launcher and its Ponder that are stopped, and lose the lock, write nothing when they go on", async () => {
+  const [holder = ""] = (await sessions()).holders;
+  const [stopped, waiting] = inTurn();
+  const [ponder, waited] = [stopped.ponderPid(), stopped.said(WAITS).length];
+  const ready = waiting.said("index ready").length;
+  stopped.kill("SIGSTOP");
+  process.kill(ponder, "SIGSTOP");
+  await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [holder]);
+  await untilReady(waiting, ready + 1);
+  await follows();
+  process.kill(ponder, "SIGCONT");
+  await watching(expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false));
+  stopped.kill("SIGCONT");
+  await watching(stopped.saying(WAITS, waited + 1));
+  await follows();
+  const { holders, writers } = await sessions();
+  expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
+  expect(holders).not.toContain(holder);
+});
+
+test("a launcher that is killed leaves no Ponder, and the one that waits goes on without a pause", async () => {
+  const [killed, waiting] = inTurn();
+  const [ponder, ready] = [killed.ponderPid(), waiting.said("index ready").length];
+  killed.kill("SIGKILL");
+  await untilReady(waiting, ready + 1);
+  expect(isAlive(ponder)).toBe(false);
+  await follows();
 });

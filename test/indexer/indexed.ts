@@ -13,7 +13,7 @@ import type { TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
-import { type Actor, SERVICE, WALLETS } from "./history.ts";
+import { SERVICE, WALLETS } from "./history.ts";
 import { type Fact, type Own, readFacts, recount } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
@@ -32,7 +32,7 @@ export interface Indexed {
 }
 
 export const launch = (indexed: Pick<Indexed, "scope" | "database">, on: Pick<TestChain, "rpcUrl">, more = {}) =>
-  launchIndexer({ ...environmentOf(indexed, on), EXCLUSIVE: "1", ...more });
+  launchIndexer({ ...environmentOf(indexed, on), ...more });
 
 const environmentOf = ({ scope, database }: Pick<Indexed, "scope" | "database">, on: Pick<TestChain, "rpcUrl">) => ({
   DATABASE_URL: database.ownerUrl,
@@ -63,7 +63,7 @@ export async function schemasOf({ database }: Indexed): Promise<readonly string[
 /** Prunes Ponder's copy of the chain almost as far as that is final; returns how many rows that were. */
 export async function pruneClosely({ database }: Pick<Indexed, "database">): Promise<number> {
   const db = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
-  const { rows } = await prune(db, { keep: 5 });
+  const { rows } = await prune(db, 5);
   await db.end();
   return rows;
 }
@@ -157,59 +157,4 @@ export async function expectReadings(
     }));
     expect(found, `${scope}, ${days} days on`).toEqual(expected);
   }
-}
-
-interface Left {
-  readonly chain: TestChain;
-  readonly actor: Actor;
-  /** It has rows. */
-  readonly late: Address;
-  /** It has none. */
-  readonly fresh: Address;
-}
-
-/** Two addresses become the service's own: one is refused, or left out from now on, the other as if it always had been. */
-export async function expectLeftOut(indexed: Indexed, { chain, actor, late, fresh }: Left): Promise<void> {
-  const changed = { OWN_ADDRESSES: `${late},${fresh}`, OWN_ADDRESSES_CHANGE: "from_now_on" };
-  const payBoth = async () => {
-    for (const own of [late, fresh]) await actor.transfer(WALLETS[1] as Address, own, 1_000n);
-    await actor.payAll([late, fresh], { from: 1, value: 60_000n });
-    await chain.mine();
-  };
-  const [old] = indexed.launched.said("ponder started");
-  const refused = launch(indexed, chain, { ...changed, OWN_ADDRESSES_CHANGE: "" });
-  expect([await refused.ended, refused.said("ponder started")]).toEqual([1, []]);
-  const since = (await headOf(chain)) + 1;
-  await payBoth();
-  indexed.launched = launch(indexed, chain, changed);
-  await indexed.launched.saying("index ready");
-  await payBoth();
-  await caughtUp(indexed, chain);
-  const { rows } = await indexed.pool.query("select first_block, own_from from live.coverage");
-  expect(rows).toEqual([{ first_block: old?.startBlock, own_from: { [late]: since } }]);
-  indexed.own = { ...indexed.own, [late]: since, [fresh]: 0 };
-  await expectRecount(indexed, [await nowOf(chain)], chain);
-}
-
-interface Rebuilt {
-  readonly chain: TestChain;
-  /** Somebody has paid it. */
-  readonly paid: Address;
-  readonly others: readonly Address[];
-}
-
-/** Rebuilt without these addresses it builds a new index beside the old one, which answers until the views switch. */
-export async function expectRebuilt(indexed: Indexed, { chain, paid, others }: Rebuilt): Promise<void> {
-  const [now, own] = [await nowOf(chain), [paid, ...others]];
-  const [old] = indexed.launched.said("ponder started");
-  indexed.launched = launch(indexed, chain, { OWN_ADDRESSES: own.join(), OWN_ADDRESSES_CHANGE: "rebuild" });
-  const { launched, index } = indexed;
-  await launched.saying("ponder started");
-  expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 1 });
-  await launched.saying("index ready");
-  await caughtUp(indexed, chain);
-  indexed.own = Object.fromEntries([SERVICE, ...own].map((address) => [address, 0]));
-  await expectRecount(indexed, [now], chain);
-  expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 0 });
-  expect(launched.said("index ready")).toEqual([expect.objectContaining({ dropped: [old?.schema] })]);
 }

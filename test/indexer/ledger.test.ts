@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import {
   dayOf,
   directTerms,
-  distinctCounterparties,
   FLOOR_ATOMIC,
   isBetweenOthers,
   OUTCOME_FLOOR_ATOMIC,
@@ -15,14 +14,14 @@ import {
   WINDOW_DAYS,
   withAge,
 } from "../../indexer/ledger.ts";
-import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/v1/facts.ts";
 import {
   INDEPENDENCE,
   MAX_PAYEES,
   OUTCOME_FLOOR,
   QUALIFYING_PAYMENT,
-} from "../../packages/verifier/src/score/v4/bands.ts";
-import { countDistinct, rowsOf, touches } from "./days.ts";
+} from "../../packages/verifier/src/score/bands.ts";
+import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
+import { countDistinct, distinctCounterparties, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";
 const BOB = "0x0000000000000000000000000000000000000b0b";
@@ -105,7 +104,7 @@ test("two wallets have one row, whichever of them pays", () => {
 });
 
 describe("what counts as a transfer between two others", () => {
-  const own = new Set<string>([SERVICE]);
+  const own = new Set<`0x${string}`>([SERVICE]);
   test.each([
     ["a payment", { from: ALICE, to: BOB, value: 1n }, true],
     ["a transfer to oneself", { from: ALICE, to: ALICE, value: 1n }, false],
@@ -115,7 +114,7 @@ describe("what counts as a transfer between two others", () => {
     ["minting", { from: zeroAddress, to: ALICE, value: 1n }, false],
     ["burning", { from: ALICE, to: zeroAddress, value: 1n }, false],
   ] as const)("%s", (_, movement, counts) => {
-    expect(isBetweenOthers(movement, (address) => own.has(address))).toBe(counts);
+    expect(isBetweenOthers(movement, own)).toBe(counts);
   });
 });
 

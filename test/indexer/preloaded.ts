@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import pg from "pg";
-import { SERVICE } from "../../bench/index/generated-chain.ts";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { SERVICE } from "../support/indexer/generated-chain.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
 /** What the indexer and the loader of a generated chain are configured with. */
@@ -17,7 +17,6 @@ export const environment = (changed: Readonly<Record<string, string>> = {}): Rec
   START_BLOCK: "1",
   INDEX_HISTORY: "history",
   INDEX_SCOPE: "full",
-  EXCLUSIVE: "1",
   ...changed,
 });
 
@@ -67,7 +66,11 @@ export async function load(
   const settings = settingsOf(changed);
   const schema = settings.historySchema ?? "history";
   try {
-    return await loadHistory({ db, files: [files].flat(), schema, settings, accept: async () => {}, tell: () => {} });
+    return await loadHistory({
+      ...{ db, files: [files].flat(), schema, settings, accept: async () => {}, tell: () => {} },
+      // Several parts of the larger files.
+      transfersAPart: 1_000,
+    });
   } finally {
     await db.end();
   }

@@ -89,7 +89,9 @@ export function recount(
   const last = Math.max(...mine.map(({ timestampMs }) => timestampMs));
   return {
     settledPayments: mine.filter((fact) => fact.from === me && fact.authorised).length,
-    distinctCounterparties: new Set(mine.map((fact) => (fact.from === me ? fact.to : fact.from))).size,
+    distinctCounterparties: new Set(
+      mine.filter(({ value }) => value >= 1_000n).map((fact) => (fact.from === me ? fact.to : fact.from)),
+    ).size,
     lastSeenDays: mine.length === 0 ? null : Math.max(0, Math.floor((at.now.getTime() - last) / DAY_MS)),
   };
 }

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Address } from "viem";
-import type { PayeeFact } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { PayeeFact } from "../../packages/verifier/src/score/facts.ts";
 import { countedIn, largestFunder, moves, type Reached, type Scope, sum } from "./floors.ts";
 import { blockOf, type Fact } from "./recount.ts";
 
@@ -17,7 +17,7 @@ const asText = (row: object): object =>
   );
 
 /**
- * The tables that scores are made of, as Ponder keeps them, in the order of their keys: those that the index's scope has.
+ * The tables that scores are made of, as Ponder keeps them, in the order of their keys.
  * Days that no window reaches back to may be there or not.
  */
 export async function readTables(reader: pg.Pool): Promise<Rows> {
@@ -31,11 +31,10 @@ export async function readTables(reader: pg.Pool): Promise<Rows> {
     payer_slot: "payee, slot",
     floor_block: "payer, payee",
   });
-  const { rows: there } = await reader.query(
-    "select relname as name from pg_class where relnamespace = to_regnamespace('live')",
-  );
-  const found = tables.filter(([table]) => there.some(({ name }) => name === table));
-  const read = found.map(async ([table, key]) => {
+  const read = tables.map(async ([table, key]) => {
+    // A history of scope `full` has no payers' tables.
+    const there = await reader.query("select to_regclass($1) is not null as there", [`live.${table}`]);
+    if (there.rows[0]?.there !== true) return [table, []] as const;
     const kept = table === "wallet_day" ? "where day >= (select max(day) - 91 from live.wallet_day)" : "";
     const { rows } = await reader.query(`select * from live.${table} ${kept} order by ${key}`);
     return [table, rows.map(asText)] as const;
@@ -49,7 +48,9 @@ const releasesOfOlder = (facts: readonly Fact[]) => {
 };
 
 /** A release is no meeting: that was its hold. */
-const meets = ({ kind }: Fact) => kind !== "release";
+const counts = ({ kind }: Fact) => kind !== "release";
+/** Dust makes nobody a counterparty. */
+const meets = (fact: Fact) => counts(fact) && fact.value >= 1_000n;
 
 /** What of these payments has been held in an escrow and not released. */
 function unpaid(payments: readonly Fact[], facts: readonly Fact[]): bigint {
@@ -67,8 +68,8 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
   const { facts, reached } = countedIn(all, scope);
   const payments = facts.filter(({ authorised }) => authorised);
   return {
-    wallet_day: recountDays(facts.filter(meets)),
-    // Of the authorised scope's, `paid` says it all, unless the hold of a release is older than the index.
+    wallet_day: recountDays(facts.filter(counts)),
+    // In scope `selective` `paid` says it all, unless the hold of a release is older than the index.
     pair: sorted(
       Map.groupBy(scope === "full" ? facts : releasesOfOlder(facts), ({ from, to }) => [from, to].toSorted().join()),
     ).map(([key, both]) => {
@@ -96,7 +97,7 @@ export function recountTables(all: readonly Fact[], scope: Scope): Rows {
     payer_funder: [...new Set(reached.flatMap(({ to, funder }) => (funder ? [`0x${to},${funder}`] : [])))]
       .toSorted()
       .map((key) => ({ payee: key.split(",")[0], funder: key.split(",")[1] })),
-    ...(scope === "selective" ? recountPayers(reached) : {}),
+    ...recountPayers(scope === "selective" ? reached : []),
   };
 }
 
@@ -151,7 +152,7 @@ function recountPaid(
     payer: `0x${first.from}`,
     payee: `0x${first.to}`,
     count: mine.length,
-    met_day: scope === "full" ? null : dayOf(last),
+    met_day: scope === "full" ? null : (mine.filter(meets).map(dayOf).at(-1) ?? null),
     atomic: `${sum(mine)}`,
     unpaid_atomic: `${unpaid(mine, facts)}`,
     first_at: seconds(first),
@@ -209,8 +210,8 @@ function recountPayee(
     last_tx: paid.at(-1)?.transaction ?? "0x",
     returned: `${sum(facts.filter((fact) => fact.from === payee && fact.to === me && moves(fact))) + unpaid(paid, facts)}`,
     funder_at_floor: funder,
-    other_funders: scope === "authorised" ? null : new Set(others).size,
-    unfunded_payers: scope === "authorised" ? null : unfunded.length,
+    other_funders: new Set(others).size,
+    unfunded_payers: unfunded.length,
     payers: scope === "selective" ? [] : null,
   };
 }
@@ -236,8 +237,8 @@ function recountDays(facts: readonly Fact[]): readonly object[] {
   const kept = sorted(days).filter(([key]) => Number(key.slice(43)) >= newest - 91);
   return kept.map(([key, today]) => {
     const [wallet, day] = [key.slice(0, 42), Number(key.slice(43))];
-    const earlier = (byWallet.get(key.slice(2, 42)) ?? []).filter(({ fact }) => dayOf(fact) < day);
-    const others = [...new Set(today.map(({ other }) => other))];
+    const earlier = (byWallet.get(key.slice(2, 42)) ?? []).filter(({ fact }) => meets(fact) && dayOf(fact) < day);
+    const others = [...new Set(today.filter(({ fact }) => meets(fact)).map(({ other }) => other))];
     const ages = others.map(
       (one) => day - Math.max(...earlier.filter(({ other }) => other === one).map((touch) => dayOf(touch.fact))),
     );

@@ -4,7 +4,7 @@ import type { Address } from "../../api/kernel/wallet.ts";
 import type { LookUps } from "../../api/score/lookup/look-up.ts";
 import { withLookup } from "../../api/score/lookup/with-lookup.ts";
 import { wireLookUps } from "../../api/wiring/lookups.ts";
-import type { ChainReading } from "../../packages/verifier/src/score/v3/facts.ts";
+import type { ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { SERVICE } from "./history.ts";
 
 export interface LookUpPlan {

@@ -28,11 +28,9 @@ describe("the indexer's settings", () => {
     expect(parseSettings(GOOD)).toMatchObject({
       ownAddresses: ["0x00000000000000000000000000000000c0ffee01"],
       scope: "selective",
-      isScopeGiven: false,
       startBlock: null,
       viewsSchema: "live",
       rpcCopies: 1,
-      exclusive: false,
     });
   });
 
@@ -55,14 +53,13 @@ describe("the indexer's settings", () => {
     ["RPC_COPIES", "0", "1 to 500"],
     ["PAY_TO_ADDRESS", "0x12", "40 hex digits"],
     ["OWN_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},0x12`, "40 hex digits"],
-    ["INDEX_SCOPE", "all", "selective, full, or authorised"],
+    ["INDEX_SCOPE", "all", "selective or full"],
     ["START_BLOCK", "-1", "0 to 999999999"],
     ["START_BLOCK", "1e3", "0 to 999999999"],
     ["INDEX_VIEWS_SCHEMA", 'live"; drop', "schema name"],
     ["INDEX_VIEWS_SCHEMA", "a".repeat(25), "up to 24"],
     ["POLL_MS", "fast", "50 to 60000"],
     ["PONDER_PORT", "65536", "0 to 65535"],
-    ["EXCLUSIVE", "yes", "1 (nothing else runs on this index) or 0"],
     ["OTHER_CHAIN", "ignore", "stop or drop"],
     ["OTHER_CHAIN_AFTER_SECONDS", "0", "1 to 3600"],
     ["INDEX_HEAP_MIB", "64", "128 to 65536"],

@@ -1,2 +1,0 @@
-import "../../handlers/head.ts";
-import "./escrow.ts";

@@ -1,1 +1,0 @@
-import "../handlers/index.ts";

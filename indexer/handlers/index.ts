@@ -1,3 +1,0 @@
-import "./escrow.ts";
-import "./head.ts";
-import "./usdc.ts";

@@ -1,2 +1,0 @@
-// Ponder refuses an index once this text changes.
-import "../handlers/index.ts";

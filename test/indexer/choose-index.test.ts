@@ -1,0 +1,258 @@
+import pg from "pg";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { chooseIndex, nameOf } from "../../indexer/choose-index.ts";
+import { dropIndexes, dropUnlessUsed } from "../../indexer/drop.ts";
+import { sessionName } from "../../indexer/holder.ts";
+import { endWriters, takeLock } from "../../indexer/index-lock.ts";
+import { findIndexes, isBusy } from "../../indexer/schemas.ts";
+import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
+import { isReady, mayBeShown, openToReaders, replacedBy, showIndex } from "../../indexer/views.ts";
+import { freshDatabase } from "../support/service/database.ts";
+
+const HEAD = 41_000_000;
+const pools: pg.Pool[] = [];
+let url: string;
+let db: pg.Pool;
+let reader: pg.Pool;
+
+beforeEach(async () => {
+  const { ownerUrl, apiUrl } = await freshDatabase();
+  url = ownerUrl;
+  db = new pg.Pool({ connectionString: ownerUrl, max: 3 });
+  reader = new pg.Pool({ connectionString: apiUrl, max: 1 });
+  pools.push(db, reader);
+});
+afterAll(() => Promise.all(pools.map((pool) => pool.end())));
+
+function settings(changed: Record<string, string> = {}): IndexerSettings {
+  const parsed = parseSettings({
+    DATABASE_URL: "postgres://unused/unused",
+    BASE_RPC_URL: "http://unused",
+    PAY_TO_ADDRESS: "0x00000000000000000000000000000000c0ffee01",
+    ...changed,
+  });
+  if ("problem" in parsed) throw new Error(parsed.problem);
+  return parsed;
+}
+
+/** The index for these settings, on a chain with this head. */
+function choose(changed: Record<string, string> = {}, { head = HEAD, syncs = false } = {}) {
+  const wanted = settings(changed);
+  const start = { head, isSyncing: async () => syncs, history: null };
+  return chooseIndex({ session: db }, nameOf(wanted, null), { startBlock: wanted.startBlock, start });
+}
+
+interface App {
+  readonly heartbeatAt?: number;
+  readonly ready?: 0 | 1;
+  readonly position?: number | null;
+}
+
+/** A schema as a Ponder process leaves it, with one table and how far it is. */
+async function fill(schema: string, { heartbeatAt = 0, ready = 1, position = null }: App = {}) {
+  const value = { is_locked: 1, heartbeat_at: heartbeatAt, is_ready: ready };
+  await db.query(`create schema ${schema};
+    create table ${schema}._ponder_meta (key text primary key, value jsonb not null);
+    create table ${schema}.head (block int8); create table ${schema}.position (block int8)`);
+  await db.query(`insert into ${schema}._ponder_meta values ('app', $1)`, [value]);
+  if (position !== null) await db.query(`insert into ${schema}.position values ($1)`, [position]);
+  const end = schema.lastIndexOf("_");
+  return { index: schema.slice(0, end), schema, startBlock: Number(schema.slice(end + 1)) };
+}
+
+/** Another indexer's lock, until the test ends. */
+async function hold(index: string) {
+  const lock = await takeLock(url, index);
+  if (lock === null) throw new Error("it is taken");
+  onTestFinished(lock.release);
+  return lock;
+}
+
+const schemas = async () => (await findIndexes(db)).map(({ schema }) => schema);
+
+describe("the start block", () => {
+  test("is 90 days before the head when the index is first made, and stays there", async () => {
+    const first = await choose();
+    expect(first.startBlock).toBe(HEAD - 3_888_000);
+    expect(await choose({}, { head: HEAD + 100_000 })).toEqual(first);
+  });
+
+  test("is not counted back from what a node that still syncs has for its newest block", async () => {
+    await expect(choose({}, { head: 0, syncs: true })).rejects.toThrow("still syncs");
+    expect(await schemas()).toEqual([]);
+    const begun = await choose();
+    expect(await choose({}, { head: 0, syncs: true })).toEqual(begun);
+    expect((await choose({ START_BLOCK: "7" }, { head: 9, syncs: true })).startBlock).toBe(7);
+  });
+
+  test("is the first block of a chain younger than that", async () => {
+    expect((await choose({}, { head: 3_888_000 })).startBlock).toBe(0);
+  });
+
+  test("is the one given, but never above the head, where Ponder would wait forever", async () => {
+    expect((await choose({ START_BLOCK: "40999999" })).startBlock).toBe(HEAD - 1);
+    const above = await choose({ START_BLOCK: "41000001" });
+    expect(above.startBlock).toBe(HEAD);
+    expect(await choose({ START_BLOCK: "41000001" }, { head: HEAD + 5 })).toEqual(above);
+  });
+});
+
+describe("the schema", () => {
+  const OTHER = "0x00000000000000000000000000000000c0ffee02";
+
+  test.each([
+    { INDEX_SCOPE: "full" },
+    { START_BLOCK: "7" },
+    { INDEX_VIEWS_SCHEMA: "staging" },
+    { OWN_ADDRESSES: OTHER },
+    { ESCROW_ADDRESSES: OTHER },
+  ])("is different with %o", async (changed) => {
+    expect((await choose(changed)).schema).not.toBe((await choose()).schema);
+  });
+
+  test("is different where the escrows begin elsewhere", async () => {
+    const escrow = { ESCROW_ADDRESSES: OTHER };
+    expect(await choose({ ...escrow, ESCROW_START_BLOCK: "5" })).not.toEqual(await choose(escrow));
+  });
+
+  test("does not depend on what changes no row", async () => {
+    const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", BASE_WS_URL: "ws://other" };
+    expect(await choose({ ...node, ESCROW_START_BLOCK: "5" })).toEqual(await choose());
+  });
+
+  test("has a name that Ponder accepts, however long the views' is", async () => {
+    const longest = { INDEX_VIEWS_SCHEMA: "a".repeat(24), START_BLOCK: "999999999" };
+    expect((await choose(longest, { head: 2_000_000_000 })).schema.length).toBeLessThanOrEqual(45);
+  });
+});
+
+describe("an index and its lock", () => {
+  test("one session has it, until that ends", async () => {
+    const first = await hold("live_00000001");
+    expect(await takeLock(url, "live_00000001")).toBeNull();
+    await hold("live_00000002");
+    await first.release();
+    expect(first.lost.aborted).toBe(true);
+    await hold("live_00000001");
+  });
+
+  test("a session that the database ends has lost it", async () => {
+    const first = await hold("live_00000001");
+    await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [
+      sessionName(first.holder),
+    ]);
+    await expect.poll(() => first.lost.aborted).toBe(true);
+    await expect(first.session.query("select 1")).rejects.toThrow();
+    await hold("live_00000001");
+  });
+
+  test("the next holder ends every connection of the one before, and no other", async () => {
+    const lock = await hold("live_00000001");
+    const names = ["live_00000001_5 0123456789ab", `live_00000001_5 ${lock.holder}`, "live_00000002_5 0123456789ab"];
+    const clients = names.map((name) => new pg.Client({ connectionString: url, application_name: name }));
+    const ended = new Set<string>();
+    for (const [place, client] of clients.entries()) {
+      client.on("error", () => ended.add(names[place] ?? ""));
+      await client.connect();
+    }
+    await endWriters(lock, "live_00000001_5");
+    await expect.poll(() => [...ended]).toEqual([names[0]]);
+    await Promise.all(clients.slice(1).map((client) => client.end()));
+  });
+});
+
+describe("the views", () => {
+  const shown = { viewsSchema: "live", signal: new AbortController().signal };
+
+  test("show an index that is ready, for readers of the API's role as well", async () => {
+    const index = await fill("live_00000001_5", { heartbeatAt: 1_000, position: 7 });
+    expect(await isReady(db, index.schema, 1_000)).toBe(true);
+    expect(await isReady(db, index.schema, 1_001)).toBe(false);
+    expect(await isReady(db, "live_00000002_5", 0)).toBe(false);
+    await openToReaders(db, "live");
+    expect(await mayBeShown(db, index, "live")).toBe(true);
+    expect(await showIndex(db, index, shown)).toBeNull();
+    expect((await reader.query("select block::int from live.position")).rows).toEqual([{ block: 7 }]);
+    expect(await showIndex(db, index, shown)).toBe(index.schema);
+  });
+
+  test("change to another index once that has read as far, in one step that gives way to readers", async () => {
+    const older = await fill("live_00000001_5", { position: 100 });
+    const newer = await fill("live_00000002_5", { position: 94 });
+    await openToReaders(db, "live");
+    await showIndex(db, older, shown);
+    expect(await mayBeShown(db, newer, "live")).toBe(false);
+    await db.query("update live_00000002_5.position set block = 95");
+    expect(await mayBeShown(db, newer, "live")).toBe(true);
+    const slow = await reader.connect();
+    await slow.query("begin; select from live.position");
+    const change = showIndex(db, newer, shown);
+    const blocks = new Set<number>();
+    for (let n = 0; n < 50; n += 1) blocks.add((await db.query("select block::int from live.position")).rows[0]?.block);
+    expect([...blocks]).toEqual([100]);
+    await slow.query("commit");
+    slow.release();
+    expect(await change).toBe(older.schema);
+    expect((await reader.query("select block::int from live.position")).rows).toEqual([{ block: 95 }]);
+  });
+
+  test("do not go back to an older index while an indexer keeps the newer one", async () => {
+    const older = await fill("live_00000001_5", { position: 100 });
+    const newer = await fill("live_00000002_5", { position: 100 });
+    await openToReaders(db, "live");
+    await showIndex(db, newer, shown);
+    const lock = await hold(newer.index);
+    expect(await mayBeShown(db, older, "live")).toBe(false);
+    await lock.release();
+    expect(await mayBeShown(db, older, "live")).toBe(true);
+  });
+});
+
+describe("an index that was replaced", () => {
+  test("is an older one, or one that was left unfinished for an hour, of the same views", async () => {
+    for (const schema of ["live_00000001_5", "staging_00000002_5", "live_e_00000001_5"]) await fill(schema);
+    const current = await fill("live_00000003_5");
+    await fill("live_00000004_5", { heartbeatAt: Date.now() - 60_000, ready: 0 });
+    await fill("live_00000005_5", { heartbeatAt: Date.now() - 3_600_001, ready: 0 });
+    const replaced = (await replacedBy(db, current, "live")).map(({ schema }) => schema);
+    expect(replaced).toEqual(["live_00000001_5", "live_00000005_5"]);
+  });
+
+  test("is dropped when no indexer holds it and no transaction reads it", async () => {
+    const index = await fill("live_00000001_5");
+    const lock = await hold(index.index);
+    expect(await dropUnlessUsed(db, index)).toBe(false);
+    await lock.release();
+    const slow = await db.connect();
+    await slow.query("begin; select from live_00000001_5._ponder_meta");
+    expect(await dropUnlessUsed(db, index)).toBe(false);
+    await slow.query("commit");
+    slow.release();
+    await expect.poll(() => dropUnlessUsed(db, index)).toBe(true);
+    expect(await schemas()).toEqual([]);
+  });
+});
+
+test("all that the indexer made is dropped together or not at all, also what Ponder has not come to; histories stay", async () => {
+  const { schema, index } = await choose();
+  await fill("live_00000001_5");
+  await db.query("create schema ponder_sync; create table ponder_sync.blocks (number int8)");
+  await db.query("create schema books_00000001_5; create table books_00000001_5.history (id text)");
+  const made = [schema, "live_00000001_5", "ponder_sync"];
+  const left = async () => {
+    const { rows } = await db.query("select nspname as schema from pg_namespace where nspname = any($1)", [made]);
+    return rows.length;
+  };
+  const slow = await db.connect();
+  await slow.query("begin; select from ponder_sync.blocks");
+  expect(await dropIndexes(db).catch(isBusy)).toBe(true);
+  expect(await left()).toBe(made.length);
+  await slow.query("commit");
+  slow.release();
+  const lock = await hold(index);
+  await expect(dropIndexes(db)).rejects.toThrow("Stop it first");
+  expect(await left()).toBe(made.length);
+  await lock.release();
+  expect(await dropIndexes(db)).toEqual([...made, "indexer"]);
+  expect([await left(), (await db.query("select from books_00000001_5.history")).rowCount]).toEqual([0, 0]);
+});

@@ -1,0 +1,265 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Address } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { replyTo } from "../support/chain/rpc.ts";
+import { isAlive } from "../support/indexer/launched.ts";
+import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
+import {
+  begin,
+  CATCH_UP,
+  caughtUp,
+  DAY_MS,
+  expectRecount,
+  headOf,
+  type Indexed,
+  launch,
+  nowOf,
+  pruneClosely,
+  runDrop,
+  schemasOf,
+  untilPaid,
+} from "./indexed.ts";
+import { readFacts } from "./recount.ts";
+import { recountTables } from "./score-recount.ts";
+
+// One chain and an index of it in each scope; the tests go on from each other.
+
+let chain: TestChain;
+let actor: Actor;
+let days: { firstDay: number; lastDay: number };
+let full: Indexed;
+let selective: Indexed;
+let all: readonly Indexed[];
+/** Of another history. */
+let second: TestChain;
+
+const stranger = (n: number): Address => `0x${(0xdef000 + n).toString(16).padStart(40, "0")}`;
+
+async function playBlocks(count: number): Promise<void> {
+  for (let block = 0; block < count; block += 1) {
+    for (let n = actor.dice.below(3); n >= 0; n -= 1) await actor.act();
+    await chain.mine();
+  }
+}
+
+const allCaughtUp = () => Promise.all(all.map((indexed) => caughtUp(indexed, chain)));
+
+beforeAll(async () => {
+  chain = await startTestChain({ mining: "manual" });
+  actor = createActor(chain, 8453);
+  days = await playHistory(chain, actor);
+  all = await Promise.all([begin("full", chain), begin("selective", chain)]);
+  [full, selective] = all as [Indexed, Indexed];
+  await Promise.all(all.map(({ launched }) => launched.saying("index ready")));
+  await allCaughtUp();
+}, 120_000);
+
+afterAll(async () => {
+  for (const { launched, pool } of all ?? []) {
+    launched.letGo();
+    await Promise.all([launched.ended, pool.end()]);
+  }
+  await Promise.all([chain?.stop(), second?.stop()]);
+});
+
+describe("history", () => {
+  test("the transfers played touch the edges of days, the service, their own sender and batches", async () => {
+    const facts = await readFacts(chain, [SERVICE]);
+    const withService = await readFacts(chain, []);
+    const seconds = new Set(facts.map(({ timestampMs }) => (timestampMs % DAY_MS) / 1000));
+    expect([...seconds]).toEqual(expect.arrayContaining([0, 86_399]));
+    expect(facts.filter((fact) => fact.authorised).length).toBeGreaterThan(100);
+    expect(facts.filter((fact) => !fact.authorised).length).toBeGreaterThan(100);
+    expect(withService.length - facts.length).toBeGreaterThan(20);
+    const { payee_slot, wallet, paid } = recountTables(facts, "full");
+    expect(payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
+    expect(wallet).toContainEqual(expect.objectContaining({ payer_funders: 3 }));
+    expect(wallet).toContainEqual(expect.objectContaining({ unfunded_payers: 1 }));
+    expect(paid).toContainEqual(expect.objectContaining({ atomic: "49999", funder: null }));
+  });
+
+  test("each scope answers as a recount does, at both edges of every 90-day window", async () => {
+    const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
+      .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
+      .map((ms) => new Date(ms));
+    for (const indexed of all) await expectRecount(indexed, moments, chain);
+  });
+
+  test("the service has no activity of its own", async () => {
+    const answer = await full.index.activity(SERVICE, await nowOf(chain));
+    expect(answer).toMatchObject({ settledPayments: 0, distinctCounterparties: 0, lastSeenDays: null, firstBlock: 0 });
+  });
+});
+
+describe("live", { timeout: 60_000 }, () => {
+  test("a transfer shows within 3 seconds of its block", async () => {
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      await actor.pay({ from: n, to: stranger(n), value: 1_000n });
+      await chain.mine();
+      waits.push(await untilPaid(all, stranger(n), chain));
+    }
+    // Most of them: other tests may take the processor for a while.
+    expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
+  });
+
+  test("a plain transfer is nobody's authorised payment, and not in a scope of payments at all", async () => {
+    const [payer, payee] = [WALLETS[1] as Address, stranger(20)];
+    const moment = new Date((await nowOf(chain)).getTime() + DAY_MS);
+    const before = await full.index.activity(payer, moment);
+    await actor.transfer(payer, payee, 5_000n);
+    await chain.mine();
+    await allCaughtUp();
+    expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
+    expect(await selective.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
+    const after = await full.index.activity(payer, moment);
+    expect(after?.settledPayments).toBe(before?.settledPayments);
+  });
+
+  test("a reorganisation that removes a payment removes it from the answers", async () => {
+    const payee = stranger(30);
+    for (const indexed of all) expect(await pruneClosely(indexed)).toBeGreaterThan(200);
+    await playBlocks(2);
+    await actor.pay({ from: 2, to: payee, value: 50_000n });
+    await chain.mine();
+    const now = new Date((await nowOf(chain)).getTime() + 60_000);
+    for (const { index } of all)
+      await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(1);
+    await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
+    // The position names the block before them only until the next poll, so nothing can wait for it.
+    for (const { index } of all)
+      await expect.poll(async () => (await index.activity(payee, now))?.distinctCounterparties, CATCH_UP).toBe(0);
+    await playBlocks(4);
+    await allCaughtUp();
+    for (const indexed of all) await expectRecount(indexed, [now], chain);
+  });
+});
+
+/** One a block, by block. */
+async function payStrangers(first: number): Promise<ReadonlyMap<number, Address>> {
+  const paid = new Map<number, Address>();
+  for (let n = first; n < first + 12; n += 1) {
+    await actor.pay({ from: 0, to: stranger(n), value: 1_000n });
+    await chain.mine();
+    paid.set(await headOf(chain), stranger(n));
+  }
+  return paid;
+}
+
+/** While the last blocks are taken out of the rows and come back: no position is ahead of the rows beside it. */
+async function expectTruePositions(paid: ReadonlyMap<number, Address>): Promise<void> {
+  const head = await headOf(chain);
+  // In the order in which Ponder replaces the views: the other way round, one of the two would be a deadlock's victim.
+  const there =
+    "select coalesce(array_agg('0x' || encode(wallet, 'hex')), '{}') as there from live.wallet_day where '0x' || encode(wallet, 'hex') = any($1)";
+  const text = `select there, block::int from (${there}) w cross join live.position`;
+  for (let reached = 0; reached < head; await sleep(1)) {
+    const { rows } = await full.pool.query(text, [[...paid.values()]]);
+    reached = rows[0]?.block ?? 0;
+    const within = [...paid].filter(([block]) => block <= reached).map(([, payee]) => payee);
+    expect(rows[0]?.there, `at ${reached}`).toEqual(expect.arrayContaining(within));
+  }
+}
+
+describe("faults", { timeout: 90_000 }, () => {
+  test("Ponder, once killed, is started again on the same index, catches up and counts nothing twice", async () => {
+    const before = await payStrangers(50);
+    await caughtUp(full, chain);
+    await Promise.all(all.map(pruneClosely));
+    for (const { launched } of all) process.kill(launched.ponderPid(), "SIGKILL");
+    const paid = new Map([...before, ...(await payStrangers(62))]);
+    await Promise.all([expectTruePositions(paid), ...all.map(({ launched }) => launched.saying("ponder started", 2))]);
+    await allCaughtUp();
+    for (const indexed of all) {
+      const [before, after] = indexed.launched.said("ponder started");
+      expect([after?.schema, after?.startBlock]).toEqual([before?.schema, before?.startBlock]);
+      await expectRecount(indexed, [await nowOf(chain)], chain);
+    }
+  });
+
+  test("a killed launcher leaves no Ponder behind", async () => {
+    const ponder = selective.launched.ponderPid();
+    selective.launched.kill("SIGKILL");
+    await selective.launched.ended;
+    await expect.poll(() => isAlive(ponder), CATCH_UP).toBe(false);
+  });
+
+  test("with an address that becomes the service's it makes a new index beside the old one, which answers until that is ready", async () => {
+    const [now, paid] = [await nowOf(chain), stranger(4)];
+    const [old] = selective.launched.said("ponder started");
+    selective.launched = launch(selective, chain, { OWN_ADDRESSES: paid });
+    const { launched, index } = selective;
+    await launched.saying("ponder started");
+    const answers: unknown[] = [];
+    for (; launched.said("index ready").length === 0; await sleep(20))
+      answers.push((await index.activity(paid, now))?.distinctCounterparties);
+    expect(answers.length).toBeGreaterThan(10);
+    expect(new Set(answers.slice(0, -10))).toEqual(new Set([1]));
+    await caughtUp(selective, chain);
+    selective.own = { [SERVICE]: 0, [paid]: 0 };
+    await expectRecount(selective, [now], chain);
+    expect(await index.activity(paid, now)).toMatchObject({ distinctCounterparties: 0 });
+    await launched.saying("a replaced index is dropped");
+    expect(launched.said("a replaced index is dropped")).toEqual([expect.objectContaining({ dropped: old?.schema })]);
+  });
+
+  test("the end of its parent ends it, and Ponder with it", async () => {
+    const ponder = full.launched.ponderPid();
+    full.launched.letGo();
+    expect(await full.launched.ended).toBe(0);
+    expect(isAlive(ponder)).toBe(false);
+  });
+
+  test("on a node of another chain it ends with an error that says so, and drops nothing", async () => {
+    second = await startTestChain({ mining: "manual" });
+    await createActor(second, 84).pay({ from: 0, to: stranger(40), value: 1_000n });
+    await second.mine(3);
+    const before = await schemasOf(full);
+    full.launched = launch(full, second, { OTHER_CHAIN_AFTER_SECONDS: "1" });
+    expect(await full.launched.ended).toBe(1);
+    expect(await schemasOf(full)).toEqual(before);
+  });
+
+  test("a node that returns no block at all makes it wait, and drops nothing", async () => {
+    const node = await startFaultyNode(chain);
+    node.become(async (call, pass) => {
+      const isByNumber = call.method === "eth_getBlockByNumber" && call.params?.[0] !== "latest";
+      return isByNumber ? replyTo(call, null) : pass(call);
+    });
+    const before = await schemasOf(full);
+    full.launched = launch(full, { rpcUrl: node.url }, { OTHER_CHAIN: "drop", OTHER_CHAIN_AFTER_SECONDS: "1" });
+    await full.launched.saying("the indexer stopped and is restarting", 2);
+    expect(await schemasOf(full)).toEqual(before);
+    node.become(null);
+    await full.launched.saying("index ready");
+    expect(await schemasOf(full)).toEqual(before);
+    full.launched.letGo();
+    await full.launched.ended;
+    node.stop();
+  });
+
+  test("a local chain that was made again is indexed from scratch, with nothing of the old one", async () => {
+    full.launched = launch(full, second, { OTHER_CHAIN: "drop", OTHER_CHAIN_AFTER_SECONDS: "1" });
+    await full.launched.saying("the index was built from a different chain than the node's and was dropped");
+    await full.launched.saying("index ready");
+    await caughtUp(full, second);
+    const now = await nowOf(second);
+    expect(await full.index.activity(stranger(40), now)).toMatchObject({ distinctCounterparties: 1 });
+    await expectRecount(full, [now, new Date(now.getTime() + 30 * DAY_MS), new Date(days.lastDay * DAY_MS)], second);
+    full.launched.kill("SIGTERM");
+    expect(await full.launched.ended).toBe(0);
+  });
+
+  test("npm run index:drop drops everything that the indexer made, but nothing that one is using", async () => {
+    await selective.launched.saying("index ready");
+    expect(await runDrop(selective, chain)).toContain("Stop it first");
+    expect(await runDrop(full, chain)).toContain("Dropped: live_");
+    expect(await schemasOf(full)).toEqual([]);
+    full.launched = launch(full, chain);
+    await full.launched.saying("index ready");
+    await caughtUp(full, chain);
+    await expectRecount(full, [await nowOf(chain)], chain);
+  });
+});

@@ -1,0 +1,179 @@
+import pg from "pg";
+import { type Address, type Hex, parseAbiItem } from "viem";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { readContracts } from "../../api/adapters/chain/escrow-contracts.ts";
+import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
+import { MAIN_NETWORK } from "../../api/kernel/networks.ts";
+import { ignoredOf } from "../../api/wiring/lookups.ts";
+import { operatorAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
+import { connectChain } from "../../indexer/chain.ts";
+import { AbsentEscrowError, readOperators, withOperators } from "../../indexer/operators.ts";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { startTestChain, type TestChain } from "../support/chain/chain.ts";
+import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
+import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
+import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
+import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { ESCROW_VIEWS } from "./escrow-record.ts";
+import { SERVICE } from "./history.ts";
+import { settingsOf } from "./preloaded.ts";
+
+// One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 240_000 });
+
+const RECORD: Hex = `0x${"ab".repeat(32)}`;
+/** Who sends the holds of these tests, and has made himself an operator, of base/commerce-payments alone. */
+const STRANGER = devAccount(2).address;
+
+let chain: TestChain;
+let operator: TestEscrow;
+let index: EscrowIndex;
+let activity: ActivityIndex;
+let reader: pg.Pool;
+let launched: Launched;
+let released: Held;
+let refunded: Held;
+let reclaimed: Held;
+let others: Held;
+const merchant = newMerchant().address.toLowerCase() as Address;
+const other = newMerchant().address.toLowerCase() as Address;
+const lower = (address: Address) => address.toLowerCase() as Address;
+
+const end = async (held: Held, functionName: "release" | "refund") => {
+  const call = { address: operator.address, abi: operatorAbi, functionName, args: [held.info, RECORD, "0x"] } as const;
+  const hash = await chain.client.writeContract({ ...call, account: operator.arbiter });
+  expect((await chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
+};
+
+async function caughtUp(): Promise<void> {
+  const head = Number(await chain.client.getBlockNumber());
+  const there = await waitUntil(async () => (await activity.position())?.block === head, 60_000);
+  if (!there) throw new Error(`The index did not reach block ${head}: ${JSON.stringify(await activity.position())}`);
+}
+
+const statusOf = async ({ id }: Held) => {
+  const payment = await index.payment(id);
+  if (payment === null || payment === "absent") return payment;
+  return payment.outcome?.status ?? "held";
+};
+
+/** Payments it made, and others it met. */
+async function met(account: Address) {
+  const now = new Date(Number((await chain.client.getBlock()).timestamp) * 1000);
+  const found = await activity.activity(lower(account), now);
+  return [found?.settledPayments, found?.distinctCounterparties];
+}
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  const database = await freshDatabase();
+  reader = new pg.Pool({ connectionString: database.apiUrl, max: 4 });
+  index = createEscrowIndex(reader, { viewsSchema: "live" });
+  activity = createActivityIndex(reader, ESCROW_VIEWS);
+  operator = await openOperator(chain);
+  await chain.client.impersonateAccount({ address: operator.arbiter });
+  const scene = { chain, escrow: operator };
+  const soon = Number((await chain.client.getBlock()).timestamp) + 3_600;
+  [released, refunded] = [await hold(scene, merchant), await hold(scene, merchant)];
+  reclaimed = await hold(scene, merchant, { authorizationExpiry: soon });
+  const custody = lower(COMMERCE_PAYMENTS.escrow);
+  others = await hold({ chain, escrow: { ...operator, address: custody } }, other, { operator: STRANGER });
+  await end(released, "release");
+  launched = launchIndexerOf({ chain, database, escrows: [operator], env: { START_BLOCK: "0", INDEX_SCOPE: "full" } });
+  await launched.saying("index ready");
+  await end(refunded, "refund");
+  await chain.increaseTime(3_700);
+  await reclaim(chain, reclaimed);
+  await caughtUp();
+});
+
+afterAll(async () => {
+  launched?.letGo();
+  await Promise.all([launched?.ended, reader?.end()]);
+  await chain?.stop();
+});
+
+test("an operator's payments are followed like an escrow's, also one that its payer took back past it", async () => {
+  expect([await statusOf(released), await statusOf(refunded), await statusOf(reclaimed)]).toEqual([
+    "released",
+    "refunded",
+    "refunded",
+  ]);
+  expect(await statusOf(others)).toBe("absent");
+  expect(await index.overdue(2 ** 40, 10)).toEqual([]);
+});
+
+test("its fees are paid at once, so nobody is owed anything", async () => {
+  const balances = { held: 0n, owed: 0n, fees: 10_000n, withdrawn: 0n };
+  expect(await index.balances(operator.address)).toEqual(balances);
+});
+
+test("a hold is one payment to the merchant; neither the collector nor the custody met its payer", async () => {
+  for (const { buyer } of [released, refunded, reclaimed]) expect(await met(buyer.address)).toEqual([1, 1]);
+  expect(await met(merchant)).toEqual([0, 3]);
+  expect(await met(COMMERCE_PAYMENTS.escrow)).toEqual([0, 0]);
+});
+
+test("what the collector takes for somebody else stays a payment to it", async () => {
+  expect(await met(others.buyer.address)).toEqual([1, 1]);
+  expect(await met(COMMERCE_PAYMENTS.collector)).toEqual([0, 1]);
+  expect(await met(other)).toEqual([0, 0]);
+});
+
+test("the score's look-ups leave out what the custody pays out for it, as the index does", async () => {
+  const contracts = await readContracts(chain.client, MAIN_NETWORK, [lower(operator.address)]);
+  const ignored = ignoredOf({ payTo: SERVICE, ownAddresses: [] }, contracts);
+  const [{ store } = { store: SERVICE }] = await readOperators(chain.client, [lower(operator.address)]);
+  expect(ignored).toEqual([SERVICE, lower(operator.address), store]);
+  const paidOut = await chain.client.getLogs({
+    address: chain.network.usdc.address,
+    event: parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)"),
+    args: { from: store },
+    fromBlock: 0n,
+  });
+  expect(paidOut.map(({ args }) => args.to && lower(args.to))).toEqual(
+    expect.arrayContaining([merchant, lower(refunded.info.payer), lower(reclaimed.info.payer)]),
+  );
+});
+
+test("a node that fails, in the words of a contract that refuses, makes no operator an escrow", async () => {
+  const node = await startFaultyNode(chain);
+  onTestFinished(node.stop);
+  const { client } = chain;
+  const escrow = await deployEscrow(chain);
+  const found = (at: Address) => readOperators(connectChain(node.url), [at]);
+  node.become(async (call, pass) =>
+    call.method === "eth_call" ? refuse(call, -32_603, "Internal error") : pass(call),
+  );
+  await expect(found(operator.address)).rejects.toThrow();
+  await expect(found(escrow.address)).rejects.toThrow();
+  node.become(null);
+  expect(await found(operator.address)).toMatchObject([{ address: operator.address }]);
+  expect(await found(escrow.address)).toEqual([]);
+  expect(await client.getCode({ address: STRANGER })).toBeUndefined();
+  await expect(found(STRANGER)).rejects.toThrow(AbsentEscrowError);
+});
+
+test("an operator, once seen, stays one on a node too late to have its contract; one never seen is waited for", async () => {
+  const [node, escrow, { ownerUrl }] = [await startFaultyNode(chain), await deployEscrow(chain), await freshDatabase()];
+  const db = new pg.Pool({ connectionString: ownerUrl, max: 1 });
+  onTestFinished(() => [node.stop(), db.end()].at(-1));
+  const addresses = [operator.address, escrow.address].map(lower).sort();
+  const settings = settingsOf({ INDEX_HISTORY: "", ESCROW_ADDRESSES: addresses.join() });
+  const complete = () => withOperators(settings, connectChain(node.url), db);
+  const late: Fault = async (call, pass) => (call.method === "eth_call" ? replyTo(call, "0x") : pass(call));
+  node.become(late);
+  await expect(complete()).rejects.toThrow(`${addresses[0]}, where the node has no contract`);
+  node.become(null);
+  const seen = await complete();
+  expect(seen.operators).toMatchObject([{ address: lower(operator.address) }]);
+  node.become(late);
+  expect(await complete()).toEqual(seen);
+  expect(seen.ownAddresses).toEqual([...settings.ownAddresses, ...seen.operators.map(({ store }) => store)].sort());
+});

@@ -1,0 +1,193 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { readHistory } from "../../indexer/history/history.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import { FILE, historyRows, load, schemasIn } from "./preloaded.ts";
+
+const text = readFileSync(FILE, "utf8");
+const [header = "", ...lines] = text.trimEnd().split("\n");
+
+const folder = await folderForFile("trust-preload-file-");
+const databaseUrl = (await freshDatabase()).ownerUrl;
+const pool = await forFile(new pg.Pool({ connectionString: databaseUrl, max: 2 }));
+const rowsOf = () => historyRows(pool);
+const schemas = () => schemasIn(pool);
+
+function written(name: string, content: string | Buffer): string {
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}
+
+describe("a file of transfers", () => {
+  test("means the same as CSV, compressed, as Parquet of text and as Parquet of bytes", async () => {
+    const { id, ...history } = await load(databaseUrl, FILE);
+    const rows = await rowsOf();
+    expect(history).toMatchObject({ firstBlock: 1, lastBlock: 5, transfers: 36, scope: "full" });
+    expect(rows.pair).toHaveLength(36);
+    const others = [
+      written("transfers.csv.gz", gzipSync(text)),
+      ...["text", "bytes"].map((kind) => join(import.meta.dirname, `preload-transfers-${kind}.parquet`)),
+    ];
+    for (const file of others) {
+      expect((await load(databaseUrl, file)).id, file).toBe(id);
+      expect(await rowsOf(), file).toEqual(rows);
+    }
+  });
+
+  test("may have its addresses and hashes in upper case, and its lines in any order", async () => {
+    await load(databaseUrl, FILE);
+    const rows = await rowsOf();
+    const capitals = lines.map((line) => line.replace(/0x([0-9a-f]+)/g, (_, digits) => `0x${digits.toUpperCase()}`));
+    await load(databaseUrl, written("capitals.csv", [header, ...capitals.toReversed(), ""].join("\n")));
+    expect(await rowsOf()).toEqual(rows);
+  });
+
+  test("ends at its last transfer, however its rows fall into DuckDB's groups", async () => {
+    const word = (n: number, digits: number) => `0x${n.toString(16).padStart(digits, "0")}`;
+    const line = (n: number) =>
+      [n, 1_700_000_000 + n, word(n, 64), 0, word(1 + (n % 97), 40), word(200 + (n % 101), 40), n, true].join();
+    const many = Array.from({ length: 60_000 }, (_, index) => line(index + 1));
+    const { firstBlock, lastBlock, marks } = await load(databaseUrl, written("many.csv", [header, ...many].join("\n")));
+    expect([firstBlock, lastBlock]).toEqual([1, 60_000]);
+    expect(marks.map(({ transaction }) => transaction)).toEqual([word(1, 64), word(60_000, 64)]);
+  });
+
+  test("has the name that it has, whatever it would be as a pattern or in a partitioned archive", async () => {
+    const { id } = await load(databaseUrl, FILE);
+    const [name, other] = ["it's [1]? *.csv", "it's 1xx.csv"];
+    for (const [file, content] of [
+      [name, text],
+      [other, `${header}\n${lines[0]}\n`],
+    ] as const)
+      written(file, content);
+    expect((await load(databaseUrl, join(folder, name))).id).toBe(id);
+    for (const part of ["value=7", "block=[5]"]) {
+      mkdirSync(join(folder, part));
+      for (const kind of ["text", "bytes"]) {
+        const parquet = readFileSync(join(import.meta.dirname, `preload-transfers-${kind}.parquet`));
+        expect((await load(databaseUrl, written(join(part, `${kind}.parquet`), parquet))).id).toBe(id);
+      }
+      expect((await load(databaseUrl, written(join(part, "transfers.csv"), text))).id).toBe(id);
+    }
+  });
+
+  test("counts from START_BLOCK on, or from its first transfer", async () => {
+    const counted = async (START_BLOCK: string) => (await load(databaseUrl, FILE, { START_BLOCK })).firstBlock;
+    expect([await counted("3"), await counted("0"), await counted("")]).toEqual([3, 0, 1]);
+  });
+
+  const first = lines[0] ?? "";
+  const change = (field: number, value: string) =>
+    [header, first.split(",").with(field, value).join(), ...lines.slice(1)].join("\n");
+  test.each([
+    [
+      "has no header",
+      lines.join("\n"),
+      "expected the header block,time,transaction,log_index,from,to,value,authorised",
+    ],
+    ["has a hash that is short", change(2, "0x12"), 'line 2: transaction is "0x12", expected 0x and 64 hex digits'],
+    ["has an invalid address", change(4, "alice"), 'line 2: from is "alice", expected 0x and 40 hex digits'],
+    ["has a letter that is no hex digit", change(4, `0x${"g".repeat(40)}`), 'line 2: from is "0xggg'],
+    ["has an address without 0x", change(5, "a".repeat(42)), 'line 2: to is "aaa'],
+    ["has no recipient", change(5, ""), 'line 2: to is "", expected 0x and 40 hex digits'],
+    ["has a fraction of an atomic unit", change(6, "0.5"), 'line 2: value is "0.5", expected a whole number'],
+    ["has a negative value", change(6, "-1"), 'line 2: value is "-1"'],
+    ["has a value beyond 64 bits", change(6, "9223372036854775808"), 'line 2: value is "9223372036854775808"'],
+    ["has times in milliseconds", change(1, "1795000000000"), 'line 2: time is "1795000000000", expected Unix seconds'],
+    ["has a block beyond 2^31", change(0, "2147483648"), "line 2: block is"],
+    ["says neither yes nor no", change(7, "perhaps"), 'line 2: authorised is "perhaps", expected true or false'],
+    [
+      "lacks a column in a line",
+      [header, first, "1,2,3"].join("\n"),
+      "Line: 3.*Expected Number of Columns: 8 Found: 3",
+    ],
+    [
+      "has a transfer twice",
+      [header, first, ...lines].join("\n"),
+      "wrong.csv: a duplicate transfer, block 1, log_index 0; expected",
+    ],
+    [
+      "has two times for one block",
+      change(1, "1787396801"),
+      "wrong.csv: the times contradict the order of the blocks at block 1; expected",
+    ],
+    ["has a time before that of an earlier block", `${text}6,1,${first.split(",").slice(2).join()}\n`, "at block 6"],
+    ["is empty", `${header}\n`, "wrong.csv: no transfers$"],
+    [
+      "ends before START_BLOCK",
+      `${header}\n0,1${first.slice(first.indexOf(",", 2))}`,
+      "at or after START_BLOCK 1; the last is in block 0$",
+    ],
+    [
+      "is not text in UTF-8",
+      Buffer.concat([Buffer.from(text), Buffer.from([0xff, 0xfe])]),
+      "wrong.csv: .*Line: 42.*not utf-8",
+    ],
+    ["has an open quote", `${text}"1,2`, "wrong.csv: .*Line: 42.*unterminated quote"],
+    ["ends its lines in two ways", text.replace("\n", "\r\n"), "wrong.csv: .*not RFC 4180 compliant$"],
+  ])("that %s is refused, and the history before it stays", async (_, content, expected) => {
+    if ((await readHistory(pool, "history")).firstBlock !== 1) await load(databaseUrl, FILE);
+    const [before, rows] = [await schemas(), await rowsOf()];
+    const refused = load(databaseUrl, written("wrong.csv", content));
+    await expect(refused).rejects.toMatchObject({ name: "UnfitHistoryError" });
+    await expect(refused).rejects.toThrow(new RegExp(expected));
+    await expect(refused).rejects.toThrow(/^.*$/);
+    expect([await schemas(), await rowsOf()]).toEqual([before, rows]);
+  });
+
+  test.each([
+    ["transfers.xlsx", "expected a .csv, .csv.gz, or .parquet file"],
+    ["absent.csv", "no such file"],
+    ["absent.parquet", "no such file"],
+    ["broken.csv.gz", "incorrect header check"],
+    ["broken.parquet", "No magic bytes"],
+    ["folder.csv", "folder.csv: the folder has no .csv, .csv.gz, or .parquet file"],
+  ])("that cannot be read is refused: %s", async (name, expected) => {
+    if (name.startsWith("broken")) written(name, text);
+    if (name === "folder.csv") mkdirSync(join(folder, name));
+    await expect(load(databaseUrl, join(folder, name))).rejects.toThrow(expected);
+  });
+
+  test("may be one of several, of whatever format, in any order", async () => {
+    const { id } = await load(databaseUrl, FILE);
+    const rows = await rowsOf();
+    const part = (name: string, some: readonly string[]) => written(name, [header, ...some, ""].join("\n"));
+    const rest = gzipSync([header, ...lines.slice(9, 20), ""].join("\n"));
+    const files = [
+      ...[part("c.csv", lines.slice(20)), written("b.csv.gz", rest), part("a.csv", lines.slice(0, 9))],
+      written("none.csv", `${header}\n`),
+    ];
+    expect((await load(databaseUrl, files)).id).toBe(id);
+    expect(await rowsOf()).toEqual(rows);
+    const bytes = join(import.meta.dirname, "preload-transfers-bytes.parquet");
+    await expect(load(databaseUrl, [FILE, ...files])).rejects.toThrow(`${FILE} and ${files[2]}: a duplicate transfer`);
+    await expect(load(databaseUrl, [FILE, bytes])).rejects.toThrow(`${FILE} and ${bytes}: a duplicate transfer`);
+    const strange = `5,1${lines[0]?.slice(lines[0].indexOf(",", 2))}`;
+    const late = part("late.csv", [strange]);
+    await expect(load(databaseUrl, [...files, late])).rejects.toThrow(`${files[0]} and ${late}: the times contradict`);
+    mkdirSync(join(folder, "mixed"));
+    for (const [index, file] of files.entries())
+      written(join("mixed", `${index}${file.slice(file.indexOf("."))}`), readFileSync(file));
+    expect((await load(databaseUrl, join(folder, "mixed"))).id).toBe(id);
+  });
+
+  test("may begin with a byte order mark, and have lines that end as on Windows", async () => {
+    const { id } = await load(databaseUrl, FILE);
+    for (const content of [`\uFEFF${text}`, text.replaceAll("\n", "\r\n")])
+      expect((await load(databaseUrl, written("other.csv", content))).id).toBe(id);
+  });
+
+  test.each([
+    ["cut off", (whole: Buffer) => whole.subarray(0, -1), "unexpected end of file"],
+    ["damaged", (whole: Buffer) => whole.with(-8, (whole.at(-8) ?? 0) ^ 1), "incorrect data check"],
+  ])("that is %s while compressed is refused, although its rows can be read", async (_, spoil, expected) => {
+    const file = written("spoilt.csv.gz", Buffer.from(spoil(gzipSync(text))));
+    await expect(load(databaseUrl, file)).rejects.toThrow(`${file} is damaged or not complete (${expected}): expected`);
+  });
+});

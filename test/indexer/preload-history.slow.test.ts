@@ -1,0 +1,179 @@
+import { readdirSync } from "node:fs";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { connectChain } from "../../indexer/chain.ts";
+import { chooseIndex, expectOwnAddresses, nameOf } from "../../indexer/choose-index.ts";
+import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
+import { ROWS_VERSION } from "../../indexer/rows-version.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { generateChain } from "../support/indexer/generated-chain.ts";
+import { launchIndexer } from "../support/indexer/launched.ts";
+import { serveChain } from "../support/indexer/rpc-server.ts";
+import { freshDatabase } from "../support/service/database.ts";
+import {
+  environment,
+  FILE,
+  historyRows,
+  load,
+  type Preload,
+  schemasIn,
+  settingsOf,
+  startPreload,
+} from "./preloaded.ts";
+
+/** The chain that the file is of. */
+const CHAIN = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 });
+const STRANGER = "0x000000000000000000000000000000000000dEaD";
+
+const folder = await folderForFile("trust-preload-file-");
+const databaseUrl = (await freshDatabase()).ownerUrl;
+const pool = await forFile(new pg.Pool({ connectionString: databaseUrl, max: 2 }));
+const rowsOf = () => historyRows(pool);
+const schemas = () => schemasIn(pool);
+
+describe("a history", () => {
+  test("never replaces a schema that is not a history", async () => {
+    await pool.query("create schema busy; create table busy.work (n int)");
+    await expect(load(databaseUrl, FILE, { INDEX_HISTORY: "busy" })).rejects.toThrow(
+      '"busy" exists but is not a history',
+    );
+    expect((await pool.query("select from busy.work")).rowCount).toBe(0);
+    expect(() => settingsOf({ INDEX_HISTORY: "Busy" })).toThrow("INDEX_HISTORY is wrong");
+  });
+
+  test("whose loading is killed at the last moment leaves the history before it, and the next run replaces it", async () => {
+    const { id } = await load(databaseUrl, FILE, { START_BLOCK: "2" });
+    const before = [await schemas(), await rowsOf()];
+    const rpc = await serveChain(CHAIN);
+    const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
+    const reader = await pool.connect();
+    await reader.query("begin; select from history.pair");
+    const blocked =
+      "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like 'drop schema %' and datname = current_database()";
+    const waiting = async () => (await pool.query(blocked)).rowCount;
+    const terminate = () => pool.query(`select pg_terminate_backend(pid) from (${blocked}) blocked`);
+    for (const [end, why] of [
+      [({ pid }: Preload) => process.kill(pid, "SIGTERM"), "Ended by SIGTERM. Nothing is half made"],
+      [terminate, "PostgreSQL closed the connection"],
+    ] as const) {
+      const ended = startPreload(FILE, { ...env, TMPDIR: folder });
+      await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
+      await end(ended);
+      expect(await ended.ended).toMatchObject({ code: 1, said: expect.stringContaining(why) });
+      expect(readdirSync(folder).filter((name) => name.startsWith("index-preload-"))).toEqual([]);
+      await terminate();
+      await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+    }
+    const killed = startPreload(FILE, env);
+    await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
+    process.kill(killed.pid, "SIGKILL");
+    expect((await killed.ended).code).toBeNull();
+    const next = startPreload(FILE, env);
+    await next.saying("waiting for its end");
+    expect(await schemas()).toEqual(before[0]);
+    await reader.query("rollback");
+    reader.release();
+    const again = await next.ended;
+    expect(again).toMatchObject({ code: 0, said: expect.stringContaining("history: 36 transfers, blocks 1 to 5") });
+    expect((await readHistory(pool, "history")).id).not.toBe(id);
+    expect(await schemas()).toEqual(before[0]);
+    rpc.close();
+  });
+
+  test.each([
+    ["another scope", { INDEX_SCOPE: "selective" }, "its scope is full, but INDEX_SCOPE is selective"],
+    ["another start block", { START_BLOCK: "2" }, "it starts at block 1, but START_BLOCK is 2"],
+  ])("is not taken over by an index of %s", async (_, changed, expected) => {
+    const history = await load(databaseUrl, FILE);
+    expect(() => expectFit(history, settingsOf())).not.toThrow();
+    expect(() => expectFit(history, settingsOf(changed))).toThrow(expected);
+  });
+
+  test("of other rules or another chain's id is not taken over, and START_BLOCK need not be given", async () => {
+    const history = await load(databaseUrl, FILE);
+    expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
+    expect(() => expectFit({ ...history, rowsVersion: 0 }, settingsOf())).toThrow(
+      `its rows are of version 0, but this release's are of version ${ROWS_VERSION}`,
+    );
+    expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
+  });
+
+  test("of another chain ends the loader and the indexer with what differs", async () => {
+    await load(databaseUrl, FILE);
+    const other = await serveChain(generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_002 }));
+    const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: other.url });
+    const [preload, indexer] = [startPreload(FILE, env), launchIndexer(env)];
+    expect(await preload.ended).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("is not from the node's chain: block 1"),
+    });
+    expect(await indexer.ended).toBe(1);
+    const { code } = await startPreload(FILE, { ...env, INDEX_HISTORY: "" }).ended;
+    expect(code).toBe(1);
+    other.close();
+  });
+
+  test("is part of the name of its index, which begins where the history does", async () => {
+    const history = await load(databaseUrl, FILE, { START_BLOCK: "2" });
+    const settings = settingsOf({ START_BLOCK: "" });
+    const other = { ...history, id: "another" };
+    const choose = (one: typeof history | null) => {
+      const start = { head: 9_000_000, isSyncing: async () => false, history: one };
+      return chooseIndex({ session: pool }, nameOf(settings, one), { startBlock: settings.startBlock, start });
+    };
+    const [none, first, second] = [await choose(null), await choose(history), await choose(other)];
+    expect([none.startBlock, first.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
+    expect(new Set([none, first, second].map(({ schema }) => schema)).size).toBe(3);
+    expect(await choose(history)).toEqual(first);
+    await pool.query("alter table history.wallet_day rename to taken");
+    const late = choose({ ...history, id: "later" });
+    await expect(late).rejects.toThrow('An index has taken the rows of the history "history"');
+  });
+
+  test("that leaves out other addresses than the index is not taken over", async () => {
+    const history = await load(databaseUrl, FILE);
+    expect(() => expectOwnAddresses(history, settingsOf())).not.toThrow();
+    for (const changed of [{ OWN_ADDRESSES: STRANGER }, { PAY_TO_ADDRESS: STRANGER }])
+      expect(() => expectOwnAddresses(history, settingsOf(changed))).toThrow('The history "history" leaves out 0x');
+  });
+
+  test("made again while an index is about to take it over is not taken for the one before", async () => {
+    const rpc = await serveChain(CHAIN);
+    const { ownerUrl } = await freshDatabase();
+    await load(ownerUrl, FILE);
+    const launched = launchIndexer(environment({ DATABASE_URL: ownerUrl, BASE_RPC_URL: rpc.url }));
+    await launched.saying("ponder started");
+    const db = new pg.Client({ connectionString: ownerUrl });
+    await db.connect();
+    await db.query("update history.history set id = 'made again'");
+    await launched.saying("index ready");
+    await launched.stop();
+    await db.end();
+    rpc.close();
+    const [first, second] = launched.said("ponder started").map(({ schema }) => schema);
+    expect(first).not.toBe(second);
+    expect(launched.said("index ready")).toEqual([expect.objectContaining({ schema: second })]);
+  });
+
+  test("that does not exist ends the indexer", async () => {
+    await expect(readHistory(pool, "nowhere")).rejects.toThrow('this database has no history "nowhere"');
+  });
+
+  test("whose last block is not final yet is waited for", async () => {
+    const head = CHAIN.last + 29;
+    const rpc = await serveChain({ ...CHAIN, head });
+    const history = await load(databaseUrl, FILE);
+    const chain = connectChain(rpc.url);
+    const now = Math.floor(Date.now() / 1000);
+    expect(await isFinalOn(chain, { number: head, timestamp: now }, history)).toBe(false);
+    expect(await isFinalOn(chain, { number: head + 1, timestamp: now }, history)).toBe(true);
+    expect(await isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now - 600 }, history)).toBe(false);
+    const shorter = isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now }, history);
+    await expect(shorter).rejects.toThrow("goes to block 5, but the node's head is 4");
+    const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
+    const preload = await startPreload(FILE, env).ended;
+    expect(preload).toMatchObject({ code: 1, said: expect.stringContaining("is not final on the node yet") });
+    rpc.close();
+  });
+});
