@@ -1,18 +1,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../scripts/embedded/ports.ts";
 
 export interface Program {
   readonly child: ChildProcess;
+  readonly pid: number;
   /** Every line it has printed. */
   readonly lines: readonly string[];
-}
-
-export interface ProgramOptions {
-  readonly ready?: RegExp | undefined;
-  readonly args?: readonly string[];
-  /** Called with the process before it is ready. */
-  readonly spawned?: (pid: number) => void;
 }
 
 const running = new Set<ChildProcess>();
@@ -22,29 +20,58 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.exit(1);
   });
 
-/** Starts one of the project's programs (a path from its root) and waits for a line that matches `ready`. */
+type Environment = Readonly<Record<string, string>>;
+
+interface ProgramOptions {
+  /** What the line says to wait for; null to wait for none. Default: "ready". */
+  readonly ready?: RegExp | null;
+  readonly args?: readonly string[];
+}
+
+/** Starts one of the project's programs (a path from its root) and waits for a line that says it is ready. */
 export async function startProgram(
   file: string,
-  env: Record<string, string>,
-  { ready = /^ready/, args = [], spawned = () => {} }: ProgramOptions = {},
+  env: Environment,
+  { ready = /^ready/, args = [] }: ProgramOptions = {},
 ): Promise<Program> {
   const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
   const child = spawn(process.execPath, [path, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
+    // In a session of its own, as the service's processes are: a busy system shares its processors among sessions.
+    detached: true,
   });
   running.add(child);
-  spawned(child.pid ?? 0);
   child.once("exit", () => running.delete(child));
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {
+    if (ready === null) resolve();
     createInterface({ input: child.stdout }).on("line", (line) => {
       lines.push(line);
-      if (ready.test(line)) resolve();
+      if (ready?.test(line)) resolve();
     });
     child.once("exit", () => reject(new Error(`${file} ended before it was ready:\n${lines.join("\n")}`)));
   });
-  return { child, lines };
+  return { child, pid: child.pid ?? 0, lines };
+}
+
+const SAMPLE_MS = 100;
+
+/** Runs one of the project's programs to its end. */
+export async function runProgram(
+  file: string,
+  env: Environment,
+  args: readonly string[],
+): Promise<{ readonly peakMiB: number }> {
+  const program = await startProgram(file, env, { ready: null, args });
+  let peakMiB = 0;
+  const sampler = setInterval(() => {
+    peakMiB = Math.max(peakMiB, peakMiBOf(program.pid) || 0);
+  }, SAMPLE_MS);
+  const code = await new Promise((resolve) => program.child.once("exit", resolve));
+  clearInterval(sampler);
+  if (code !== 0) throw new Error(`${file} ended with ${code}:\n${program.lines.join("\n")}`);
+  return { peakMiB };
 }
 
 export const stopProgram = ({ child }: Program): Promise<void> =>
@@ -54,8 +81,77 @@ export const stopProgram = ({ child }: Program): Promise<void> =>
     child.kill("SIGTERM");
   });
 
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+/** The whole service, as `npm start` runs it. */
+export interface Service extends Program {
+  readonly baseUrl: string;
+  readonly rpcUrl: string;
+  readonly databaseUrl: string;
+}
 
-export const percentile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
+/** Runs `work` beside the whole service, with data of its own, on free ports. */
+export async function withService<T>(work: (service: Service) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), "bench-"));
+  const [PORT = "", BASE_RPC_PORT = "", BASE_SEPOLIA_RPC_PORT = "", POSTGRES_PORT = ""] = await Promise.all(
+    Array.from({ length: 4 }, async () => String(await freePort())),
+  );
+  const env = { PORT, BASE_RPC_PORT, BASE_SEPOLIA_RPC_PORT, POSTGRES_PORT, DATA_DIR: directory };
+  const program = await startProgram("scripts/start.ts", env);
+  try {
+    const passwords = JSON.parse(readFileSync(join(directory, "postgres", "passwords.json"), "utf8"));
+    return await work({
+      ...program,
+      baseUrl: `http://127.0.0.1:${PORT}`,
+      rpcUrl: `http://127.0.0.1:${BASE_RPC_PORT}`,
+      databaseUrl: `postgres://trust_service:${passwords.service}@127.0.0.1:${POSTGRES_PORT}/trust`,
+    });
+  } finally {
+    await stopProgram(program);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const MS_A_TICK = 10;
+
+/**
+ * Processor time in milliseconds that a process and its descendants have used, ended ones included: of those whose command
+ * line matches, or of all. 0 where the system has no /proc.
+ */
+export function processorMs(root: number, which = /^/): number {
+  const all = new Map(namesIn("/proc").flatMap((name) => (/^\d+$/.test(name) ? [[Number(name), statOf(name)]] : [])));
+  const isWithin = (pid: number): boolean => pid === root || (all.has(pid) && isWithin(all.get(pid)?.parent ?? 0));
+  let ms = 0;
+  for (const [pid, { ticks }] of all)
+    if (isWithin(pid) && which.test(read(`/proc/${pid}/cmdline`).replaceAll("\0", " "))) ms += ticks * MS_A_TICK;
+  return ms;
+}
+
+/** Its parent, and its ticks with those of children that have ended. */
+function statOf(pid: string): { readonly parent: number; readonly ticks: number } {
+  const stat = read(`/proc/${pid}/stat`);
+  // The second field is a name in brackets; then parent 4, and utime, stime, cutime and cstime 14 to 17.
+  const fields = stat
+    .slice(stat.lastIndexOf(")") + 2)
+    .split(" ")
+    .map(Number);
+  return { parent: fields[1] ?? 0, ticks: fields.slice(11, 15).reduce((sum, one) => sum + one, 0) };
+}
+
+/** The most memory that a process has had; not a number where the system does not say, or the process has ended. */
+const peakMiBOf = (pid: number): number => Number(/VmHWM:\s+(\d+) kB/.exec(read(`/proc/${pid}/status`))?.[1]) / 1_024;
+
+/** A process may end while its files are read. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

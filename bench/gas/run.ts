@@ -1,18 +1,15 @@
-// The gas of the escrow, of the operator, of the evaluator, of anchors and of settlement in batches against their ceilings, with Circle's token on its
-// own and behind Circle's proxy, as on Base. `--write` stores the figures as the snapshot that
-// test/contracts/escrow-gas.test.ts, settlement-batch-gas.test.ts, outcome-gas.test.ts and others check the contracts against.
+// The gas of the contracts beside their ceilings and beside the other way to do the same, with Circle's USDC alone and behind
+// Circle's proxy, as on Base. `--write` stores the figures in contracts/gas-snapshot.json, which the tests compare with.
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
-import { ANCHORS, measureAnchors } from "./anchors.ts";
-import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./batches.ts";
-import { EVALUATIONS, measureEvaluator } from "./evaluator.ts";
-import { type Gas, measureGas, USES } from "./measure.ts";
-import { measureOperator, OPERATOR_USES, OVERHEADS } from "./operator.ts";
-import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./outcomes.ts";
-
-const number = (value: number | null): string => (value === null ? "–" : value.toLocaleString("en-US")).padStart(10);
-const uses = Object.keys(USES) as (keyof Gas)[];
+import { ANCHORS, measureAnchors } from "../../test/contracts/gas/anchors.ts";
+import { CEILINGS, measureBatches, SIZES } from "../../test/contracts/gas/batches.ts";
+import { type Gas, measureGas, USES } from "../../test/contracts/gas/escrow.ts";
+import { EVALUATIONS, measureEvaluator } from "../../test/contracts/gas/evaluator.ts";
+import { measureOperator, OPERATOR_USES, OVERHEADS } from "../../test/contracts/gas/operator.ts";
+import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "../../test/contracts/gas/outcomes.ts";
+import { type Figure, report } from "../table.ts";
 
 await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
 const gas = {
@@ -24,60 +21,50 @@ const gas = {
   evaluator: await measureEvaluator(),
   anchors: await measureAnchors(),
 };
-console.log("gas of one transaction each, 100 USDC, everything cold, optimizer on");
-console.log(`${"".padEnd(36)}${"USDC".padStart(10)}${"with proxy".padStart(12)}${"ceiling".padStart(10)}`);
-for (const use of uses)
-  console.log(`${use.padEnd(36)}${number(gas.token[use])}  ${number(gas.proxied[use])}${number(USES[use])}`);
 
-const { operator, direct, relayed } = gas.operator;
-const overhead = (use: keyof typeof OVERHEADS) => operator[use] - direct[use];
-const code = process.env.CANONICAL_CODE === undefined ? "our stand-in" : "the real code";
-console.log(`\nthe operator over ${code} of base/commerce-payments, with proxy; direct is an account in its place`);
-console.log(`${"".padEnd(36)}${["operator", "direct", "overhead", "ceiling"].map((n) => n.padStart(11)).join("")}`);
-for (const use of OPERATOR_USES)
-  console.log(`${use.padEnd(36)} ${[operator[use], direct[use], overhead(use), OVERHEADS[use]].map(number).join(" ")}`);
-for (const [use, value] of Object.entries(relayed)) console.log(`${`relayed: ${use}`.padEnd(36)} ${number(value)}`);
+const below = (name: string, ours: number, atMost: number | null): Figure =>
+  atMost === null ? { name, ours } : { name, ours, atMost };
+const entries = <Name extends string>(ceilings: Readonly<Record<Name, number | null>>) =>
+  Object.entries(ceilings) as [Name, number | null][];
 
-const { alone, batch, multicall3, leastCap, tenth } = gas.batches;
-console.log(`\ngas a payment with proxy, 0.25 USDC; alone ${alone.toLocaleString("en-US")}`);
-console.log(
-  `${"payments a transaction".padEnd(36)}${["batch", "Multicall3", "ceiling"].map((n) => n.padStart(11)).join("")}`,
-);
-for (const size of SIZES)
-  console.log(
-    `${String(size).padEnd(36)} ${number(batch[size])} ${number(multicall3[size])} ${number(CEILINGS[size])}`,
-  );
-console.log(`\nthe dearest payment needs a cap of ${leastCap.toLocaleString("en-US")}`);
-console.log("\ngas that a tenth payer adds to a batch of nine");
-for (const change of CHANGE_NAMES) console.log(`${change.padEnd(36)} ${number(tenth[change])}`);
-
-const { outcomes } = gas;
-console.log(
-  `\ngas an outcome with proxy, holds of 0.01 USDC, ceiling ${OUTCOME_CEILING.toLocaleString("en-US")} in the largest`,
-);
-console.log(`${"outcomes a transaction".padEnd(36)}${OUTCOME_SIZES.map((size) => String(size).padStart(10)).join("")}`);
-for (const kind of OUTCOME_KINDS)
-  console.log(`${kind.padEnd(36)}${OUTCOME_SIZES.map((size) => number(outcomes.batch[kind][size])).join("")}`);
-console.log(`alone ${number(outcomes.alone)}, the dearest ${number(outcomes.dearest)}`);
-
-console.log("\na verdict that completes an ERC-8183 job of our own job contract, 100 USDC, with proxy");
-const evaluations = Object.keys(EVALUATIONS) as (keyof typeof EVALUATIONS)[];
-for (const use of evaluations)
-  console.log(`${use.padEnd(36)} ${number(gas.evaluator[use])} ${number(EVALUATIONS[use])}`);
-
-console.log("\nan anchor of the log, 32-byte root and size");
-const anchors = Object.keys(ANCHORS) as (keyof typeof ANCHORS)[];
-for (const use of anchors) console.log(`${use.padEnd(36)} ${number(gas.anchors[use])} ${number(ANCHORS[use])}`);
-
-const missed = [
-  ...uses.filter((use) => Math.max(gas.token[use], gas.proxied[use]) > (USES[use] ?? Number.POSITIVE_INFINITY)),
-  ...OUTCOME_KINDS.filter((kind) => outcomes.batch[kind][50] > OUTCOME_CEILING),
-  ...OPERATOR_USES.filter((use) => overhead(use) > OVERHEADS[use]).map((use) => `the operator's ${use}`),
-  ...evaluations.filter((use) => gas.evaluator[use] > EVALUATIONS[use]),
-  ...anchors.filter((use) => gas.anchors[use] > (ANCHORS[use] ?? Number.POSITIVE_INFINITY)),
-  ...SIZES.filter((size) => batch[size] > CEILINGS[size]).map((size) => `batch of ${size}`),
-];
-console.log(missed.length === 0 ? "every ceiling is kept" : `over the ceiling: ${missed.join(", ")}`);
+const tables: Readonly<Record<string, readonly Figure[]>> = {
+  "the escrow, 100 USDC, without and with Circle's proxy": entries<keyof Gas>(USES).flatMap(([use, most]) => [
+    below(use, gas.token[use], most),
+    below(`${use}, with proxy`, gas.proxied[use], most),
+  ]),
+  "the operator beside an account in its place": OPERATOR_USES.flatMap((use) => {
+    const { operator, direct } = gas.operator;
+    return [
+      { name: use, ours: operator[use], peer: direct[use] },
+      below(`${use}, more than the peer`, operator[use] - direct[use], OVERHEADS[use]),
+    ];
+  }),
+  "a payment of 0.25 USDC in a batch, beside one alone": [
+    ...SIZES.flatMap((size) => [
+      below(`one of ${size}`, gas.batches.batch[size], CEILINGS[size]),
+      { name: `one of ${size}, over one alone`, ours: gas.batches.batch[size], peer: gas.batches.alone },
+      { name: `one of ${size} through Multicall3`, ours: gas.batches.multicall3[size], peer: gas.batches.alone },
+    ]),
+    { name: "the least cap for the dearest", ours: gas.batches.leastCap },
+    ...Object.entries(gas.batches.tenth).map(([change, ours]) => ({ name: `a tenth payer that ${change}`, ours })),
+  ],
+  "an outcome of 0.01 USDC, beside one alone": OUTCOME_KINDS.flatMap((kind) => [
+    ...OUTCOME_SIZES.map((size) => ({
+      ...{ name: `${kind}, one of ${size}`, ours: gas.outcomes.batch[kind][size], peer: gas.outcomes.alone },
+    })),
+    below(`${kind}, in the largest`, gas.outcomes.batch[kind][50], OUTCOME_CEILING),
+  ]),
+  "a verdict on an ERC-8183 job, and an anchor of the log": [
+    ...entries(EVALUATIONS).map(([use, most]) => below(use, gas.evaluator[use], most)),
+    ...entries(ANCHORS).map(([use, most]) => below(use, gas.anchors[use], most)),
+  ],
+};
+const isKept = Object.entries(tables)
+  .map(([title, figures]) => report(`gas, ${title}`, figures))
+  .every(Boolean);
 if (process.argv.includes("--write"))
-  writeFileSync(fileURLToPath(new URL("snapshot.json", import.meta.url)), `${JSON.stringify(gas, null, 2)}\n`);
-process.exitCode = missed.length === 0 ? 0 : 1;
+  writeFileSync(
+    fileURLToPath(new URL("../../contracts/gas-snapshot.json", import.meta.url)),
+    `${JSON.stringify(gas, null, 2)}\n`,
+  );
+process.exitCode = isKept ? 0 : 1;

@@ -1,29 +1,31 @@
-// The transparency log in the real service: what it costs the sales beside it, how fast it takes up what waits, and how long a
-// proof takes in a tree of 1,000,000 entries. Sales are whole payments over HTTP, with PostgreSQL, a chain and Circle's USDC.
+// The transparency log in the real service: what it costs the sales, how fast it takes up what waits, and how long a proof takes.
+// Sales are whole payments over HTTP, with PostgreSQL, a chain and Circle's USDC.
 //
-//   npm run bench:log                 all of it
-//   npm run bench:log -- sales        one part of it: sales, integration or proofs
-import { type Goal, judgeAll } from "../payments/goals.ts";
+//   npm run bench:log -- [sales] [integration] [proofs]      default: all
+import { withClient } from "../../scripts/embedded/postgres.ts";
 import { warmUp } from "../payments/loads.ts";
-import { AT_ONCE, inWorld } from "../payments/world.ts";
+import { AT_ONCE, inWorld, type World } from "../payments/world.ts";
+import { type Figure, report } from "../table.ts";
 import { integrate } from "./integration.ts";
-import { LEAST, loss } from "./loss.ts";
-import { proofs } from "./proofs.ts";
+import { prove } from "./proofs.ts";
+import { sell } from "./sales.ts";
 
 const PAYERS = 16;
+const PARTS = { sales: sell, integration: integrate, proofs: prove };
 
-const PARTS = ["sales", "integration", "proofs"];
-const parts = process.argv.length > 2 ? process.argv.slice(2) : PARTS;
-if (!parts.every((part) => PARTS.includes(part))) throw new Error(`expected parts among ${PARTS.join(", ")}`);
-const isReached = await inWorld({ mining: AT_ONCE, payers: PAYERS }, async (world) => {
-  if (parts.join() !== "proofs") await warmUp(world);
-  const goals: Goal[] = [];
-  if (parts.includes("sales"))
-    goals.push({ what: "sales with the log over sales without it", value: await loss(world), least: LEAST });
-  if (parts.includes("integration"))
-    goals.push({ what: "entries integrated a second beside sales", value: await integrate(world), least: 1_000 });
-  if (parts.includes("proofs"))
-    goals.push({ what: "p99 of a proof at 1,000,000 entries, ms", value: await proofs(world.database), most: 5 });
-  return judgeAll(goals);
-});
-process.exitCode = isReached ? 0 : 1;
+const named = process.argv.slice(2);
+if (!named.every((name) => name in PARTS)) {
+  console.error(`Usage: npm run bench:log -- [${Object.keys(PARTS).join("] [")}]`);
+  process.exit(1);
+}
+
+const measureParts = (world: World) =>
+  withClient(world.database.ownerUrl, async (owner) => {
+    await warmUp(world);
+    const figures: Figure[] = [];
+    for (const [name, part] of Object.entries(PARTS))
+      if (named.length === 0 || named.includes(name)) figures.push(...(await part(world, owner)));
+    return figures;
+  });
+
+process.exitCode = report("the log", await inWorld({ mining: AT_ONCE, payers: PAYERS }, measureParts)) ? 0 : 1;

@@ -2,11 +2,11 @@ import { x402Client } from "@x402/core/client";
 import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { median, percentile } from "../programs.ts";
+import { type Figure, median, medianRatio, percentile } from "../table.ts";
 import type { Side, Sides } from "./world.ts";
 
 /** Headers of `count` payments, signed by the stock client for the terms that the server asks for. */
-export async function sign({ url }: Side, account: PrivateKeyAccount, count: number): Promise<string[]> {
+async function sign({ url }: Side, account: PrivateKeyAccount, count: number): Promise<string[]> {
   const { headers } = await fetch(url, { method: "POST" });
   const terms = decodePaymentRequiredHeader(headers.get("payment-required") ?? "");
   const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
@@ -15,7 +15,7 @@ export async function sign({ url }: Side, account: PrivateKeyAccount, count: num
 }
 
 /** Milliseconds until the answer; null if it was no success, as the peer's is not now and then. */
-export async function pay(side: Side, header: string): Promise<number | null> {
+async function pay(side: Side, header: string): Promise<number | null> {
   const started = performance.now();
   const response = await fetch(side.url, { method: "POST", headers: { "payment-signature": header } });
   await response.arrayBuffer();
@@ -28,7 +28,6 @@ export interface Round {
   readonly p99: number;
   /** Those that succeeded. */
   readonly perSecond: number;
-  readonly lost: number;
 }
 
 /** How much is paid at once. */
@@ -55,30 +54,13 @@ export async function measure(side: Side, { payers, each, until }: Load): Promis
   );
   const times = answers.filter((time) => time !== null);
   const perSecond = (times.length * 1000) / (performance.now() - started);
-  const lost = answers.length - times.length;
-  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99), perSecond, lost };
+  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99), perSecond };
 }
 
 export type Rounds = Readonly<Record<keyof Sides, readonly Round[]>>;
 
-/** The peer and we take turns. */
-export async function takeTurns(sides: Sides, load: Load, rounds: number): Promise<Rounds> {
-  const all: Record<keyof Sides, Round[]> = { ours: [], peer: [] };
-  for (let round = 0; round < rounds; round++)
-    for (const name of ["peer", "ours"] as const) all[name].push(await measure(sides[name], load));
-  return all;
+/** Ours over the peer's of the same round. */
+export function figure(name: string, rounds: Rounds, pick: (round: Round) => number): Figure {
+  const [ours, peer] = [median(rounds.ours.map(pick)), median(rounds.peer.map(pick))];
+  return { name, ours, peer, ratio: medianRatio(rounds.ours, rounds.peer, pick) };
 }
-
-export function print(rounds: Rounds): void {
-  for (const name of ["peer", "ours"] as const) {
-    const of = (pick: (round: Round) => number, digits = 0) =>
-      median(rounds[name].map(pick)).toFixed(digits).padStart(6);
-    const figures = `${of((r) => r.perSecond, 1)} payments/s, p50${of((r) => r.p50)} ms, p99${of((r) => r.p99)} ms`;
-    const lost = rounds[name].reduce((sum, round) => sum + round.lost, 0);
-    console.log(`  ${name} ${figures}${lost === 0 ? "" : `, ${lost} without success`}`);
-  }
-}
-
-/** Ours over the peer's of the same round, the median of the rounds. */
-export const ratio = ({ ours, peer }: Rounds, pick: (round: Round) => number): number =>
-  median(ours.map((one, round) => pick(one) / pick(peer[round] as Round)));

@@ -1,0 +1,69 @@
+import { startProgram, stopProgram } from "../programs.ts";
+import type { Figure } from "../table.ts";
+import { inIndexWorld, type World } from "./world.ts";
+
+/** All transfers of USDC on Base at 10 million a day: 116 a second, and a block every two seconds. */
+const [PER_BLOCK, SECONDS_PER_BLOCK] = [230, 2];
+const MANY = 120;
+/** Below what Ponder holds to be final, so that it stays live. */
+const AT_ONCE = 20;
+
+/**
+ * Ponder beside a bare loader of the same transfers, then as it follows the chain, starts again, and makes up for a stop.
+ * @param transfers before it follows
+ * @param minutes of the stop
+ */
+export function follow(transfers: number, minutes: number): Promise<readonly Figure[]> {
+  const first = Math.ceil(transfers / PER_BLOCK);
+  const missed = (minutes * 60) / SECONDS_PER_BLOCK;
+  const chain = { transfers: (first + MANY + missed + 1) * PER_BLOCK, perBlock: PER_BLOCK };
+  const plan = { ...chain, secondsPerBlock: SECONDS_PER_BLOCK, endsAt: Math.floor(Date.now() / 1_000) };
+  return inIndexWorld({ ...plan, scope: "full", head: first }, async (world) => {
+    const { start, stop, grow, caughtUp } = world;
+    const peer = await bareLoader(world, first);
+    const seconds = async (work: () => Promise<void>) => {
+      const started = performance.now();
+      await work();
+      await caughtUp();
+      return (performance.now() - started) / 1_000;
+    };
+    const synced = await seconds(start);
+    const [rows, copy] = [await bytesOf(world, "^live_"), await bytesOf(world, "^ponder_sync$")];
+    const each = first * PER_BLOCK;
+    let live = 0;
+    for (let block = 0; block < MANY; block += AT_ONCE) live += await seconds(() => grow(AT_ONCE));
+    await stop();
+    await grow(1);
+    const again = await seconds(start);
+    await stop();
+    await grow(missed);
+    const late = await seconds(start);
+    const demand = PER_BLOCK / SECONDS_PER_BLOCK;
+    return [
+      { name: "first sync, transfers/s", ours: each / synced, peer, atLeast: 0.1 },
+      { name: "rows, bytes a transfer", ours: rows / each, atMost: 750 },
+      { name: "`ponder_sync`, bytes a transfer", ours: copy / each, atMost: 2_000 },
+      { name: "live, transfers/s beside Base's own", ours: (MANY * PER_BLOCK) / live, peer: demand, atLeast: 3 },
+      { name: "up again on the same index, s", ours: again, atMost: 5 },
+      { name: `there again after a stop of ${minutes} minutes, s`, ours: late, atMost: minutes * 10 },
+    ];
+  });
+}
+
+async function bareLoader({ env, db }: World, lastBlock: number): Promise<number> {
+  const program = await startProgram("bench/index/peer.ts", { ...env, LAST_BLOCK: String(lastBlock) });
+  const [, perSecond] = program.lines.at(-1)?.split(" ") ?? [];
+  await stopProgram(program);
+  await db.query("drop table bare");
+  return Number(perSecond);
+}
+
+/** On disk, of all tables in the schemas of this pattern, with their indexes. */
+async function bytesOf({ db }: World, pattern: string): Promise<number> {
+  const { rows } = await db.query<{ bytes: number }>(
+    `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 as bytes
+      from pg_class c join pg_namespace n on n.oid = relnamespace where nspname ~ $1 and relkind = 'r'`,
+    [pattern],
+  );
+  return rows[0]?.bytes ?? Number.NaN;
+}

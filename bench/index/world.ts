@@ -1,0 +1,104 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import {
+  type ChainPlan,
+  type GeneratedChain,
+  generateChain,
+  SERVICE,
+} from "../../test/support/indexer/generated-chain.ts";
+import { type Program, startProgram, stopProgram } from "../programs.ts";
+
+const PATIENCE_MS = 3_600_000;
+
+/** A PostgreSQL, a node with a generated chain that grows, and the indexer, each in processes of their own. */
+export interface World {
+  readonly postgres: Postgres;
+  readonly db: pg.Pool;
+  /** The whole chain, also what the node does not show yet. */
+  readonly chain: GeneratedChain;
+  /** For files; removed at the end. */
+  readonly folder: string;
+  /** What the indexer and the preload are started with. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** The chain's next blocks. */
+  readonly grow: (blocks: number) => Promise<void>;
+  /** Resolves when the views are at the chain's head. */
+  readonly caughtUp: () => Promise<void>;
+}
+
+export interface WorldPlan extends ChainPlan {
+  readonly scope: "full" | "selective";
+  /** The node's newest block when it starts. Default: the whole chain. */
+  readonly head?: number;
+  readonly history?: string;
+}
+
+export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-index-"));
+  chmodSync(folder, 0o711);
+  const postgres = await startPostgres({
+    ...{ directory: join(folder, "postgres"), port: await freePort() },
+    settings: ["shared_buffers=512MB", "max_wal_size=4GB"],
+  });
+  const db = new pg.Pool({ connectionString: postgres.ownerUrl, max: 2 });
+  db.on("error", () => undefined);
+  const chain = generateChain(plan);
+  let head = plan.head ?? chain.head;
+  const node = await startProgram("test/support/indexer/live-chain.ts", {
+    CHAIN_PLAN: JSON.stringify(plan),
+    HEAD: String(head),
+  });
+  const [, rpcUrl = ""] = node.lines.at(-1)?.split(" ") ?? [];
+  const env = {
+    ...{ DATABASE_URL: postgres.ownerUrl, BASE_RPC_URL: rpcUrl, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "1" },
+    ...{ INDEX_SCOPE: plan.scope, INDEX_VIEWS_SCHEMA: "live", INDEX_HISTORY: plan.history ?? "" },
+    // As many requests a second as the node takes.
+    ...{ RPC_COPIES: "25", POLL_MS: "250" },
+  };
+  let indexer: Program | null = null;
+  const stop = async () => {
+    if (indexer !== null) await stopProgram(indexer);
+    indexer = null;
+  };
+  const isThere = () =>
+    db.query("select block::int from live.position").then(
+      ({ rows }) => rows[0]?.block === head,
+      // The views are made when the index is ready.
+      () => false,
+    );
+  try {
+    return await work({
+      ...{ postgres, db, chain, folder, env, stop },
+      async start() {
+        indexer = await startProgram("scripts/indexer.ts", env, { ready: null });
+      },
+      async grow(blocks) {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench_grow", params: [blocks] });
+        const { ok } = await fetch(rpcUrl, { method: "POST", body });
+        if (!ok) throw new Error("the node did not take new blocks");
+        head += blocks;
+      },
+      async caughtUp() {
+        if (!(await waitUntil(isThere, PATIENCE_MS))) throw new Error(`the index did not reach block ${head}`);
+      },
+    });
+  } finally {
+    await stop();
+    await stopProgram(node);
+    await db.end();
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A chain of 90 days that ends now, for an index that is made from a file. */
+export const historyOf = (transfers: number): WorldPlan => ({
+  ...{ transfers, perBlock: 100, endsAt: Math.floor(Date.now() / 1_000), scope: "full", history: "history" },
+});

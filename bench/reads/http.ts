@@ -1,0 +1,62 @@
+import autocannon from "autocannon";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { processorMs, type Service, startProgram, stopProgram } from "../programs.ts";
+import { type Figure, median, medianRatio } from "../table.ts";
+
+const ROUNDS = 5;
+const SECONDS = 4;
+const CONNECTIONS = 16;
+
+interface Round {
+  readonly perSecond: number;
+  readonly p99: number;
+  /** Milliseconds of a processor a request. */
+  readonly server: number;
+  readonly postgres: number;
+}
+
+/** `/verify` and `/badge` over HTTP beside a bare Hono route that reads one row by its primary key, in turns. */
+export async function measureHttp({ lines, baseUrl, databaseUrl, pid }: Service): Promise<readonly Figure[]> {
+  const said = lines.join("\n");
+  const [id, wallet] = [/\/cert\/([0-9a-f]{16})/.exec(said)?.[1], /wallet=(0x[0-9a-fA-F]{40})/.exec(said)?.[1]];
+  const port = String(await freePort());
+  const peer = await startProgram("bench/reads/peer.ts", { DATABASE_URL: databaseUrl, PORT: port });
+  const used = { peer: () => processorMs(peer.pid), ours: () => processorMs(pid, /api\/main\.ts/) };
+  const measure = async (url: string, duration: number): Promise<Round> => {
+    const server = url.includes(`:${port}/`) ? used.peer : used.ours;
+    const before = { server: server(), postgres: processorMs(pid, /postgres/) };
+    const { requests, latency, non2xx, errors } = await autocannon({ url, connections: CONNECTIONS, duration });
+    if (non2xx + errors > 0) throw new Error(`${url}: ${non2xx} wrong answers, ${errors} errors`);
+    const each = (after: number, earlier: number) => (after - earlier) / requests.total;
+    return {
+      ...{ perSecond: requests.average, p99: latency.p99, server: each(server(), before.server) },
+      postgres: each(processorMs(pid, /postgres/), before.postgres),
+    };
+  };
+  const targets = {
+    peer: `http://127.0.0.1:${port}/row/${id}`,
+    "/verify": `${baseUrl}/verify?wallet=${wallet}`,
+    "/badge": `${baseUrl}/badge/${id}.svg`,
+  };
+  const names = Object.keys(targets) as (keyof typeof targets)[];
+  const rounds: Record<keyof typeof targets, Round[]> = { peer: [], "/verify": [], "/badge": [] };
+  try {
+    for (const url of Object.values(targets)) await measure(url, 2);
+    for (let round = 0; round < ROUNDS; round++)
+      for (const name of names) rounds[name].push(await measure(targets[name], SECONDS));
+  } finally {
+    await stopProgram(peer);
+  }
+  return (["/verify", "/badge"] as const).flatMap((name) => {
+    const figure = (what: string, pick: (round: Round) => number): Figure => ({
+      ...{ name: `${name}, ${what}`, ours: median(rounds[name].map(pick)), peer: median(rounds.peer.map(pick)) },
+      ratio: medianRatio(rounds[name], rounds.peer, pick),
+    });
+    return [
+      { ...figure("requests/s", (one) => one.perSecond), atLeast: 0.6 },
+      figure("p99, ms", (one) => one.p99),
+      figure("processor ms in the server", (one) => one.server),
+      figure("processor ms in PostgreSQL", (one) => one.postgres),
+    ];
+  });
+}
