@@ -1,7 +1,8 @@
 import type { Address } from "viem";
 import { encodeText } from "./base64.ts";
 import type { ContestHeaders } from "./contest.ts";
-import type { Outcome } from "./sale.ts";
+import { ruleOf } from "./rules.ts";
+import type { Delivered } from "./sale.ts";
 import type { requirements } from "./schemes.ts";
 import { networkOf, type Offer } from "./terms.ts";
 
@@ -22,14 +23,46 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
     headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
   });
 
-/** The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign. */
-export function paymentRequired({ accepts, url, description, error, extensions }: Challenge): Response {
-  const resource = { url, description, mimeType: "application/json" };
-  const terms = { x402Version: 2, error, resource, accepts, extensions };
+/**
+ * The longest `PAYMENT-REQUIRED` and `PAYMENT-RESPONSE`, in characters. nginx reads all headers of an answer into 4 KB; the
+ * rest is for ours and the merchant's others.
+ */
+const LONGEST = 3_200;
+/** The characters of a text that fit with any terms. */
+const SHORT = 100;
+
+/** As much of the 402 as fits in its header: the terms always. The offers come first, then all of the texts. */
+function fitting({ accepts, url, description, error, extensions }: Challenge): { header: string; isSigned: boolean } {
+  const render = (given: { url: string; description: string; error: string; extensions: Extensions }): string => {
+    const resource = { url: given.url, description: given.description, mimeType: "application/json" };
+    const terms = { x402Version: 2, error: given.error, resource, accepts, extensions: given.extensions };
+    return encodeText(JSON.stringify(terms));
+  };
+  const short = { description: description.slice(0, SHORT), error: error.slice(0, SHORT) };
+  const candidates = [
+    { url, description, error, extensions },
+    { url, description, error, extensions: {} },
+    { url, ...short, extensions: {} },
+  ];
+  for (const candidate of candidates) {
+    const header = render(candidate);
+    if (header.length <= LONGEST) return { header, isSigned: candidate.extensions === extensions };
+  }
+  const [path = url] = url.split("?");
+  return { header: render({ url: path, ...short, extensions: {} }), isSigned: false };
+}
+
+/**
+ * The 402: x402 version 2 terms in its header; its body has nothing a version 1 client could sign, but the signed offers that
+ * do not fit in the header.
+ */
+export function paymentRequired(challenge: Challenge): Response {
+  const { accepts, error, extensions } = challenge;
+  const { header, isSigned } = fitting(challenge);
   const schemes = accepts.map(({ scheme }) => `"${scheme}"`).join(" or ");
   const explained = `${error} This sale goes through an escrow: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;
-  const body = { x402Version: 1, error: explained, accepts: [] };
-  return json(402, body, { "payment-required": encodeText(JSON.stringify(terms)) });
+  const body = { x402Version: 1, error: explained, accepts: [], ...(isSigned ? {} : { extensions }) };
+  return json(402, body, { "payment-required": header });
 }
 
 export const malformed = (error: string): Response => json(400, { error });
@@ -38,6 +71,7 @@ export const conflict = (error: string): Response => json(409, { error });
 /** Nothing is known to have failed: the same header will finish what was started. */
 export const unavailable = (error: string): Response => json(503, { error }, { "retry-after": "5" });
 
+/** How a payment was settled, and what is told of it besides. */
 export interface Paid {
   readonly offer: Offer;
   readonly payer: Address;
@@ -47,31 +81,52 @@ export interface Paid {
 }
 
 /** The merchant's response plus what became of its payment. */
-export function delivered(
-  { id, delivery, isReplay }: Extract<Outcome, { kind: "delivered" }>,
-  { offer: { escrow, price }, payer, contest, extensions }: Paid,
-): Response {
+export function delivered({ delivery, ...outcome }: Delivered, paid: Paid): Response {
   const headers = new Headers();
   for (const [name, value] of delivery.headers) {
     if (!/^(content-length|transfer-encoding|connection)$/i.test(name)) headers.append(name, value);
   }
   if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
-  const settled = {
-    success: true,
-    transaction: delivery.transaction,
-    network: networkOf(escrow),
-    payer,
-    amount: String(price),
-    extensions,
-  };
-  headers.set("payment-response", encodeText(JSON.stringify(settled)));
-  headers.set("x-escrow-payment", id);
-  headers.set("x-escrow-decision", delivery.decision);
+  for (const [name, value] of settled({ delivery, ...outcome }, paid)) headers.set(name, value);
+  const { contest } = paid;
   if (contest !== null) {
     headers.set("x-escrow-contest", contest.url);
     headers.set("x-escrow-delivery", encodeText(JSON.stringify(contest.delivery)));
   }
-  if (isReplay) headers.set("x-idempotent-replay", "true");
   const body = delivery.body.length === 0 ? null : new Uint8Array(delivery.body);
   return new Response(body, { status: delivery.status, headers });
 }
+
+/** The answer in place of a refunded response that looks like goods: nothing of it but why it is refunded. */
+export function withheld(outcome: Omit<Delivered, "kind">, paid: Paid & { readonly arbiterUrl: string }): Response {
+  const { id, delivery } = outcome;
+  const record = `${paid.arbiterUrl}/escrow/evaluation/${id}`;
+  const rule = ruleOf(delivery);
+  const why = rule?.decision === "refund" ? ` ${rule.when}` : "";
+  const error =
+    `The arbiter refunds payment ${id} in full, so the merchant's response, with status ${delivery.status}, is ` +
+    `withheld.${why} Its record is at ${record}.`;
+  return json(
+    500,
+    { error, payment_id: id, decision: delivery.decision, withheld_status: delivery.status, record },
+    Object.fromEntries(settled(outcome, paid)),
+  );
+}
+
+const settled = (
+  { id, delivery, isReplay }: Omit<Delivered, "kind">,
+  { offer: { escrow, price }, payer, extensions }: Paid,
+): readonly (readonly [string, string])[] => {
+  const { transaction, decision } = delivery;
+  const network = networkOf(escrow);
+  const settlement = { success: true, transaction, network, payer, amount: String(price) };
+  const signed = encodeText(JSON.stringify({ ...settlement, extensions }));
+  // A receipt names the URL, which may be of any length.
+  const response = signed.length <= LONGEST ? signed : encodeText(JSON.stringify(settlement));
+  return [
+    ["payment-response", response],
+    ["x-escrow-payment", id],
+    ["x-escrow-decision", decision],
+    ...(isReplay ? [["x-idempotent-replay", "true"] as const] : []),
+  ];
+};

@@ -12,4 +12,9 @@ export const decodeText = (base64: string): string =>
   new TextDecoder("utf-8", { fatal: true }).decode(decodeBytes(base64));
 
 /** The decoded bytes. @throws if it is not base64 */
-export const decodeBytes = (base64: string): Uint8Array => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+export function decodeBytes(base64: string): Uint8Array {
+  const latin1 = atob(base64);
+  const bytes = new Uint8Array(latin1.length);
+  for (let at = 0; at < latin1.length; at += 1) bytes[at] = latin1.charCodeAt(at);
+  return bytes;
+}

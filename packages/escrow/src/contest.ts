@@ -11,7 +11,7 @@ export interface SignedDelivery {
   readonly body_sha256: Hex;
   readonly content_type: string;
   readonly content_encoding: string;
-  /** Of `Delivery` in version 3, by the merchant. */
+  /** Of `Delivery`, by the merchant. */
   readonly signature: Hex;
 }
 

@@ -1,4 +1,4 @@
-import { type Hex, type LocalAccount, sha256, type TypedDataDefinition } from "viem";
+import { type Hex, type LocalAccount, sha256, type TypedDataDefinition, zeroHash } from "viem";
 import { type BoundContest, conditionsSha256 } from "./contest-terms.ts";
 import type { EscrowFacts } from "./terms.ts";
 
@@ -52,25 +52,16 @@ const failure = (error: string): Delivery => ({
 const tooLarge = (): Delivery =>
   failure(`The merchant's response is larger than ${MAX_BODY_BYTES} bytes, the largest that can be evaluated.`);
 
-const VERSION_1 = [
-  { name: "paymentId", type: "bytes32" },
-  { name: "status", type: "uint16" },
-  { name: "bodySha256", type: "bytes32" },
-] as const;
-
-const VERSION_2 = [
-  ...VERSION_1,
-  { name: "contentType", type: "string" },
-  { name: "contentEncoding", type: "string" },
-] as const;
-
-/** Version 3 is for payments with a window, and for no others. */
 const TYPES = {
-  1: { Delivery: VERSION_1 },
-  2: { Delivery: VERSION_2 },
-  3: {
-    Delivery: [...VERSION_2, { name: "contestSeconds", type: "uint32" }, { name: "conditionsSha256", type: "bytes32" }],
-  },
+  Delivery: [
+    { name: "paymentId", type: "bytes32" },
+    { name: "status", type: "uint16" },
+    { name: "bodySha256", type: "bytes32" },
+    { name: "contentType", type: "string" },
+    { name: "contentEncoding", type: "string" },
+    { name: "contestSeconds", type: "uint32" },
+    { name: "conditionsSha256", type: "bytes32" },
+  ],
 } as const;
 
 /** The value of a header of the delivery; empty if it is absent. */
@@ -78,35 +69,30 @@ export const headerOf = ({ headers }: Delivery, wanted: string): string =>
   headers.find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
 
 /**
- * The EIP-712 typed data a merchant signs for a delivery. It binds the payment, the status and the body's bytes; in
- * version 2 also the content type and coding, empty if they are absent; in version 3 also what the payer may contest.
- * @param contest of a payment whose terms have a window: it takes version 3
+ * The EIP-712 typed data a merchant signs for a delivery. It binds the payment, the status, the body's bytes, the content
+ * type and coding (empty if they are absent), and what the payer may contest (zero for nothing).
+ * @param contest of a payment whose terms have a window
  */
 // biome-ignore lint/complexity/useMaxParams: a published signature
-export function deliveryTypedData(
-  { chainId, address, deliveryDomain, deliveryVersion = 1 }: EscrowFacts,
+export const deliveryTypedData = (
+  { chainId, address, deliveryDomain }: EscrowFacts,
   id: Hex,
   delivery: Delivery,
   contest?: BoundContest,
-): TypedDataDefinition {
-  const domain = { ...deliveryDomain, chainId, verifyingContract: address };
-  const message = { paymentId: id, status: delivery.status, bodySha256: sha256(delivery.body) };
-  const headers = {
+): TypedDataDefinition => ({
+  domain: { ...deliveryDomain, chainId, verifyingContract: address },
+  types: TYPES,
+  primaryType: "Delivery",
+  message: {
+    paymentId: id,
+    status: delivery.status,
+    bodySha256: sha256(delivery.body),
     contentType: headerOf(delivery, "content-type"),
     contentEncoding: headerOf(delivery, "content-encoding"),
-  };
-  if (contest !== undefined) {
-    const { seconds, conditions } = contest;
-    const bound = { contestSeconds: seconds, conditionsSha256: conditionsSha256(conditions) };
-    return { domain, types: TYPES[3], primaryType: "Delivery", message: { ...message, ...headers, ...bound } };
-  }
-  return {
-    domain,
-    types: TYPES[deliveryVersion === 1 ? 1 : 2],
-    primaryType: "Delivery",
-    message: deliveryVersion === 1 ? message : { ...message, ...headers },
-  };
-}
+    contestSeconds: contest?.seconds ?? 0,
+    conditionsSha256: contest === undefined ? zeroHash : conditionsSha256(contest.conditions),
+  },
+});
 
 /** The merchant's signature of a delivery. */
 // biome-ignore lint/complexity/useMaxParams: a published signature

@@ -24,10 +24,10 @@ export interface ForwardRequest {
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
-/** The arbiter refuses this delivery permanently, or all of the merchant's for today. The buyer gets no goods meanwhile. */
+/** The arbiter refuses this delivery permanently, or such releases for today. The buyer gets no goods meanwhile. */
 export class ForwardRefused extends Error {}
 
-/** It decides nothing for this merchant for so many seconds: what is sold meanwhile is not paid. */
+/** For this many seconds it releases no payment whose fee is so small: such a sale is not paid meanwhile. */
 export class MerchantRefused extends ForwardRefused {
   readonly seconds: number;
 
@@ -53,7 +53,13 @@ export const forwardTo =
     const response = await fetch(`${arbiterUrl}/escrow/verify`, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ paymentInfo, response: wire(delivery), signature, ...versionOf(escrow, contest) }),
+      body: JSON.stringify({
+        paymentInfo,
+        response: wire(delivery),
+        signature,
+        delivery_version: 1,
+        ...(contest === undefined ? {} : { contest: contestOnWire(contest) }),
+      }),
       redirect: "error",
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -65,7 +71,7 @@ export const forwardTo =
     if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
     const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
     if (answer.code === "escrow_over") throw new HoldEnded(why);
-    // Anybody can spend a merchant's gas of the day with purchases: what is sold from then on is not paid before midnight.
+    // Sales whose fees do not pay for their releases have spent the merchant's gas of the day.
     if (answer.code === "merchant_refused")
       throw new MerchantRefused(why, secondsIn(response.headers.get("retry-after")));
     const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
@@ -73,14 +79,6 @@ export const forwardTo =
   };
 
 const secondsIn = (retryAfter: string | null): number => (/^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : 0);
-
-/** Left out for version 1, which knows no versions. */
-const versionOf = ({ deliveryVersion = 1 }: EscrowFacts, contest: BoundContest | undefined) =>
-  contest !== undefined
-    ? { delivery_version: 3, contest: contestOnWire(contest) }
-    : deliveryVersion === 1
-      ? {}
-      : { delivery_version: 2 };
 
 /**
  * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.

@@ -9,11 +9,11 @@ import {
 } from "viem";
 import { getTransactionReceipt, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
 import { escrowAbi } from "./abi.ts";
-import { isWrapped } from "./auth-capture/wrapped-signature.ts";
 import { findHold } from "./find-hold.ts";
 import { type PaymentInfo, paymentId } from "./payment-info.ts";
 import { type PaymentState, readPayment } from "./payment-status.ts";
 import { type RevertReason, revertReason } from "./revert-reason.ts";
+import { isWrapped } from "./signature-forms.ts";
 import { type EscrowFacts, placeOf } from "./terms.ts";
 import type { HoldKey } from "./time-left.ts";
 

@@ -1,7 +1,9 @@
 import type { Context, Env, Handler, MiddlewareHandler } from "hono";
+import { preflight } from "./cross-origin.ts";
+import { ownHeaders, withHeaders } from "./own-headers.ts";
 import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
-import { wholeRequest } from "./whole-request.ts";
+import { received } from "./whole-request.ts";
 
 export interface EscrowedOptions<E extends Env = Env> extends SellerOptions {
   /**
@@ -21,23 +23,36 @@ export interface EscrowedOptions<E extends Env = Env> extends SellerOptions {
 export function escrowed<E extends Env = Env>(options: EscrowedOptions<E>, handler?: Handler<E>): MiddlewareHandler<E> {
   const serve = createSeller(options);
   return async (c, next) => {
+    const allowed = preflight(c.req.method, (name) => c.req.header(name));
+    if (allowed !== null) return allowed;
+    const before = new Headers(c.res.headers);
     const answer = await serve({
       method: c.req.method,
       url: c.req.url,
       payment: c.req.header("payment-signature"),
+      xPayment: c.req.header("x-payment"),
+      async receive() {
+        const taken = await received(c.req.raw);
+        if ("refusal" in taken) return taken.refusal;
+        c.req.raw = taken.request;
+        return null;
+      },
       validate: () => options.validate?.(c),
       async run(id) {
         (c as Context).set("escrowPaymentId", id);
-        c.req.raw = wholeRequest(c.req.raw);
-        if (handler !== undefined) return (await handled(() => handler(c, next), c)) ?? c.res;
-        await next();
-        return c.res;
+        // A response with headers would take the place of the next one's cookies.
+        c.res = undefined;
+        c.finalized = false;
+        let made: Response | undefined;
+        if (handler === undefined) await next();
+        else made = await handled(() => handler(c, next), c);
+        const { status, headers, body } = made ?? c.res;
+        return new Response(body, { status, headers: ownHeaders(before, headers) });
       },
     });
-    if (!c.finalized) return answer;
     // Assigning to a response would merge its headers into the new one.
     c.res = undefined;
-    c.res = answer;
+    c.res = withHeaders(before, answer);
   };
 }
 

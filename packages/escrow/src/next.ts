@@ -1,6 +1,7 @@
+import { preflight } from "./cross-origin.ts";
 import { createSeller, type SellerOptions } from "./seller.ts";
 import type { Validate } from "./validate.ts";
-import { wholeRequest } from "./whole-request.ts";
+import { received } from "./whole-request.ts";
 
 export interface RouteOptions<R extends Request> extends SellerOptions {
   /**
@@ -21,19 +22,30 @@ export function escrowed<R extends Request = Request, C = unknown>(
   handler: (request: R, context: C, paymentId: string) => Response | Promise<Response>,
 ): (request: R, context: C) => Promise<Response> {
   const serve = createSeller(options);
-  return (request, context) =>
-    serve({
-      method: request.method,
-      url: request.url,
-      payment: request.headers.get("payment-signature"),
+  return async (sent, context) => {
+    const allowed = preflight(sent.method, (name) => sent.headers.get(name));
+    if (allowed !== null) return allowed;
+    let request = sent;
+    return serve({
+      method: sent.method,
+      url: sent.url,
+      payment: sent.headers.get("payment-signature"),
+      xPayment: sent.headers.get("x-payment"),
+      async receive() {
+        const taken = await received(sent);
+        if ("refusal" in taken) return taken.refusal;
+        request = taken.request;
+        return null;
+      },
       validate: () => options.validate?.(request.clone() as R),
       run: async (id) => {
         try {
-          return await handler(wholeRequest(request), context, id);
+          return await handler(request, context, id);
         } catch (error) {
           console.error(error);
           return new Response("Internal Server Error", { status: 500 });
         }
       },
     });
+  };
 }

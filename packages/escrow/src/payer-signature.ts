@@ -1,4 +1,5 @@
 import {
+  type Address,
   type Client,
   encodeFunctionData,
   type Hex,
@@ -7,38 +8,67 @@ import {
   parseAbi,
   recoverAddress,
 } from "viem";
-import { call, verifyHash } from "viem/actions";
-import { AUTH_CAPTURE } from "./auth-capture/terms.ts";
-import { isWrapped } from "./auth-capture/wrapped-signature.ts";
+import { call, getCode, verifyHash } from "viem/actions";
 import { authorizationOf } from "./authorization.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { hasReverted } from "./revert-reason.ts";
+import { accountForm, isWrapped, needsCode, unwrapped } from "./signature-forms.ts";
 import type { EscrowFacts } from "./terms.ts";
 
 const erc1271Abi = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 const VALID = "0x1626ba7e";
 /** What asking a wallet may use: no more than a hold gets, since the wallet may be anybody's contract. */
 const MOST_GAS = 250_000n;
+const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+export interface Signed {
+  readonly info: PaymentInfo;
+  readonly signature: Hex;
+}
 
 /**
- * Whether the payer signed these terms, as an account or as a contract (ERC-1271); for an operator also as one that is
- * not deployed yet (ERC-6492), so look at its factory first. Held terms are public: only the
- * signature keeps others from fetching the purchase.
+ * The payer's signature of these terms as the hold takes it: an account's in the form that USDC knows, or what a contract
+ * accepts (ERC-1271), without an ERC-6492 wrapping. Held terms are public: only the signature keeps others from fetching
+ * the purchase.
+ * @param deploys whether the hold may deploy the payer's wallet by a wrapped signature, which then stays wrapped
+ * @returns null if the payer did not sign, "undeployed" if its wallet has no code that could tell
  * @throws the node's error if a contract cannot be asked
  */
-export async function isSignedByPayer(
+export async function payerSignature(
   client: Client,
   escrow: EscrowFacts,
-  { info, signature }: { readonly info: PaymentInfo; readonly signature: Hex },
+  { info: terms, signature, deploys }: Signed & { readonly deploys: boolean },
+): Promise<Hex | "undeployed" | null> {
+  const { payer } = terms;
+  const hash = hashTypedData(authorizationOf(escrow, terms));
+  const plain = unwrapped(signature);
+  if (plain === null) return null;
+  const own = await accountSignature(payer, hash, plain);
+  if (own !== null) return own;
+  if (await isAccepted(client, payer, { hash, signature: plain })) return plain;
+  if (isWrapped(signature) && deploys)
+    return (await verifyHash(client, { address: payer, hash, signature })) ? signature : null;
+  const lacksCode = needsCode(signature) && (await getCode(client, { address: payer })) === undefined;
+  return lacksCode ? "undeployed" : null;
+}
+
+/** USDC refuses an account's signature with the higher s. */
+async function accountSignature(payer: Address, hash: Hex, signature: Hex): Promise<Hex | null> {
+  const form = accountForm(signature);
+  if (form === null || BigInt(`0x${form.slice(66, 130)}`) > HALF_ORDER) return null;
+  const signer = await recoverAddress({ hash, signature: form }).catch(() => null);
+  return signer !== null && isAddressEqual(signer, payer) ? form : null;
+}
+
+/** By ERC-1271. */
+async function isAccepted(
+  client: Client,
+  wallet: Address,
+  { hash, signature }: { readonly hash: Hex; readonly signature: Hex },
 ): Promise<boolean> {
-  const hash = hashTypedData(authorizationOf(escrow, info));
-  if (escrow.scheme === AUTH_CAPTURE && isWrapped(signature))
-    return verifyHash(client, { address: info.payer, hash, signature });
-  const signer = await recoverAddress({ hash, signature }).catch(() => null);
-  if (signer !== null && isAddressEqual(signer, info.payer)) return true;
   const data = encodeFunctionData({ abi: erc1271Abi, functionName: "isValidSignature", args: [hash, signature] });
   try {
-    return (await call(client, { to: info.payer, data, gas: MOST_GAS })).data?.startsWith(VALID) ?? false;
+    return (await call(client, { to: wallet, data, gas: MOST_GAS })).data?.startsWith(VALID) ?? false;
   } catch (error) {
     if (hasReverted(error)) return false;
     throw error;

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "viem";
-import { decodeText } from "./base64.ts";
+import { type PaymentHeaders, readEnvelopes } from "./envelope.ts";
 import type { PaymentInfo } from "./payment-info.ts";
-import { address, hex, Malformed, record, unlessMalformed, whole } from "./wire-fields.ts";
+import { address, hex, record, unlessMalformed, whole } from "./wire-fields.ts";
 
 /** The authorization as stated in the payment; the contract derives its own from the terms. */
 export interface PresentedAuthorization {
@@ -30,6 +30,8 @@ export interface PresentedPayment extends PresentedPayload {
 
 /** A payment as its header carries it: what the client says it accepted, and the scheme's own payload. */
 export interface DecodedHeader {
+  /** The header's name. */
+  readonly header: string;
   /** Empty if the client left it out. */
   readonly accepted: Readonly<Record<string, unknown>>;
   readonly payload: unknown;
@@ -38,18 +40,27 @@ export interface DecodedHeader {
 /** The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB. */
 const MAX_HEADER_BYTES = 16_384;
 
-/** Decodes a `PAYMENT-SIGNATURE` header of x402 version 2; `malformed` says what is wrong with it. */
-export function decodePaymentHeader(header: string): DecodedHeader | { readonly malformed: string } {
-  if (header.length > MAX_HEADER_BYTES)
-    return { malformed: `it has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}` };
-  try {
-    const decoded = record(JSON.parse(decodeText(header)), "the payment");
-    if (decoded.x402Version !== 2) return { malformed: "x402Version is not 2" };
-    const accepted = decoded.accepted === undefined ? {} : record(decoded.accepted, "accepted");
-    return { accepted, payload: decoded.payload };
-  } catch (error) {
-    return { malformed: error instanceof Malformed ? error.message : "it is not base64-encoded JSON" };
-  }
+/**
+ * Decodes the payment headers of a request, for x402 version 2. Null without any. `malformed` says what is wrong;
+ * `refused` does of an `X-PAYMENT` alone, whose client may know version 1 only and is shown the terms.
+ */
+export function decodePaymentHeaders(
+  headers: PaymentHeaders,
+): DecodedHeader | { readonly malformed: string } | { readonly refused: string } | null {
+  const decoded = decode(headers);
+  const isOld = (headers["PAYMENT-SIGNATURE"] ?? null) === null;
+  return decoded !== null && "malformed" in decoded && isOld ? { refused: decoded.malformed } : decoded;
+}
+
+function decode(headers: PaymentHeaders): DecodedHeader | { readonly malformed: string } | null {
+  const envelopes = readEnvelopes(headers, MAX_HEADER_BYTES);
+  if (envelopes === null || "malformed" in envelopes) return envelopes;
+  const [{ header, version, members }] = envelopes;
+  const no = (why: string) => ({ malformed: `${header} is not an x402 version 2 payment: ${why}.` });
+  if (version !== 2) return no("x402Version is 1, and this sale takes version 2 only");
+  const { accepted = {}, payload } = members;
+  const read = unlessMalformed(() => ({ accepted: record(accepted, "accepted"), header, payload }));
+  return "malformed" in read ? no(read.malformed) : read;
 }
 
 /** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */

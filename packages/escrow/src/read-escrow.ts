@@ -11,7 +11,6 @@ const DELIVERY_DOMAIN = { name: "Agent Payment Trust Delivery", version: "1" } a
 interface Published {
   readonly addresses: readonly Address[];
   readonly deliveryDomain: EscrowFacts["deliveryDomain"];
-  readonly deliveryVersion: 1 | 2 | 3;
 }
 
 /**
@@ -27,13 +26,12 @@ export async function readEscrows(
   pinned?: Address | readonly Address[],
 ): Promise<readonly EscrowFacts[]> {
   const chainId = await getChainId(client);
-  const { addresses, deliveryDomain, deliveryVersion }: Published =
+  const { addresses, deliveryDomain }: Published =
     pinned === undefined
       ? await published(arbiterUrl, networkOf({ chainId }))
-      : { addresses: [pinned].flat(), deliveryDomain: DELIVERY_DOMAIN, deliveryVersion: 3 };
-  const delivery = { deliveryDomain, deliveryVersion };
+      : { addresses: [pinned].flat(), deliveryDomain: DELIVERY_DOMAIN };
   const known = await Promise.all(
-    addresses.map(async (address) => ({ chainId, ...(await readContractFacts(client, address)), ...delivery })),
+    addresses.map(async (address) => ({ chainId, ...(await readContractFacts(client, address)), deliveryDomain })),
   );
   return ORDER.flatMap((scheme) => known.find((facts) => facts.scheme === scheme) ?? []);
 }
@@ -58,16 +56,12 @@ interface ContractEntry {
   readonly address?: unknown;
   /** A text that begins with "current", or not. */
   readonly validity?: unknown;
-  /** The x402 scheme that pays it; an old service does not say. */
+  /** The x402 scheme that pays it. */
   readonly scheme?: unknown;
 }
 
 interface PublishedForward {
   readonly domain?: unknown;
-  /** Only a service that takes version 2 publishes it. */
-  readonly version_2?: unknown;
-  /** Only a service that knows windows to contest publishes it. */
-  readonly version_3?: unknown;
 }
 
 async function published(arbiterUrl: string, network: string): Promise<Published> {
@@ -79,9 +73,7 @@ async function published(arbiterUrl: string, network: string): Promise<Published
   const current = policy.contracts?.filter((entry) => entry.network === network && isCurrent(entry)) ?? [];
   const addresses = current.map(({ address }) => address).filter(isContractAddress);
   if (addresses.length === 0) throw new Error(`${url} names no current escrow contract on ${network}.`);
-  const { domain, version_2, version_3 } = policy.forward ?? {};
-  const deliveryVersion = version_3 !== undefined ? 3 : version_2 !== undefined ? 2 : 1;
-  return { addresses, deliveryDomain: namesOf(domain), deliveryVersion };
+  return { addresses, deliveryDomain: namesOf(policy.forward?.domain) };
 }
 
 const isContractAddress = (address: unknown): address is Address =>
@@ -89,8 +81,7 @@ const isContractAddress = (address: unknown): address is Address =>
 
 /** Whether new payments go to this contract, by a scheme that this package knows. */
 const isCurrent = ({ validity, scheme }: ContractEntry): boolean =>
-  (typeof validity !== "string" || validity.startsWith("current")) &&
-  (scheme === undefined || ORDER.some((known) => known === scheme));
+  (typeof validity !== "string" || validity.startsWith("current")) && ORDER.some((known) => known === scheme);
 
 function namesOf(domain: unknown): EscrowFacts["deliveryDomain"] {
   const { name, version } = (domain ?? {}) as { name?: unknown; version?: unknown };

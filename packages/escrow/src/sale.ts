@@ -5,6 +5,7 @@ import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
 import { takeTurn, whileLeased } from "./only-once.ts";
 import { paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
+import { ruleOf } from "./rules.ts";
 import { type Payment, rulesOf } from "./schemes.ts";
 import type { KeptDelivery } from "./stores/delivery-store.ts";
 import { placeOf } from "./terms.ts";
@@ -38,8 +39,17 @@ export interface Purchase {
   readonly run: (id: Hex) => Promise<Response>;
 }
 
+export interface Delivered {
+  readonly kind: "delivered";
+  readonly id: Hex;
+  readonly delivery: KeptDelivery;
+  readonly isReplay: boolean;
+}
+
 export type Outcome =
-  | { readonly kind: "delivered"; readonly id: Hex; readonly delivery: KeptDelivery; readonly isReplay: boolean }
+  | Delivered
+  /** The arbiter refunds a response that looks like goods: the buyer gets its money back, and nothing of the response. */
+  | (Omit<Delivered, "kind"> & { readonly kind: "withheld" })
   /** This payment buys nothing; the buyer has to sign a new one. */
   | { readonly kind: "payment_required"; readonly error: string }
   /** This payment bought something else, or what it bought is no longer available. */
@@ -69,7 +79,7 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
   const running = inFlight.get(id);
   if (running !== undefined) {
     const outcome = await running;
-    if (outcome.kind === "delivered") return replay(parts, purchase, { id, kept: outcome.delivery });
+    if ("delivery" in outcome) return replay(parts, purchase, { id, kept: outcome.delivery });
     // What was refused was that request's input.
     return outcome.kind === "invalid" ? sell(parts, purchase) : outcome;
   }
@@ -155,16 +165,16 @@ async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isRepl
   if (decision === "ended") return { kind: "payment_required", error: over(id) };
   if (decision === "refused") return { kind: "not_yet", error: undecided(id) };
   const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
-  // The arbiter refunds what is not goods, so the buyer may have it.
-  if (decision === "refund") return delivered;
+  // Buyers can shape what a handler answers: an `error` among the goods would get them both the goods and the refund.
+  if (decision === "refund") return isError(kept) ? delivered : { ...delivered, kind: "withheld" };
+  if (decision === "pending" && !isError(kept) && ruleOf(kept)?.decision !== "release")
+    return { kind: "not_yet", error: keptBack(id) };
   return unlessEnded(delivered, await lookAgain(parts, purchase, id), leastSecondsToDecide(contest));
 }
 
-function unlessEnded(
-  delivered: Extract<Outcome, { kind: "delivered" }>,
-  { status, secondsLeft }: TimeLeft,
-  leastToDecide: number,
-): Outcome {
+const isError = ({ status }: KeptDelivery): boolean => status >= 400;
+
+function unlessEnded(delivered: Delivered, { status, secondsLeft }: TimeLeft, leastToDecide: number): Outcome {
   const { id, delivery } = delivered;
   const least = delivery.decision === "pending" ? leastToDecide : LEAST_SECONDS_TO_RELEASE;
   switch (status) {
@@ -222,6 +232,10 @@ const busy = (id: Hex): string =>
 
 const over = (id: Hex): string =>
   `The hold of payment ${id} ended before the response was ready; the payer gets the money back. Sign a new one.`;
+
+const keptBack = (id: Hex): string =>
+  `The arbiter has not decided payment ${id} yet, and may refund it for its response, which is kept back until then. Do ` +
+  "not sign again; send the same header again.";
 
 const undecided = (id: Hex): string =>
   `The arbiter refuses to decide payment ${id} now, so its response is kept back. Do not sign again; send the same ` +

@@ -6,7 +6,8 @@ import { AUTH_CAPTURE, requirements as authCaptureRequirements } from "./auth-ca
 import { wrongFactory } from "./auth-capture/wrapped-signature.ts";
 import * as commerce from "./check-payment.ts";
 import type { BoundContest } from "./contest-terms.ts";
-import { type DecodedHeader, decodePaymentHeader, parsePayload } from "./payment-header.ts";
+import type { PaymentHeaders } from "./envelope.ts";
+import { type DecodedHeader, decodePaymentHeaders, parsePayload } from "./payment-header.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { RevertReason } from "./revert-reason.ts";
 import { requirements as commerceRequirements, type EscrowFacts, type Offer, SCHEME } from "./terms.ts";
@@ -26,8 +27,10 @@ interface SchemeRules {
   readonly requirements: typeof requirements;
   /** The terms that a header's payload was signed for, if they are the offer's. */
   readonly read: (header: DecodedHeader, offer: Offer, nowMs: number) => Reading;
-  /** Why a signature that deploys its wallet (ERC-6492) is refused; null if it is not, or deploys none. */
-  readonly wrongFactory: (signature: Hex, allowed: readonly Address[]) => string | null;
+  /** Whether the hold may deploy the payer's wallet by this signature (ERC-6492). */
+  readonly deploys: (signature: Hex, allowed: readonly Address[]) => boolean;
+  /** Says that the payer's wallet has to be deployed first. */
+  readonly undeployed: (payer: Address, allowed: readonly Address[]) => string;
   /** Says that the payer's signature is not over these terms. */
   readonly notSigned: (payer: Address) => string;
   /** Says why the contract does not hold the payment. */
@@ -41,19 +44,24 @@ const boundIn = (
 ): BoundContest | undefined =>
   contest === undefined || saltNonce === undefined ? undefined : { ...contest, saltNonce };
 
+const deployFirst = (payer: Address): string =>
+  `the wallet ${payer} is not deployed, so it has no code that could check its signature. Deploy the wallet first, then sign again`;
+
 const COMMERCE: SchemeRules = {
   requirements: commerceRequirements,
-  read({ accepted, payload }, offer, nowMs) {
+  read({ header, accepted, payload }, offer, nowMs) {
     const presented = parsePayload(payload);
-    if ("malformed" in presented) return malformed(`"${SCHEME}" payment: ${presented.malformed}`);
+    if ("malformed" in presented)
+      return { malformed: `${header} is not an x402 version 2 "${SCHEME}" payment: ${presented.malformed}.` };
     const { scheme, network } = accepted;
     const refused = commerce.mismatch({ ...presented, scheme, network }, offer, nowMs);
     if (refused !== null) return { refused };
     const { info, signature } = presented;
     return { info, signature, contest: boundIn(offer, presented) };
   },
-  // The contract takes no such signature: it is like any other that is not the payer's.
-  wrongFactory: () => null,
+  // The contract makes no preparing call.
+  deploys: () => false,
+  undeployed: (payer) => `The payment cannot be held: ${deployFirst(payer)}.`,
   notSigned: (payer) => `${payer} did not sign these terms.`,
   notHeld: ({ text }) => `The payment cannot be held: ${text}.`,
 };
@@ -71,14 +79,17 @@ const OPERATOR: SchemeRules = {
     if (authorization === null) throw new Error("A payment without an authorization matched an offer.");
     return { info: termsOf({ ...payment, authorization }, offer), signature, contest: boundIn(offer, payment) };
   },
-  wrongFactory,
+  deploys: (signature, allowed) => wrongFactory(signature, allowed) === null,
+  undeployed(payer, allowed) {
+    const instead =
+      allowed.length === 0 ? "" : `, or pay from a wallet of one of these factories: ${allowed.join(", ")}`;
+    return refusal("erc6492_factory_not_allowed", `${deployFirst(payer)}${instead}.`);
+  },
   notSigned: (payer) => refusal("signature", `${payer} did not sign these terms.`),
   notHeld: (why) => refusal(revertCode(why), `the payment cannot be held: ${why.text}.`),
 };
 
 const SCHEMES: Readonly<Record<EscrowFacts["scheme"], SchemeRules>> = { [AUTH_CAPTURE]: OPERATOR, [SCHEME]: COMMERCE };
-
-const malformed = (why: string) => ({ malformed: `PAYMENT-SIGNATURE is not an x402 version 2 ${why}.` });
 
 /** What differs for a contract's payments. */
 export const rulesOf = ({ scheme }: Pick<EscrowFacts, "scheme">): SchemeRules => SCHEMES[scheme];
@@ -93,14 +104,17 @@ export const requirements = (
 ): ReturnType<typeof commerceRequirements> | ReturnType<typeof authCaptureRequirements> =>
   rulesOf(offer.escrow).requirements(offer, nowMs);
 
-/** Reads a payment header, and finds the offer that it takes. A "commerce" client may leave out what it accepted. */
+/**
+ * Reads the payment headers of a request, and finds the offer that the payment takes. A "commerce" client may leave out
+ * what it accepted. Null without a payment.
+ */
 export function readPayment(
-  header: string,
+  headers: PaymentHeaders,
   offers: readonly Offer[],
   nowMs: number,
-): (Payment & { readonly offer: Offer }) | { readonly malformed: string } | { readonly refused: string } {
-  const decoded = decodePaymentHeader(header);
-  if ("malformed" in decoded) return malformed(`payment: ${decoded.malformed}`);
+): (Payment & { readonly offer: Offer }) | { readonly malformed: string } | { readonly refused: string } | null {
+  const decoded = decodePaymentHeaders(headers);
+  if (decoded === null || !("payload" in decoded)) return decoded;
   const { scheme = SCHEME } = decoded.accepted;
   const offer = offers.find(({ escrow }) => escrow.scheme === scheme);
   if (offer === undefined) {

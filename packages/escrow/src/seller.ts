@@ -1,14 +1,15 @@
-import { type Address, type Client, createClient, http, type LocalAccount } from "viem";
+import { type Address, type Client, createClient, type Hex, http, type LocalAccount } from "viem";
 import * as answers from "./answers.ts";
 import { type ContestHeaders, signedForBuyer } from "./contest.ts";
 import { type ContestConditions, parseContest } from "./contest-terms.ts";
+import { readable } from "./cross-origin.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
-import { isSignedByPayer } from "./payer-signature.ts";
+import { payerSignature } from "./payer-signature.ts";
 import { readEscrows } from "./read-escrow.ts";
-import { type Outcome, type Purchase, type SaleParts, sell } from "./sale.ts";
+import { type Delivered, type Purchase, type SaleParts, sell } from "./sale.ts";
 import { type Payment, readPayment, requirements, rulesOf } from "./schemes.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
@@ -81,6 +82,13 @@ export interface SaleRequest {
   readonly url: string;
   /** The header `PAYMENT-SIGNATURE`; undefined or null if it is absent. */
   readonly payment: string | null | undefined;
+  /** The header `X-PAYMENT`: some clients send a payment of version 2 in it. */
+  readonly xPayment?: string | null | undefined;
+  /**
+   * Takes in all of a paid request before anything is held for it, so that the handler does not depend on the buyer's
+   * connection. Returns a refusal like `validate`; rejects if the buyer hung up.
+   */
+  readonly receive?: () => Promise<Validated>;
   /** The merchant's own check of the input. */
   readonly validate: () => Validated | Promise<Validated>;
   readonly run: Purchase["run"];
@@ -93,7 +101,7 @@ export interface SaleRequest {
  */
 export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
   const open = counter(options);
-  return async (request) => serve(request, await open());
+  return async (request) => readable(await serve(request, await open()));
 }
 
 /** Everything needed to serve a request; null while the escrow cannot be read. */
@@ -132,8 +140,6 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
     known ??= readEscrows(client, arbiterUrl, options.escrow);
     try {
       const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price, contest }));
-      if (contest !== undefined && offers.some(({ escrow }) => escrow.deliveryVersion !== 3))
-        throw new Error(`${arbiterUrl} knows no windows to contest; leave contestSeconds out.`);
       return { account, arbiterUrl, parts, offers, walletFactories, description, signed, origin };
     } catch (error) {
       known = undefined;
@@ -174,21 +180,26 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     return answers.paymentRequired({ accepts, url, description, error, extensions });
   };
   try {
-    if (request.payment === undefined || request.payment === null) {
-      return (await validate()) ?? refuse("Payment required.");
-    }
+    const headers = { "PAYMENT-SIGNATURE": request.payment, "X-PAYMENT": request.xPayment };
+    const payment = readPayment(headers, offers, Date.now());
+    if (payment === null) return (await validate()) ?? refuse("Payment required.");
     if (request.method === "HEAD")
       return answers.malformed(
         "A HEAD request has no response to pay for. Nothing was held; send the same header with GET.",
       );
-    const payment = readPayment(request.payment, offers, Date.now());
     if ("malformed" in payment) return answers.malformed(payment.malformed);
     if ("refused" in payment) return refuse(payment.refused);
     const { offer, info } = payment;
-    const wrong = await wrongSignature(counter, payment);
-    if (wrong !== null) return refuse(wrong);
+    const checked = await checkSignature(counter, payment);
+    if ("refused" in checked) return refuse(checked.refused);
     const sale = { ...parts, escrow: offer.escrow };
-    const outcome = await sell(sale, { payment, resource: resourceOf(request), validate, run });
+    const received = async () => refusalOf(await request.receive?.()) ?? (await validate());
+    const outcome = await sell(sale, {
+      payment: { ...payment, ...checked },
+      resource: resourceOf(request),
+      validate: received,
+      run,
+    });
     switch (outcome.kind) {
       case "delivered":
         return answers.delivered(outcome, {
@@ -196,6 +207,11 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
           payer: info.payer,
           contest: await forBuyer(counter, payment, outcome),
           extensions: await receiptFor(counter, payment, { outcome, url }),
+        });
+      case "withheld":
+        return answers.withheld(outcome, {
+          ...{ offer, payer: info.payer, arbiterUrl: counter.arbiterUrl },
+          ...{ contest: null, extensions: {} },
         });
       case "payment_required":
         return refuse(outcome.error);
@@ -234,7 +250,7 @@ async function orNone(
 const receiptFor = (
   { parts, signed }: Counter,
   { info, offer }: Payment & { readonly offer: Offer },
-  { outcome: { delivery }, url }: { outcome: Extract<Outcome, { kind: "delivered" }>; url: string },
+  { outcome: { delivery }, url }: { outcome: Delivered; url: string },
 ): Promise<answers.Extensions> =>
   orNone(parts.log, () => {
     if (delivery.decision !== "release") return undefined;
@@ -247,23 +263,22 @@ const receiptFor = (
 const forBuyer = async (
   { account, arbiterUrl }: Counter,
   { contest, offer: { escrow } }: Payment & { readonly offer: Offer },
-  { id, delivery }: Extract<Outcome, { kind: "delivered" }>,
+  { id, delivery }: Delivered,
 ): Promise<ContestHeaders | null> =>
   contest === undefined || delivery.decision !== "release"
     ? null
     : signedForBuyer(account, { arbiterUrl, escrow, id, delivery, contest });
 
-/** Why a payment's signature is not taken; null if it is. */
-async function wrongSignature(
+/** A payment's signature as the hold takes it, or why it is refused. */
+async function checkSignature(
   { parts, walletFactories }: Counter,
-  payment: Payment & { readonly offer: Offer },
-): Promise<string | null> {
-  const { escrow } = payment.offer;
+  { offer: { escrow }, info, signature }: Payment & { readonly offer: Offer },
+): Promise<{ readonly signature: Hex } | { readonly refused: string }> {
   const rules = rulesOf(escrow);
-  const refused = rules.wrongFactory(payment.signature, walletFactories);
-  if (refused !== null) return refused;
-  const isSigned = await isSignedByPayer(parts.client, escrow, payment);
-  return isSigned ? null : rules.notSigned(payment.info.payer);
+  const deploys = rules.deploys(signature, walletFactories);
+  const checked = await payerSignature(parts.client, escrow, { info, signature, deploys });
+  if (checked === null) return { refused: rules.notSigned(info.payer) };
+  return checked === "undeployed" ? { refused: rules.undeployed(info.payer, walletFactories) } : { signature: checked };
 }
 
 const resourceOf = ({ method, url }: SaleRequest): string => {

@@ -41,11 +41,6 @@ export interface EscrowFacts {
   readonly feeReceiver: Address;
   /** Name and version of the EIP-712 domain that deliveries are signed under. */
   readonly deliveryDomain: { readonly name: string; readonly version: string };
-  /**
-   * The newest version of a delivery that the service takes. From 2 on its signature binds the content type and coding; 3
-   * is for payments with a window to contest. Default 1.
-   */
-  readonly deliveryVersion?: 1 | 2 | 3;
 }
 
 /** What a merchant sells a request for. */

@@ -1,32 +1,63 @@
+import { joined } from "./delivery.ts";
+
 /** What makes an answer a part of what is sold, or nothing of it (RFC 9110, sections 13 and 14). */
 const CONDITIONS = [
   ...["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"],
   ...["if-range", "range"],
 ] as const;
 
+/** The largest body of a paid request, unless something before the middleware has read it, in bytes. */
+export const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
+
+/** How much is read of a larger one: a connection that is cut while its client still sends would lose the refusal. */
+export const MAX_READ_BYTES = 2 * MAX_REQUEST_BYTES;
+
+/** The answer to a larger one. */
+export const requestTooLarge = (): Response =>
+  Response.json(
+    {
+      error: `The request's body is larger than ${MAX_REQUEST_BYTES} bytes, the largest that is taken. Nothing was held.`,
+    },
+    { status: 413 },
+  );
+
 /**
- * The request without its conditions, as handlers get it. With one like `If-None-Match: *` a buyer could have a 304 without a
- * body delivered, again and again: refunded in full, and counted against the merchant.
+ * Reads a request to its end, and returns it as its handler gets it, or the refusal of one that is too large.
+ * @throws if the buyer hangs up before that
  */
-export function wholeRequest<R extends Request>(request: R): R {
-  const { headers } = request;
-  const conditions = CONDITIONS.filter((name) => headers.has(name));
-  try {
-    // In place where that is allowed: Next hands its routes a proxy, which Node takes for no request when it is copied.
-    for (const name of conditions) headers.delete(name);
-    return request;
-  } catch {
-    return copyWithout(request, conditions);
+export async function received<R extends Request>(
+  request: R,
+): Promise<{ readonly request: R } | { readonly refusal: Response }> {
+  if (request.bodyUsed || request.body === null) return { request: wholeRequest(request) };
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.length;
+    if (size <= MAX_REQUEST_BYTES) chunks.push(chunk);
+    if (size > MAX_READ_BYTES) break;
   }
+  if (size > MAX_REQUEST_BYTES) return { refusal: requestTooLarge() };
+  return { request: wholeRequest(request, joined(chunks)) };
 }
 
-/** Where headers cannot be changed, as in Deno and in Cloudflare's workers. */
-function copyWithout<R extends Request>(request: R, conditions: readonly string[]): R {
+/**
+ * A copy of the request that nothing of the buyer's connection reaches, and without its conditions. The buyer of a handler
+ * that heeds an abort, or a condition like `If-None-Match: *`, could have it fail, or deliver a 304 without a body, again
+ * and again: refunded in full, and counted against the merchant.
+ */
+export function wholeRequest<R extends Request>(request: R, body?: Uint8Array<ArrayBuffer>): R {
   const headers = new Headers(request.headers);
-  for (const name of conditions) headers.delete(name);
+  for (const name of CONDITIONS) headers.delete(name);
   const Same = request.constructor as new (input: string | R, init: RequestInit) => R;
-  // What has read the body has kept it.
-  return request.bodyUsed ? new Same(request.url, { method: request.method, headers }) : new Same(request, { headers });
+  const init = { method: request.method, headers, signal: null, ...(body === undefined ? {} : { body }) };
+  try {
+    return new Same(request, init);
+  } catch {
+    // Its body was read earlier, or it is a proxy, as Next hands one to its routes: Node takes none for a request.
+    const copy = new Same(request.url, init);
+    const { nextUrl } = request as { readonly nextUrl?: unknown };
+    return nextUrl === undefined ? copy : Object.defineProperty(copy, "nextUrl", { value: nextUrl });
+  }
 }
 
 /** The same for the headers of a request of Node. */

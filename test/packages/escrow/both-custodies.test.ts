@@ -239,7 +239,9 @@ describe("a buyer whose wallet is a contract", () => {
     const { address, header } = await walletOf();
     const refused = await pay(shop, header);
     expect(refused.status).toBe(402);
-    expect(errorIn(refused)).toMatch(/^invalid_auth_capture_evm_erc6492_factory_not_allowed: .*; accepted: none/);
+    expect(errorIn(refused)).toMatch(
+      /^invalid_auth_capture_evm_erc6492_factory_not_allowed: .* is not deployed.* Deploy the wallet first/,
+    );
     const open = await openShop(NOBODY, handler, { ...both, account: shop.account, walletFactories: [FACTORY] });
     const response = await pay(open, header);
     expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);

@@ -55,7 +55,11 @@ async function paid(pays: Pays, accepted: ReturnType<typeof requirements>) {
   return { x402Version: 2, accepted, payload: payload as Record<string, unknown> };
 }
 
-const read = (payment: object, offer: Offer) => readPayment(encodeHeader(payment), [offer], Date.now());
+const read = (payment: object, offer: Offer) => {
+  const found = readPayment({ "PAYMENT-SIGNATURE": encodeHeader(payment) }, [offer], Date.now());
+  if (found === null) throw new Error("There is no payment.");
+  return found;
+};
 const refused = expect.objectContaining({ refused: expect.any(String) });
 
 describe.each<Pays>(["commerce", "auth-capture"])('an offer with a window, paid by "%s"', (pays) => {

@@ -11,9 +11,8 @@ import {
 } from "../../../packages/escrow/src/index.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { type Bought, buyFrom, newBuyer, type Pays, pay } from "../../support/escrow/purchase.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import { haiku, openShop } from "../../support/escrow/shop.ts";
 import { forFile } from "../../support/for-file.ts";
-import { serveHttp } from "../../support/http-server.ts";
 import { deployWallet } from "../../support/wallet.ts";
 
 const scene = await forFile(startContestScene());
@@ -87,17 +86,6 @@ test("a shop without a window sends nothing to contest", async () => {
   expect([...bought.response.headers.keys()].filter((name) => /x-escrow-(contest|delivery)/.test(name))).toEqual([]);
   await pass();
   expect(await statusOf(bought, "commerce")).toBe("released");
-});
-
-test("nothing is sold with a window where the service knows none", async () => {
-  const policy = await fetch(`${service.url}/escrow`, { headers: { accept: "application/json" } });
-  const { forward, ...published } = (await policy.json()) as { readonly forward: Record<string, unknown> };
-  const { version_3: _, ...earlier } = forward;
-  const old = await serveHttp((_request, response) => response.end(JSON.stringify({ ...published, forward: earlier })));
-  const closed = await openShop({ chain, arbiter: old }, handler, { contestSeconds: 300 });
-  const answer = await closed.fetch(SHOP, { method: "POST" });
-  old.stop();
-  expect([answer.status, closed.logged.join()]).toEqual([503, expect.stringContaining("knows no windows to contest")]);
 });
 
 test("buyers get the delivery signed, as it was forwarded; their silence releases it when the window closes", async () => {

@@ -1,78 +1,52 @@
 import { once } from "node:events";
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
-import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import {
-  type ExpressOptions,
-  type ExpressRequest,
-  type ExpressResponse,
-  escrowed,
-} from "../../../packages/escrow/src/express.ts";
-import { memoryStore } from "../../../packages/escrow/src/index.ts";
+import { type ExpressOptions, type ExpressRequest, escrowed } from "../../../packages/escrow/src/express.ts";
 import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
+import {
+  type ExpressApp,
+  express,
+  type ExpressHandler as Handler,
+  type HandlerResponse,
+  listen,
+  merchantIn,
+} from "../../support/escrow/real-shops.ts";
 import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 
-/** What these tests use of Express, which comes without types. */
-interface ExpressApp extends RequestListener {
-  use(...handlers: unknown[]): void;
-  post(path: string, ...handlers: unknown[]): void;
-  get(path: string, ...handlers: unknown[]): void;
-}
-interface HandlerResponse extends ExpressResponse {
-  json(value: unknown): void;
-  send(body: unknown): void;
-  status(code: number): this;
-  type(name: string): this;
-}
-const express: { (): ExpressApp; json(): unknown } = createRequire(import.meta.url)("express");
-
 const scene = await forFile(startSaleScene());
-const account = privateKeyToAccount(generatePrivateKey());
-await scene.chain.setBalance(account.address, 10n ** 18n);
 const buyer = () => newBuyer(scene.chain);
 const overHttp = { fetch };
 
-type Handler = (
-  request: ExpressRequest & { body: { lines?: number } },
-  response: HandlerResponse,
-  next: (error?: unknown) => void,
-) => unknown;
+/** What comes before and after the middleware in an application. */
+interface Around {
+  readonly before?: (app: ExpressApp) => void;
+  readonly between?: readonly unknown[];
+  readonly options?: Partial<ExpressOptions<ExpressRequest & { body: { lines?: number } }>>;
+}
 
 /** A real Express server that sells `POST /haiku`. Returns its URL. */
-async function openExpress(
-  handler: Handler,
-  options: Partial<ExpressOptions<ExpressRequest & { body: { lines?: number } }>> = {},
-): Promise<string> {
-  const common = { account, rpcUrl: scene.chain.rpcUrl, price: "0.10", arbiterUrl: scene.arbiter.url };
+async function openExpress(handler: Handler, { before, between = [], options = {} }: Around = {}): Promise<string> {
   const app = express();
   app.use((_request: unknown, response: HandlerResponse, next: () => void) => {
     response.setHeader("x-outer", "stays");
     next();
   });
+  before?.(app);
   app.use(express.json());
-  const selling = escrowed({ ...common, store: memoryStore(), log: () => undefined, ...options });
-  app.post("/haiku", selling, handler);
-  app.get("/haiku", selling, handler);
-  const server = createServer(app).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  await forFile({
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/haiku`;
+  const selling = escrowed({ ...(await merchantIn(scene)), ...options });
+  app.post("/haiku", selling, ...between, handler);
+  app.get("/haiku", selling, ...between, handler);
+  return (await listen(app)).url;
 }
 
-const sold = async (handler: Handler, pays: Pays = "commerce") => {
-  const url = await openExpress(handler);
+const sold = async (handler: Handler, pays: Pays = "commerce", around: Around = {}) => {
+  const url = await openExpress(handler, around);
   const bought = await buyFrom(overHttp, await buyer(), { url, pays });
   return { ...bought, url, text: await bought.response.text() };
 };
@@ -119,7 +93,9 @@ test.each<[string, Handler, string]>([
 test.each<[string, Handler, number]>([
   ["next(error)", (_request, _response, next) => next(Object.assign(new Error("no ink"), { expose: false })), 500],
   ["a rejection", async () => Promise.reject(new Error("no ink")), 500],
-  ["no body", (_request, response) => response.status(204).end(), 204],
+  ["a status that is none", (_request, response) => response.writeHead(600).end("An old silent pond"), 500],
+  ["a failing stream", (_request, response) => pipeline(failing(), response.type("txt")), 500],
+  ["a stream that a handler cuts off", (_request, response) => response.type("txt").destroy(), 500],
   ["too much", (_request, response) => response.send("x".repeat(256 * 1024 + 1)), 500],
 ])("%s is refunded", async (_, handler, status) => {
   const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -129,7 +105,7 @@ test.each<[string, Handler, number]>([
 
 test("a body is checked before anything is held", async () => {
   const url = await openExpress((request, response) => response.json(request.body), {
-    validate: ({ body }) => (body?.lines === 3 ? null : "A haiku has 3 lines."),
+    options: { validate: ({ body }) => (body?.lines === 3 ? null : "A haiku has 3 lines.") },
   });
   const post = (lines: number, headers: Record<string, string> = {}) =>
     fetch(url, {
@@ -150,26 +126,121 @@ test("a body is checked before anything is held", async () => {
   expect([good.status, await good.json()]).toEqual([200, { lines: 3 }]);
 });
 
-test("a buyer that hangs up finds the response with the same header, made once", async () => {
-  const { promise: hungUp, resolve: finish } = Promise.withResolvers<void>();
-  const handler = vi.fn<Handler>(async (_request, response) => {
-    await hungUp;
-    await pipeline(Readable.from(["An old silent pond"]), response.type("txt"));
+/** Goods, and then a failure. */
+async function* failing() {
+  yield "An old silent pond";
+  throw new Error("no ink");
+}
+
+test.each<[string, Handler]>([
+  ["after a refusal", (_request, response) => void response.status(400).json({ error: "A haiku has 3 lines." })],
+  ["after a failure", (_request, _response, next) => next(Object.assign(new Error("no ink"), { expose: false }))],
+])("goods that are sent %s, in a second answer, reach nobody", async (_, first) => {
+  const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const { response, text, decision, header, url } = await sold((request, response, next) => {
+    first(request, response, next);
+    setImmediate(() => {
+      response.write("An old silent pond");
+      response.end("An old silent pond");
+      expect(() => response.json({ haiku: "An old silent pond" })).toThrow(/headers/);
+    });
   });
-  const url = await openExpress(handler);
-  const header = await signFor(overHttp, await buyer(), url);
-  const leaving = httpRequest(url, { method: "POST", headers: { "payment-signature": header } });
-  leaving.on("error", () => undefined);
-  leaving.end();
-  await eventually(() => handler.mock.calls.length, 1);
-  const socket = handler.mock.calls[0]?.[0].socket;
-  leaving.destroy();
-  await eventually(() => socket?.destroyed, true);
-  finish();
+  silent.mockRestore();
+  expect([response.status >= 400, decision]).toEqual([true, "refund"]);
+  expect(text + (await (await pay(overHttp, header, url)).text())).not.toContain("pond");
+});
+
+test("goods of which a part was sent before a failure are not a part of the error", async () => {
+  const silent = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const { response, text, decision } = await sold((_request, response, next) => {
+    response.type("txt").write("An old silent pond");
+    next(new Error("no ink"));
+  });
+  silent.mockRestore();
+  expect([response.status, decision, JSON.parse(text)]).toEqual([
+    500,
+    "refund",
+    { error: "The merchant's response broke off." },
+  ]);
+});
+
+/** As `on-headers` does it for sessions and compression: it adds headers right before they are sent. */
+const onHeaders = (response: HandlerResponse, add: () => void) => {
+  const { writeHead } = response;
+  let isFirst = true;
+  response.writeHead = ((...args: Parameters<typeof writeHead>) => {
+    if (isFirst) add();
+    isFirst = false;
+    return writeHead.apply(response, args);
+  }) as typeof writeHead;
+};
+
+/** A session as `express-session` keeps it: it is stored, and named in a cookie, as the response ends. */
+const session = (name: string, stored: string[]) => {
+  let visits = 0;
+  return (_request: unknown, response: HandlerResponse, next: () => void) => {
+    const visit = `${name}=${++visits}`;
+    response.appendHeader("set-cookie", `seen-${visit}`);
+    onHeaders(response, () => response.appendHeader("set-cookie", visit));
+    const { end } = response;
+    response.end = ((...args: Parameters<typeof end>) => {
+      stored.push(visit);
+      return end.apply(response, args);
+    }) as typeof end;
+    next();
+  };
+};
+
+test("sessions before and after the middleware set their cookies, and a replay gets the first ones of its own", async () => {
+  const [outer, inner]: [string[], string[]] = [[], []];
+  const around = {
+    before: (app: ExpressApp) => app.use(session("outer", outer)),
+    between: [session("inner", inner)],
+  };
+  const { response, header, url, text } = await sold(
+    (_request, response) => response.cookie("haiku", "pond").json({ haiku: "An old silent pond" }),
+    "commerce",
+    around,
+  );
+  const own = ["seen-inner=1", "haiku=pond; Path=/", "inner=1"];
+  expect(response.headers.getSetCookie()).toEqual(["seen-outer=2", ...own, "outer=2"]);
+  expect([outer, inner]).toEqual([["outer=1", "outer=2"], ["inner=1"]]);
   const again = await pay(overHttp, header, url);
-  expect([again.status, await again.text()]).toEqual([200, "An old silent pond"]);
-  expect(again.headers.get("x-escrow-decision")).toBe("release");
-  expect(handler).toHaveBeenCalledTimes(1);
+  expect(again.headers.getSetCookie()).toEqual(["seen-outer=3", ...own, "outer=3"]);
+  expect([again.headers.get("x-outer"), await again.text()]).toEqual(["stays", text]);
+});
+
+test("a withheld response leaves what others have hung on it, and nothing of its handler", async () => {
+  const { response } = await sold(
+    (_request, response) => {
+      response.setHeader("x-haiku", "An old silent pond");
+      response.statusMessage = "An old silent pond";
+      response.cookie("haiku", "pond").json({ error: "Basho" });
+    },
+    "commerce",
+    { before: (app) => app.use(session("outer", [])) },
+  );
+  expect([response.status, response.statusText, response.headers.get("x-haiku")]).toEqual([
+    ...[500, "Internal Server Error", null],
+  ]);
+  expect(response.headers.getSetCookie()).toEqual(["seen-outer=2", "outer=2"]);
+  expect(response.headers.get("x-outer")).toBe("stays");
+});
+
+test("a compressing middleware in front of it compresses what is sold", async () => {
+  const { response, text } = await sold((_request, response) => response.json({ haiku: "pond" }), "commerce", {
+    before: (app) =>
+      app.use((_request: unknown, response: HandlerResponse, next: () => void) => {
+        const { end } = response;
+        onHeaders(response, () => {
+          response.setHeader("content-encoding", "gzip");
+          response.removeHeader("content-length");
+        });
+        response.end = ((chunk: Buffer) => end.call(response, gzipSync(chunk), "utf8")) as typeof end;
+        next();
+      }),
+  });
+  expect([response.headers.get("content-encoding"), text]).toEqual(["gzip", '{"haiku":"pond"}']);
 });
 
 /** `fetch` would say that it wants no cached answer, and no condition would hold. */

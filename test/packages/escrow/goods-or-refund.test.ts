@@ -56,8 +56,9 @@ interface Signed extends Payment {
 /** What a merchant reads from the header of its buyer. */
 function readSigned(pays: Pays, header: string, merchant: Address): Signed {
   const facts = CONTRACTS.get(pays) ?? expect.fail(`No contract is paid by ${pays}.`);
-  const read = readHeader(header, [{ escrow: facts, merchant, price: 100_000n }], Date.now());
-  if (!("info" in read)) throw new Error(JSON.stringify(read));
+  const offer = { escrow: facts, merchant, price: 100_000n };
+  const read = readHeader({ "PAYMENT-SIGNATURE": header }, [offer], Date.now());
+  if (read === null || !("info" in read)) throw new Error(JSON.stringify(read));
   return { ...read, facts, id: paymentId(placeOf(facts), read.info) };
 }
 

@@ -51,8 +51,9 @@ describe("the offer", () => {
       feeReceiver: FEE_RECIPIENT,
       deliveryDomain: { name: "", version: "" },
     } as const;
-    const possible = [before, after].map((now) =>
-      requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, now),
+    // The offer is made at some second between the two.
+    const possible = Array.from({ length: Math.floor(after / 1000) - Math.floor(before / 1000) + 2 }, (_, n) =>
+      requirements({ escrow: facts, merchant: shop.account.address, price: PRICE }, Math.min(before + n * 1000, after)),
     );
     const [stock, ours] = accepts;
     expect(accepts).toHaveLength(2);
@@ -162,14 +163,13 @@ describe("a sale", () => {
   });
 
   test.each([
-    ["with a byte order mark", "\ufeff{}", "release"],
-    ["with characters of four bytes", JSON.stringify({ leaf: "🍁" }), "release"],
-    ["of nothing", "", "refund"],
-  ])("a text %s is forwarded byte for byte", async (_, text, wanted) => {
+    ["with a byte order mark", "\ufeff{}"],
+    ["with characters of four bytes", JSON.stringify({ leaf: "🍁" })],
+  ])("a text %s is forwarded byte for byte", async (_, text) => {
     handler.mockImplementation((c) => c.body(text, 200, { "content-type": "text/plain" }));
     const { response, decision } = await buyFrom(shop, await buyer());
     expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(text);
-    expect(decision).toBe(wanted);
+    expect(decision).toBe("release");
   });
 
   test("256 KiB are delivered; one byte more becomes a 500", async () => {

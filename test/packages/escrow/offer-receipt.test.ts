@@ -13,6 +13,7 @@ import { buyFrom, newBuyer, pay } from "../../support/escrow/purchase.ts";
 import { startSaleScene } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
 import { forFile } from "../../support/for-file.ts";
+import { headerBytesOf, MOST_HEADER_BYTES } from "../../support/header-block.ts";
 
 const scene = await forFile(startSaleScene());
 const shop = await openShop(scene, haiku);
@@ -45,6 +46,35 @@ test("neither the 402 nor the payment of a stock client that echoes it takes 4 K
   const payment = encodePaymentSignatureHeader(await client.createPaymentPayload(challenge));
   expect(header.length).toBeLessThan(4_096);
   expect(payment.length).toBeLessThan(4_096);
+});
+
+const HOST = `${"a".repeat(52)}.example`;
+
+test.each([
+  ["a host name of 60 letters", `https://${HOST}/haiku`, "A haiku"],
+  ["a long description", `https://${HOST}/haiku`, "Haiku über alles. ".repeat(200)],
+  ["a long query", `https://${HOST}/haiku?about=${"pond".repeat(700)}`, "A haiku"],
+])("with %s, the header blocks of 402 and 200 stay below 4,000 bytes", async (_, url, description) => {
+  const named = await openShop(scene, haiku, { description });
+  const { response, challenge } = await unpaid(named, url);
+  expect(challenge.accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce"]);
+  expect(headerBytesOf(response.headers)).toBeLessThan(MOST_HEADER_BYTES);
+  for (const pays of ["auth-capture", "commerce"] as const) {
+    const bought = await buyFrom(named, await newBuyer(scene.chain), { url, pays });
+    expect([bought.response.status, bought.decision]).toEqual([200, "release"]);
+    expect(headerBytesOf(bought.response.headers)).toBeLessThan(MOST_HEADER_BYTES);
+  }
+});
+
+test("the offers that do not fit in the header are in the body, for the stock library to verify", async () => {
+  const { response, offers: inHeader } = await unpaid(shop, `https://${HOST}/haiku`);
+  expect(inHeader).toEqual([]);
+  const { extensions } = (await response.json()) as {
+    extensions: Record<string, { info: { offers: EIP712SignedOffer[] } }>;
+  };
+  const offers = extensions["offer-receipt"]?.info.offers ?? [];
+  expect(offers).toHaveLength(2);
+  for (const offer of offers) expect((await verifyOfferSignatureEIP712(offer)).signer).toBe(shop.account.address);
 });
 
 test("what was released has a receipt by who was paid", async () => {

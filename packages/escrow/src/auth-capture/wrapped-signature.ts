@@ -1,8 +1,6 @@
-import { type Address, type Hex, isAddressEqual, isErc6492Signature, parseErc6492Signature } from "viem";
+import { type Address, type Hex, isAddressEqual, parseErc6492Signature } from "viem";
+import { isWrapped } from "../signature-forms.ts";
 import { refusal } from "./refusal.ts";
-
-/** Whether the signature of a wallet without code comes with a preparing call, which deploys it (ERC-6492). */
-export const isWrapped = (signature: Hex): boolean => isErc6492Signature(signature);
 
 /**
  * Why a signature may not be sent to the chain, beginning with the scheme's code; null if it may. The collector makes the

@@ -124,21 +124,6 @@ describe("the arbiter", () => {
     expect(shop.logged).toEqual([expect.stringMatching(/^The hold of payment 0x.*answered 409/)]);
   });
 
-  test("gets what an earlier version has stored: with nothing but the response, the terms are the request's", async () => {
-    const [store, handler] = [memoryStore(), countingHandler()];
-    const forward = () => Promise.reject(new Error("The arbiter is away."));
-    const old = await openShop(scene, handler, { store, forward });
-    const { id, header } = await buyFrom(old, await buyer());
-    const { status, headers, body, resource, transaction, decision } = (await store.get(id)) ?? expect.fail("not kept");
-    const stored = memoryStore();
-    await stored.keep(id, { status, headers, body, resource, transaction, decision });
-    const shop = await openShop(scene, handler, { account: old.account, store: stored });
-    const again = await pay(shop, header);
-    expect(again.headers.get("x-escrow-decision")).toBe("release");
-    expect(again.headers.get("x-idempotent-replay")).toBe("true");
-    expect(handler).toHaveBeenCalledTimes(1);
-  });
-
   test("decides by what the merchant signed: another body or signer moves nothing", async () => {
     const shop = await openShop(scene, haiku);
     const stranger = await buyer();

@@ -1,0 +1,40 @@
+const EXPOSED = [
+  ...["PAYMENT-REQUIRED", "PAYMENT-RESPONSE", "X-Idempotent-Replay", "Retry-After"],
+  ...["X-Escrow-Payment", "X-Escrow-Decision", "X-Escrow-Contest", "X-Escrow-Delivery"],
+].join(", ");
+
+const READABLE = [
+  ["access-control-allow-origin", "*"],
+  ["access-control-expose-headers", EXPOSED],
+] as const;
+
+/** The longest list of headers that a preflight may ask for. */
+const MOST_CHARACTERS = 1_000;
+
+/**
+ * Answers a browser that asks if a page of another origin may send a request (a CORS preflight): it may, with the headers it
+ * asks for. A payment is in a header, never in a cookie.
+ * @returns null for any other request
+ */
+export function preflight(method: string, header: (name: string) => string | null | undefined): Response | null {
+  const asked = header("access-control-request-method");
+  if (method !== "OPTIONS" || asked === null || asked === undefined) return null;
+  const headers = new Headers({
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": /^[A-Z]{1,20}$/.test(asked) ? asked : "GET, POST",
+    "access-control-max-age": "86400",
+    vary: "Access-Control-Request-Method, Access-Control-Request-Headers",
+  });
+  const names = header("access-control-request-headers") ?? "";
+  if (names !== "" && names.length <= MOST_CHARACTERS) headers.set("access-control-allow-headers", names);
+  return new Response(null, { status: 204, headers });
+}
+
+/** Lets a page of another origin read the answer, unless the merchant's own server says who may. */
+export function readable(answer: Response): Response {
+  if (answer.headers.has("access-control-allow-origin")) return answer;
+  // The merchant's own may be immutable.
+  const copy = new Response(answer.body, answer);
+  for (const [name, value] of READABLE) copy.headers.set(name, value);
+  return copy;
+}

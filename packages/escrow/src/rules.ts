@@ -1,0 +1,121 @@
+import { type Delivery, headerOf } from "./delivery.ts";
+import type { Decision } from "./forward.ts";
+
+/** What the rules look at. */
+export interface Content {
+  /** HTTP status. */
+  readonly status: number;
+  /** The content type it was sent with; null if unknown. */
+  readonly contentType: string | null;
+  /** Decoded; null if that failed. */
+  readonly body: Uint8Array | null;
+}
+
+export interface Rule {
+  readonly id: string;
+  readonly decision: Decision;
+  readonly when: string;
+  /**
+   * Whether it says something about the merchant. A buyer can make any merchant refuse its input, so such a refund is
+   * carried out without a record on the chain, like one by the clock, and does not count against the merchant.
+   */
+  readonly counts: boolean;
+  readonly applies: (content: Content) => boolean;
+}
+
+/** JSON as defined by the WHATWG's MIME Sniffing Standard; a missing or blank type counts as JSON. */
+const isJson = ({ contentType }: Content): boolean =>
+  /^(?:\s*|(?:application|text)\/json|[^\s/;,]+\/[^\s/;,]+\+json)$/i.test(contentType?.split(/[;,]/)[0]?.trim() ?? "");
+
+function parsed({ body }: Content): { readonly value: unknown } | null {
+  try {
+    if (body === null) return null;
+    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) };
+  } catch {
+    return null;
+  }
+}
+
+/** An answer that reports its own failure: `error`, a non-empty `errors`, or `success: false` at the top level. */
+function saysError(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const { error, errors, success } = value as Record<string, unknown>;
+  const isSet = (part: unknown) =>
+    part !== undefined && part !== null && part !== false && part !== "" && !(Array.isArray(part) && part.length === 0);
+  return isSet(error) || isSet(errors) || success === false;
+}
+
+const isBlank = ({ body }: Content): boolean => body !== null && /^\s*$/.test(new TextDecoder().decode(body));
+
+const ERROR_STATUS: Rule = {
+  id: "error_status",
+  decision: "refund",
+  when: "The merchant answered with a status of 400 or more.",
+  counts: true,
+  applies: ({ status }) => status >= 400,
+};
+
+const REFUSED_INPUT: Rule = {
+  id: "refused_input",
+  decision: "refund",
+  when: "The merchant answered 400 or 422: it refused the buyer's input. This does not count in its record.",
+  counts: false,
+  applies: ({ status }) => status === 400 || status === 422,
+};
+
+const UNDECODABLE: Rule = {
+  id: "undecodable",
+  decision: "refund",
+  when: "The body cannot be decoded: a content coding other than gzip, deflate, br and zstd, more than two codings, corrupt data, or more than 4 MiB when decoded.",
+  counts: true,
+  applies: ({ body }) => body === null,
+};
+
+/** In order: the first that applies decides. */
+export const RULES: readonly Rule[] = [
+  REFUSED_INPUT,
+  ERROR_STATUS,
+  UNDECODABLE,
+  {
+    id: "empty_response",
+    decision: "refund",
+    when: "The body is empty, or nothing but white space.",
+    counts: true,
+    applies: isBlank,
+  },
+  {
+    id: "malformed_json",
+    decision: "refund",
+    when: "The body is not valid JSON in UTF-8, and its content type is JSON or not stated.",
+    counts: true,
+    applies: (content) => isJson(content) && parsed(content) === null,
+  },
+  {
+    id: "error_payload",
+    decision: "refund",
+    when: "The body is a JSON object with `error` or `errors` that is set, or with `success: false`, at its top level.",
+    counts: true,
+    applies: (content) => isJson(content) && saysError(parsed(content)?.value),
+  },
+  {
+    id: "delivered",
+    decision: "release",
+    when: "The merchant delivered: no rule for a refund applies.",
+    counts: true,
+    applies: () => true,
+  },
+];
+
+/** The rule that decides a delivery. Deterministic: the same content always gets the same rule. */
+export function evaluate(content: Content): Rule {
+  const rule = RULES.find(({ applies }) => applies(content));
+  if (rule === undefined) throw new Error("the last rule applies to everything");
+  return rule;
+}
+
+/** The rule by which the arbiter decides a delivery; null if its body has a content coding, which only the arbiter undoes. */
+export function ruleOf(delivery: Delivery): Rule | null {
+  if (!/^\s*(identity)?\s*$/i.test(headerOf(delivery, "content-encoding"))) return null;
+  const { status, body } = delivery;
+  return evaluate({ status, contentType: headerOf(delivery, "content-type") || null, body });
+}
