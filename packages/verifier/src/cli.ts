@@ -9,8 +9,8 @@ import { checkSettlement } from "./commands/settlement.ts";
 import { checkVerdict } from "./commands/verdict.ts";
 import { InputError } from "./refusal.ts";
 
-/** A sub-command's exit code: 0 valid, 1 invalid; it throws an `InputError` for 2. */
-export type Command = (args: readonly string[]) => Promise<0 | 1>;
+/** A sub-command's exit code: 0 valid, 1 invalid, 3 valid but not as required; it throws an `InputError` for 2. */
+export type Command = (args: readonly string[]) => Promise<0 | 1 | 3>;
 
 /** The sub-commands by name; the default is `document`. */
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -25,7 +25,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   log: checkLog,
 };
 
-async function main(args: readonly string[]): Promise<0 | 1 | 2> {
+async function main(args: readonly string[]): Promise<0 | 1 | 2 | 3> {
   const [name = "", ...rest] = args;
   if (args.length === 0 || name === "--help" || name === "-h") {
     (args.length === 0 ? console.error : console.log)(USAGE);

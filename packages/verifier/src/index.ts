@@ -1,17 +1,26 @@
 // The library: it runs in browsers and in Node 22 or newer, and imports nothing specific to either.
+export { type Claims, claimsOf, standingOf } from "./claims.ts";
 export { fetchText } from "./fetch-text.ts";
 export type { Freshness } from "./freshness.ts";
 export { type Issuer, parseIssuer } from "./issuer.ts";
 export { type KeySet, parseKeySet } from "./key-set.ts";
 export { type Check, checkSigned, type Expected, type SignedReport } from "./offer-receipt/check.ts";
 export { InputError, type RefusalCode } from "./refusal.ts";
+export {
+  parseRequirements,
+  REQUIREMENTS,
+  type Required,
+  type Requirement,
+  shortcomings,
+  unmet,
+} from "./requirement.ts";
+export * as bands from "./score/bands.ts";
+export { scoreDocument } from "./score/document.ts";
+export type { ScoreFacts } from "./score/facts.ts";
+export { parseScoreFacts } from "./score/parse-facts.ts";
+export type { Assessment, ScoreDocument } from "./score/record.ts";
 export { type Difference, type Replay, replayScores } from "./score/replay.ts";
-export * as bands from "./score/v4/bands.ts";
-export { scoreDocument } from "./score/v4/document.ts";
-export type { ScoreFacts } from "./score/v4/facts.ts";
-export { parseScoreFacts } from "./score/v4/parse-facts.ts";
-export type { Assessment, ScoreDocument } from "./score/v4/record.ts";
-export { score } from "./score/v4/score.ts";
+export { score } from "./score/score.ts";
 export { checkStatement, type ExpectedStatement, type StatementReport } from "./settlement/check-statement.ts";
 export { type CheckLeftOut, checkLeftOut, type LeftOutReport } from "./tlog/check-left-out.ts";
 export { type CheckListed, checkListed, type ListedReport } from "./tlog/check-listed.ts";

@@ -71,7 +71,7 @@ describe("names that objects and sort orders treat specially", () => {
       // As an object keeps them: whole numbers come first, whatever the text says.
       const kept = JSON.stringify(JSON.parse(content));
       expect(readStrictJson(content)).toEqual({ value: JSON.parse(content), inOrder: kept === canonical });
-      const signed = SIGNER.sign({ "@context": CONTEXT, content: JSON.parse(content) }, SAMPLE_NOW);
+      const signed = await SIGNER.sign({ "@context": CONTEXT, content: JSON.parse(content) }, SAMPLE_NOW);
       expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
       expect(await verify(canonicalize(signed) ?? "")).toMatchObject({ valid: true });
     }
@@ -110,7 +110,7 @@ describe("strict JSON is strict with text just as a program writes it", () => {
 test.each(["caf\u00e9", "\u00ff\u0080", "\u20ac", "\u{1f600}", "plain"])(
   "a document that says %j verifies",
   async (text) => {
-    const signed = SIGNER.sign({ "@context": CONTEXT, text }, SAMPLE_NOW);
+    const signed = await SIGNER.sign({ "@context": CONTEXT, text }, SAMPLE_NOW);
     expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
   },
 );

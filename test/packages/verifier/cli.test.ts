@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { didWeb } from "../../../api/signing/did.ts";
 import { createSigner } from "../../../api/signing/document.ts";
+import { PASSING } from "../../support/certification/samples.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -30,7 +31,7 @@ const { url: origin } = await forFile(
   }, "localhost"),
 );
 const issuer = didWeb(origin);
-const own = createSigner(KEY, issuer).sign({ ...CREDENTIAL, issuer }, SAMPLE_NOW);
+const own = await createSigner(KEY, issuer).sign({ ...CREDENTIAL, issuer }, SAMPLE_NOW);
 const files = {
   "credential.json": JSON.stringify(SIGNED_CREDENTIAL, null, 2),
   "verdict.json": JSON.stringify(SIGNED_VERDICT),
@@ -69,7 +70,7 @@ describe("exit code 0: valid", () => {
   ])("%s, without a word to the network", async (_, args) => {
     const { code, out, err } = await run([...args, ...AT]);
     expect({ code, err, asked }).toEqual({ code: 0, err: "", asked: [] });
-    expect(out).toMatch(/^valid\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
+    expect(out).toMatch(/^valid.*\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
     expect(out).toMatch(/trusted {4}jwks\.json: --jwks names these keys/);
   });
 
@@ -103,6 +104,14 @@ describe("exit code 0: valid", () => {
         created: SAMPLE_NOW.toISOString(),
       },
       freshness: { state: "current", from: SAMPLE_NOW.toISOString(), until: "2026-12-20T08:00:00.000Z" },
+      claims: {
+        kind: "wallet",
+        wallet: PASSING.wallet,
+        about: `wallet ${PASSING.wallet}`,
+        summary: "not verified: FAIL in scam",
+        details: expect.arrayContaining(["scam_resistance: FAIL until 2026-12-21T09:30:00.000Z"]),
+      },
+      shortcomings: [],
       trusted: { issuer: null, keys: "jwks.json", because: "--jwks names these keys" },
     });
   });
@@ -159,6 +168,13 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
       ["credential.json"],
       /names its own issuer proves nothing; add --issuer or --jwks/,
     ],
+    [
+      "a requirement that there is none",
+      ["credential.json", ...PINNED, "--require", "verified,canpay"],
+      /"canpay" cannot be required: expected verified, can_pay, scam_resistance/,
+    ],
+    ["an empty requirement", ["credential.json", ...PINNED, "--require", ""], /"" cannot be required/],
+    ["a wallet that is none", ["credential.json", ...PINNED, "--wallet", "0x70"], /--wallet "0x70" is not an address/],
     ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is not a UTC time/],
     ["no issuer", ["credential.json", "--issuer", "trust.example"], /"trust\.example" is not an issuer/],
     ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is not an issuer/],

@@ -39,7 +39,8 @@ async function verdictOn(body: unknown): Promise<string> {
   const notAsked = async () => Promise.reject(new Error("not asked"));
   const parts = {
     fetcher: { attempt: notAsked },
-    checkRuns: { read: notAsked },
+    checkRuns: { read: notAsked, suites: notAsked, statuses: notAsked },
+    wait: notAsked,
     transactions: { read: notAsked },
     policies: CLAIMS.policies,
     tiers: { prepare: notAsked, ready: notAsked, of: notAsked },

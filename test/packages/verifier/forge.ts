@@ -1,5 +1,6 @@
 import { sign } from "node:crypto";
-import { jcs, proofValue } from "../../../api/signing/proof-value.ts";
+import { multibase } from "../../../api/signing/multibase.ts";
+import { hashData, jcs } from "../../../api/signing/proof-value.ts";
 import { CREDENTIAL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
 export interface Forgery {
@@ -37,7 +38,8 @@ export function forge(forgery: Forgery = {}) {
     jws: segments(first, payload, signature),
     ...options,
   };
-  return { ...document, proof: { ...proof, proofValue: value(proofValue(proof, canonical, valueKey.privateKey)) } };
+  const proofValue = multibase(sign(null, hashData(proof, canonical), valueKey.privateKey));
+  return { ...document, proof: { ...proof, proofValue: value(proofValue) } };
 }
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");

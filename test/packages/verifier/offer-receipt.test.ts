@@ -34,10 +34,12 @@ const infoOf = (extensions: Record<string, unknown>) =>
   (extensions as { "offer-receipt": { info: { offers: JsonObject[]; receipt: JsonObject } } })["offer-receipt"].info;
 
 const accepts = [{ ...TERMS, maxTimeoutSeconds: 120, extra: {} }];
-const offerOf = (by = signedBy(), url = URL_PAID) =>
-  infoOf(by.offers(url, accepts, SAMPLE_NOW)).offers[0] as JsonObject;
-const receiptOf = (by = signedBy(), url = URL_PAID) => infoOf(by.receipt({ ...PAID, url }, SAMPLE_NOW)).receipt;
+const offerOf = async (by = signedBy(), url = URL_PAID) =>
+  infoOf(await by.offers(url, accepts, SAMPLE_NOW)).offers[0] as JsonObject;
+const receiptOf = async (by = signedBy(), url = URL_PAID) =>
+  infoOf(await by.receipt({ ...PAID, url }, SAMPLE_NOW)).receipt;
 
+const GOOD = await offerOf();
 const did = JSON.stringify(DID);
 const check = (kind: Kind, signed: Json, expected: Partial<Expected> = {}) =>
   checkSigned(kind, signed, { at: AT, did, ...expected });
@@ -59,26 +61,26 @@ function rewritten({ signature, ...rest }: JsonObject, part: 0 | 1, members: obj
 
 describe("a JWS", () => {
   test("of the resource's own host is valid, as offer and as receipt", async () => {
-    expect(await check("offer", offerOf(), { members: TERMS })).toMatchObject({ valid: true });
+    expect(await check("offer", await offerOf(), { members: TERMS })).toMatchObject({ valid: true });
     const members = { ...PAID, payer: PAID.payer.toLowerCase() };
-    expect(await check("receipt", receiptOf(), { members })).toMatchObject({ valid: true });
+    expect(await check("receipt", await receiptOf(), { members })).toMatchObject({ valid: true });
   });
 
   test("by a key of another host is not, though that host lists the key and the signature is right", async () => {
     const evil = didWeb("https://evil.example");
     const theirs = JSON.stringify(didDocument(evil, [STRANGER.publicJwk]));
-    const failed = await broken("offer", offerOf(signedBy(STRANGER, evil)), { did: theirs });
+    const failed = await broken("offer", await offerOf(signedBy(STRANGER, evil)), { did: theirs });
     expect(failed).toEqual(["the key is one of trust.example, the resource's host"]);
   });
 
   test("by a key that the host does not list is not, even where it calls itself by that host", async () => {
-    const failed = await broken("offer", offerOf(signedBy(STRANGER)));
+    const failed = await broken("offer", await offerOf(signedBy(STRANGER)));
     expect(failed).toEqual(["the DID document lists the key", "the JWS verifies"]);
   });
 
   test("whose header brings its own key is checked with the host's", async () => {
     const { kty, crv, x } = STRANGER.publicJwk;
-    const forged = rewritten(offerOf(signedBy(STRANGER)), 0, {
+    const forged = rewritten(await offerOf(signedBy(STRANGER)), 0, {
       kid: keyUrl(ISSUER, KEY.publicJwk),
       jwk: { kty, crv, x },
     });
@@ -90,27 +92,27 @@ describe("a JWS", () => {
     ["another recipient", 1, { payTo: stranger.address }],
     ["another algorithm", 0, { alg: "none" }],
   ] as const)("with %s does not verify", async (_, part, members) => {
-    expect(await broken("offer", rewritten(offerOf(), part, members))).toContain("the JWS verifies");
+    expect(await broken("offer", rewritten(await offerOf(), part, members))).toContain("the JWS verifies");
   });
 
   test("without the DID document is not valid", async () => {
-    expect(await broken("offer", offerOf(), { did: undefined })).toContain("the DID document lists the key");
+    expect(await broken("offer", await offerOf(), { did: undefined })).toContain("the DID document lists the key");
   });
 
   test("that is over, or is for other terms, is not valid", async () => {
-    expect(await broken("offer", offerOf(), { at: AT + 400 })).toEqual(["the offer still holds"]);
-    expect(await broken("offer", offerOf(), { members: { amount: "1" } })).toEqual(["amount is 1"]);
+    expect(await broken("offer", await offerOf(), { at: AT + 400 })).toEqual(["the offer still holds"]);
+    expect(await broken("offer", await offerOf(), { members: { amount: "1" } })).toEqual(["amount is 1"]);
   });
 
   test.each<[string, JsonObject, RegExp]>([
     ["two parts", { format: "jws", signature: "a.b" }, /three parts/],
-    ["extensions", rewritten(offerOf(), 0, { crit: ["b64"] }), /requires extensions/],
-    ["no key", rewritten(offerOf(), 0, { kid: undefined }), /names no key/],
-    ["another version", rewritten(offerOf(), 1, { version: 2 }), /version 2; expected 1/],
-    ["an unknown member", rewritten(offerOf(), 1, { extra: "x" }), /unknown member "extra"/],
-    ["an amount that is a number", rewritten(offerOf(), 1, { amount: 1 }), /amount is 1; expected a string/],
-    ["a time before 1970", rewritten(offerOf(), 1, { validUntil: -1 }), /validUntil is -1; expected a number from 0/],
-    ["no URL", rewritten(offerOf(), 1, { resourceUrl: "haiku" }), /not a URL/],
+    ["extensions", rewritten(GOOD, 0, { crit: ["b64"] }), /requires extensions/],
+    ["no key", rewritten(GOOD, 0, { kid: undefined }), /names no key/],
+    ["another version", rewritten(GOOD, 1, { version: 2 }), /version 2; expected 1/],
+    ["an unknown member", rewritten(GOOD, 1, { extra: "x" }), /unknown member "extra"/],
+    ["an amount that is a number", rewritten(GOOD, 1, { amount: 1 }), /amount is 1; expected a string/],
+    ["a time before 1970", rewritten(GOOD, 1, { validUntil: -1 }), /validUntil is -1; expected a number from 0/],
+    ["no URL", rewritten(GOOD, 1, { resourceUrl: "haiku" }), /not a URL/],
   ])("with %s is refused, and the error says why", async (_, signed, reason) => {
     await expect(check("offer", signed)).rejects.toThrow(reason);
   });
@@ -146,24 +148,24 @@ describe("an EIP-712 signature of the stock library", () => {
 describe("the commands", async () => {
   const folder = await folderForFile("verifier-offers-");
   const header = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64");
-  const required = (terms = accepts) => ({
+  const required = async (terms = accepts) => ({
     x402Version: 2,
     resource: { url: URL_PAID },
     accepts: terms,
-    extensions: signedBy().offers(URL_PAID, accepts, SAMPLE_NOW),
+    extensions: await signedBy().offers(URL_PAID, accepts, SAMPLE_NOW),
   });
-  const response = (transaction: string) => ({
+  const response = async (transaction: string) => ({
     success: true,
     ...PAID,
     transaction,
-    extensions: signedBy().receipt({ ...PAID, url: URL_PAID }, SAMPLE_NOW),
+    extensions: await signedBy().receipt({ ...PAID, url: URL_PAID }, SAMPLE_NOW),
   });
   const files = {
     "did.json": did,
-    "402.txt": header(required()),
-    "dearer.json": JSON.stringify(required([{ ...accepts[0], amount: "1000000" } as never])),
-    "paid.txt": header(response(PAID.transaction)),
-    "moved.txt": header(response(`0x${"cd".repeat(32)}`)),
+    "402.txt": header(await required()),
+    "dearer.json": JSON.stringify(await required([{ ...accepts[0], amount: "1000000" } as never])),
+    "paid.txt": header(await response(PAID.transaction)),
+    "moved.txt": header(await response(`0x${"cd".repeat(32)}`)),
     "nothing.json": "{}",
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);

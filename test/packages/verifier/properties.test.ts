@@ -97,7 +97,7 @@ test("whatever JSON of safe numbers is signed verifies, and is handed back as it
   await fc.assert(
     fc.asyncProperty(value, async (content) => {
       fc.pre(!JSON.stringify(content).includes("-0"));
-      const signed = SIGNER.sign({ "@context": ["https://www.w3.org/ns/credentials/v2"], content }, SAMPLE_NOW);
+      const signed = await SIGNER.sign({ "@context": ["https://www.w3.org/ns/credentials/v2"], content }, SAMPLE_NOW);
       const text = JSON.stringify(signed);
       expect(await verify(text)).toMatchObject({ valid: true });
       expect(jcs((await verify(text)).document?.content)).toBe(jcs(content));

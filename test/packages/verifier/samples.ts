@@ -31,11 +31,15 @@ const FACTS = {
   ],
 } satisfies VerificationFacts;
 
-export const CREDENTIAL = credential(
-  verificationRecord(FACTS, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, SAMPLE_NOW),
-  ISSUER,
-  `${BASE_URL}/credential/${FACTS.wallet}`,
-);
+/** The credential of the samples' wallet with these certificates, newest first. */
+export const credentialOf = (certificates: VerificationFacts["certificates"]) =>
+  credential(
+    verificationRecord({ ...FACTS, certificates }, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, SAMPLE_NOW),
+    ISSUER,
+    `${BASE_URL}/credential/${FACTS.wallet}`,
+  );
+
+export const CREDENTIAL = credentialOf(FACTS.certificates);
 
 /** A document of another kind: no issuer, times, or subject of its own, and text that canonical JSON has rules for. */
 const VERDICT = {
@@ -46,5 +50,5 @@ const VERDICT = {
   facts: [{ name: "status", expected: 200, observed: 200, met: true }, { name: "size", observed: null }, []],
 } satisfies Unsigned & Readonly<Record<string, unknown>>;
 
-export const SIGNED_CREDENTIAL = SIGNER.sign(CREDENTIAL, SAMPLE_NOW);
-export const SIGNED_VERDICT = SIGNER.sign(VERDICT, SAMPLE_NOW);
+export const SIGNED_CREDENTIAL = await SIGNER.sign(CREDENTIAL, SAMPLE_NOW);
+export const SIGNED_VERDICT = await SIGNER.sign(VERDICT, SAMPLE_NOW);

@@ -47,7 +47,7 @@ const expired = (time: bigint): Status => ({
 });
 
 /** Signed by the service's key, whatever it says. */
-function signed(status: Status, change: object = {}, request: Partial<StatementRequest> = {}): string {
+function signed(status: Status, change: object = {}, request: Partial<StatementRequest> = {}): Promise<string> {
   const plain = { network: "eip155:8453", authorization, transaction: null, signature: null, signedAs: null } as const;
   const whole = { ...plain, ...request };
   const unsigned = statementDocument({
@@ -60,7 +60,8 @@ function signed(status: Status, change: object = {}, request: Partial<StatementR
   return createSigner(KEY, ISSUER).signAsText({ ...unsigned, ...change }, SAMPLE_NOW);
 }
 
-const check = (text: string, expected: object = {}) => checkStatement(text, { keys, at: SAMPLE_NOW, ...expected });
+const check = async (text: string | Promise<string>, expected: object = {}) =>
+  checkStatement(await text, { keys, at: SAMPLE_NOW, ...expected });
 const broken = async (...given: Parameters<typeof check>) => {
   const { valid, document, checks } = await check(...given);
   expect({ valid, document }).toEqual({ valid: false, document: null });
@@ -91,7 +92,7 @@ test("what does not follow from what it names is not valid, although the service
 });
 
 test("it must be about the authorization that is expected, in all of its members", async () => {
-  const text = signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization" });
+  const text = await signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization" });
   expect(await check(text, { authorization })).toMatchObject({ valid: true, document: { conditional_on: null } });
   for (const name of Object.keys(authorization))
     expect(await broken(text, { authorization: { ...authorization, [name]: "3" } })).toHaveLength(1);
@@ -104,7 +105,7 @@ test("what the payer is said to have signed is computed again, and its signer re
   const message = { ...own, value: 250_000n, validAfter: 1_000n, validBefore: 2_000n };
   const signature = await signAuthorization(payer, NETWORKS["eip155:8453"], message);
   const other = await signAuthorization(payer, NETWORKS["eip155:8453"], { ...message, validBefore: 9_000n });
-  const text = signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization", authorization: own });
+  const text = await signed(expired(2_000n), {}, { signedAs: "TransferWithAuthorization", authorization: own });
   expect(await check(text, { signature })).toMatchObject({ valid: true });
   const byKey = "the signature is by the payer's own key (a contract wallet's is checked on its chain only)";
   for (const wrong of [other, "0x", `${signature}00`])
@@ -124,7 +125,7 @@ test("what the payer is said to have signed is computed again, and its signer re
 });
 
 test("another's signature or a changed word is refused", async () => {
-  const text = signed(settled(1_500n));
+  const text = await signed(settled(1_500n));
   expect((await check(text.replace('"settled"', '"expired"'))).signature).toMatchObject({ code: "jws_mismatch" });
   expect((await check(text, { issuer: "https://other.example" })).signature).toMatchObject({ code: "issuer_mismatch" });
 });
@@ -142,8 +143,8 @@ test("the command says so, offline", async () => {
         done({ code: error === null ? 0 : error.code, out: out + err }),
       ),
     );
-  const good = await write("good.json", signed(expired(2_000n)));
-  const bad = await write("bad.json", signed(expired(1_999n)));
+  const good = await write("good.json", await signed(expired(2_000n)));
+  const bad = await write("bad.json", await signed(expired(1_999n)));
   const [valid, invalid, usage] = await Promise.all([
     run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named),
     run(bad, "--jwks", pinned),

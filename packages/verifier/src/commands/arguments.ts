@@ -2,31 +2,36 @@ import { parseArgs } from "node:util";
 import { InputError } from "../refusal.ts";
 
 /** What a sub-command accepts besides its source, by name and without the dashes. */
-export interface Accepted<Text extends string, Flag extends string> {
+export interface Accepted<Text extends string, Flag extends string, List extends string> {
   /** Printed with every refusal. */
   readonly usage: string;
   /** Options with a value. */
   readonly texts?: readonly Text[];
   /** Options without one. */
   readonly flags?: readonly Flag[];
+  /** Options with a value that may be given several times. */
+  readonly lists?: readonly List[];
 }
 
-/** The source, each text that was given, and each flag. */
-export type Arguments<Text extends string, Flag extends string> = {
+/** The source, each text that was given, each flag, and all values of each list. */
+export type Arguments<Text extends string, Flag extends string, List extends string> = {
   readonly source: string;
-} & { readonly [text in Text]: string | undefined } & { readonly [flag in Flag]: boolean };
+} & { readonly [text in Text]: string | undefined } & { readonly [flag in Flag]: boolean } & {
+  readonly [list in List]: readonly string[];
+};
 
 /**
- * Reads the arguments of a sub-command: one source, and options of which the last counts.
+ * Reads the arguments of a sub-command: one source, and options; of a text that is given twice the last counts.
  * @throws InputError, with the usage, for an option that is not accepted and for any other number of sources
  */
-export function readArguments<Text extends string = never, Flag extends string = never>(
+export function readArguments<Text extends string = never, Flag extends string = never, List extends string = never>(
   args: readonly string[],
-  { usage, texts = [], flags = [] }: Accepted<Text, Flag>,
-): Arguments<Text, Flag> {
+  { usage, texts = [], flags = [], lists = [] }: Accepted<Text, Flag, List>,
+): Arguments<Text, Flag, List> {
   const options = {
     ...Object.fromEntries(texts.map((name) => [name, { type: "string" } as const])),
     ...Object.fromEntries(flags.map((name) => [name, { type: "boolean" } as const])),
+    ...Object.fromEntries(lists.map((name) => [name, { type: "string", multiple: true } as const])),
   };
   const { values, positionals } = parse(args, options, usage);
   const [source, ...more] = positionals;
@@ -37,7 +42,8 @@ export function readArguments<Text extends string = never, Flag extends string =
     source,
     ...Object.fromEntries(texts.map((name) => [name, given[name]])),
     ...Object.fromEntries(flags.map((name) => [name, given[name] === true])),
-  } as Arguments<Text, Flag>;
+    ...Object.fromEntries(lists.map((name) => [name, given[name] ?? []])),
+  } as Arguments<Text, Flag, List>;
 }
 
 function parse(

@@ -1,3 +1,6 @@
+import { type Claims, claimsOf } from "../claims.ts";
+import { InputError, quote } from "../refusal.ts";
+import { parseRequirements, REQUIREMENTS, type Required, shortcomings } from "../requirement.ts";
 import { type Report, verifyDocument } from "../verify-document.ts";
 import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
@@ -10,10 +13,14 @@ export const USAGE = `Checks a signed credential or verdict of an Agent Payment 
   --issuer <origin | did:web:…>  the expected signer, like https://trust.example; its keys are fetched from there
   --jwks <file | URL>            the trusted keys; nothing is fetched from the issuer
   --at <time>                    judge freshness as of this time, like 2026-11-21T09:30:00Z, instead of now
+  --require <names>              what the credential must say, comma-separated:
+                                 ${REQUIREMENTS.join(", ")}
+  --wallet <0x…>                 the wallet that the document must be about
   --json                         print the report as JSON
 
 A document names its own issuer, and anyone can sign as themselves, so a signature proves something only about an issuer
 you expect. Give --issuer or --jwks, except for an https document, which must come from its own origin.
+A signature does not make a wallet verified: the first line of the output says whether it is, and --require checks it.
 
   agent-payment-trust-verifier proof <file | URL | ->        re-checks the published proof of a failed behavioral test
   agent-payment-trust-verifier score <file | URL | ->        recomputes a risk score from its facts
@@ -24,28 +31,68 @@ you expect. Give --issuer or --jwks, except for an https document, which must co
   agent-payment-trust-verifier settlement <file | URL | ->   checks a signed statement of what became of a payment
   agent-payment-trust-verifier log <file | URL | ->          checks that a record is in the public log, or follows the log
 
-Exit codes: 0 valid and fresh; 1 not valid or not fresh; 2 usage error or unreadable input.`;
+Exit codes: 0 valid, fresh, and as required; 1 not valid or not fresh; 2 usage error or unreadable input; 3 valid and fresh,
+but not about the required wallet or without what is required.`;
 
 /** The sub-command `document`. @throws InputError for wrong usage, or for a file or address that cannot be read */
-export async function checkDocument(args: readonly string[]): Promise<0 | 1> {
-  const options = readArguments(args, { usage: USAGE, texts: TRUST_TEXTS, flags: ["json"] });
+export async function checkDocument(args: readonly string[]): Promise<0 | 1 | 3> {
+  const options = readArguments(args, {
+    usage: USAGE,
+    texts: [...TRUST_TEXTS, "wallet"],
+    flags: ["json"],
+    lists: ["require"],
+  });
+  const names = options.require.flatMap(parseRequirements);
+  const wallet = walletOf(options.wallet);
   const text = await readSource(options.source);
   const { expected, keysFrom, because } = await readTrust(options, USAGE);
   const report = await verifyDocument(text, expected);
   const trusted = { issuer: expected.issuer ?? null, keys: keysFrom, because };
+  const told = tell(report, { names, wallet, at: expected.at ?? new Date() });
   const { document: _, ...result } = report;
-  console.log(options.json ? JSON.stringify({ ...result, trusted }, null, 2) : render(report, trusted));
-  return report.valid ? 0 : 1;
+  console.log(
+    options.json ? JSON.stringify({ ...result, ...told, trusted }, null, 2) : render(report, { ...told, trusted }),
+  );
+  if (!report.valid) return 1;
+  return told.shortcomings.length === 0 ? 0 : 3;
 }
 
-function render({ valid, signature, freshness }: Report, trusted: { readonly keys: string; readonly because: string }) {
+function walletOf(text: string | undefined): string | undefined {
+  if (text === undefined || /^0x[0-9a-f]{40}$/i.test(text)) return text;
+  throw new InputError(`--wallet ${quote(text)} is not an address: expected 0x and 40 hex digits.`);
+}
+
+interface Told {
+  /** Null unless the signature is valid. */
+  readonly claims: Claims | null;
+  /** Why it is not as required; empty if it is. */
+  readonly shortcomings: readonly string[];
+}
+
+function tell({ document }: Report, required: Required): Told {
+  if (document === null) return { claims: null, shortcomings: [] };
+  const claims = claimsOf(document);
+  return { claims, shortcomings: shortcomings(document, claims, required) };
+}
+
+interface Shown extends Told {
+  readonly trusted: { readonly keys: string; readonly because: string };
+}
+
+function render({ valid, signature, freshness }: Report, { claims, shortcomings: lacking, trusted }: Shown) {
   const signed = signature.valid
     ? `valid, by ${signature.issuer} with key ${signature.kid}, on ${signature.created}`
     : `not valid (${signature.code}): ${signature.reason}`;
+  const said = claims?.summary ?? "";
+  const isCredential = claims?.kind === "wallet" || claims?.kind === "seller";
   return [
-    valid ? "valid" : "NOT VALID",
+    valid ? `valid${isCredential ? `, ${said}` : ""}` : "NOT VALID",
+    ...lacking.map((what) => `NOT AS REQUIRED: ${what}`),
     `  signature  ${signed}`,
     `  freshness  ${describe(freshness)}`,
+    ...(claims === null ? [] : [`  about      ${claims.about}`]),
+    ...(said === "" || (valid && isCredential) ? [] : [`  ${valid ? "says" : "said"}       ${said}`]),
+    ...(claims?.details ?? []).map((detail) => `             ${detail}`),
     `  trusted    ${trusted.keys}: ${trusted.because}`,
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import { counted } from "../counted.ts";
 import { InputError, quote } from "../refusal.ts";
+import { isObject, parseUnsignedJson } from "../strict-json.ts";
 import { checkLogged, type LoggedReport } from "../tlog/check-logged.ts";
 import { witnessedAt } from "../tlog/policy.ts";
 import { readArguments } from "./arguments.ts";
@@ -39,19 +40,31 @@ export async function checkLog(args: readonly string[]): Promise<0 | 1> {
   const record = await readSource(given.source);
   const { expected } = await readTrust(given, USAGE);
   const report = await checkLogged({ proof: await readSource(proof), policy: trusted, expected, subject: { record } });
-  console.log(json ? JSON.stringify(report, null, 2) : render(report));
+  console.log(json ? JSON.stringify(report, null, 2) : render(report, record));
   return report.valid ? 0 : 1;
+}
+
+/** What the record says has happened since to what was logged: the proof of the first entry holds all the same. */
+function since(record: Uint8Array): readonly string[] {
+  const document = parseUnsignedJson(record);
+  const marks = ["reversed", "corrected", "expired"].filter((name) => isObject(document) && document[name] === true);
+  return marks.length === 0
+    ? []
+    : [`  since      the record says that it is ${marks.join(" and ")}, so it does not count`];
 }
 
 /** The log chooses ids. */
 const plain = (id: string): string => quote(id).replace(/^"|"$/g, "");
 
-function render(report: LoggedReport): string {
+function render(report: LoggedReport, record: Uint8Array): string {
   if (!report.valid) return `NOT VALID (${report.code}): ${report.reason}`;
-  const { log, index, size, type, id, issuer, witnesses } = report;
+  const { log, index, size, type, id, issuer, claims, witnesses } = report;
   const names = witnesses.map((one) => `${one.name} on ${witnessedAt(one)}`);
   return [
     `valid: the ${type} ${plain(id)} is entry ${index} of the log ${log}`,
+    `  about      ${claims.about}`,
+    ...(claims.summary === "" ? [] : [`  says       ${claims.summary}`]),
+    ...since(record),
     `  signed     by ${issuer}`,
     `  tree       ${counted(size, "entry", "entries")}`,
     `  witnessed  ${names.join(", ") || "by nobody; the policy asks for nobody"}`,

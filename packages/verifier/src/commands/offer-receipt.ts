@@ -12,8 +12,8 @@ const USAGE = `Checks what a seller signed with the x402 extension offer-receipt
   agent-payment-trust-verifier offer <file | URL | -> [--did <file | URL>] [--at <unix seconds>] [--json]
   agent-payment-trust-verifier receipt <file | URL | -> [--offer <file | URL>] [--pay-to <address>] [--did …] [--json]
 
-The source is the value of a PAYMENT-REQUIRED or PAYMENT-RESPONSE header, in base64 or decoded, or one signed offer or
-receipt. --did is the seller's DID document, for signatures in the format jws; without it, it is fetched from the host of
+The source is the value of a PAYMENT-REQUIRED or PAYMENT-RESPONSE header, in base64 or decoded, the body of a 402 that has
+the offers, or one signed offer or receipt. --did is the seller's DID document, for signatures in the format jws; without it, it is fetched from the host of
 the resource. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs. --offer
 is checked too: its signature, and that it is for the receipt's resource and network. EIP-712 requires the viem package:
 npm install viem.
@@ -107,6 +107,8 @@ function offersIn(value: JsonObject): readonly Found[] {
   const { offers } = infoOf(value);
   if (!Array.isArray(offers) || offers.length === 0)
     throw new InputError("No signed offer was found: expected extensions.offer-receipt.info.offers.");
+  // The body of a 402 has the offers that its PAYMENT-REQUIRED has no room for, without the terms that they are for.
+  if (value.x402Version === 1) return offers.map((signed) => ({ signed, members: {} }));
   const accepts = Array.isArray(value.accepts) ? (value.accepts as readonly Json[]) : [];
   const resourceUrl = isObject(value.resource) ? value.resource.url : value.resource;
   return (offers as readonly Json[]).map((signed) => {

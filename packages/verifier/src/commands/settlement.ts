@@ -1,3 +1,4 @@
+import { claimsOf } from "../claims.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { checkStatement, type StatementReport } from "../settlement/check-statement.ts";
 import { isObject, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
@@ -56,6 +57,7 @@ function render({ valid, signature, checks, document }: StatementReport): string
     : `not signed (${signature.code}): ${signature.reason}`;
   return [
     valid ? `valid: ${quote(settlement.status)}${settlement.final === true ? ", for good" : ""}` : "NOT VALID",
+    ...(document === null ? [] : [`  about ${claimsOf(document).about}`]),
     `  ${signed}`,
     ...checks.map(({ statement, holds }) => `  ${holds ? "yes" : "NO "}  ${statement}`),
     ...(rests === null ? [] : [`  rests on ${quote(rests)}: the payer's signature was not shown`]),

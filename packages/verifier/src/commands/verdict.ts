@@ -1,4 +1,6 @@
+import { claimsOf } from "../claims.ts";
 import { quote } from "../refusal.ts";
+import { isObject, parseStrictJson } from "../strict-json.ts";
 import { replayVerdict, type VerdictReplay } from "../verdict/replay.ts";
 import { readArguments } from "./arguments.ts";
 import { readSource } from "./source.ts";
@@ -20,11 +22,14 @@ export async function checkVerdict(args: readonly string[]): Promise<0 | 1> {
   const { source, json } = readArguments(args, { usage: USAGE, flags: ["json"] });
   const text = await readSource(source);
   const replay = await withViem(() => replayVerdict(text));
-  console.log(json ? JSON.stringify(replay, null, 2) : render(replay));
+  const document = parseStrictJson(text);
+  const claims = isObject(document) ? claimsOf(document) : null;
+  const about = claims === null ? [] : [claims.about, ...claims.details];
+  console.log(json ? JSON.stringify({ ...replay, claims }, null, 2) : render(replay, about));
   return replay.same ? 0 : 1;
 }
 
-const render = ({ same, computed, conditions, differences }: VerdictReplay): string =>
+const render = ({ same, computed, conditions, differences }: VerdictReplay, about: readonly string[]): string =>
   [
     `${same ? "same" : "DIFFERS"}: the evidence gives ${computed}`,
     ...conditions.map(
@@ -32,4 +37,5 @@ const render = ({ same, computed, conditions, differences }: VerdictReplay): str
         `  ${result.padEnd(7)}  ${condition.padEnd(10)}  ${reason}${observed === null ? "" : `: ${quote(observed)}`}`,
     ),
     ...differences.map((one) => `  ${one}`),
+    ...about.map((one) => `  about  ${one}`),
   ].join("\n");

@@ -1,4 +1,12 @@
-import { type Hex, hashTypedData, recoverAddress } from "viem";
+import {
+  compactSignatureToSignature,
+  type Hex,
+  hashTypedData,
+  isErc6492Signature,
+  parseCompactSignature,
+  parseErc6492Signature,
+  recoverAddress,
+} from "viem";
 import type { JsonObject } from "../strict-json.ts";
 
 const FIELDS = [
@@ -39,9 +47,18 @@ export function digestOf(authorization: JsonObject, network: string, form: strin
   }
 }
 
-/** The account that signed a digest, in lower case; null for bytes that no account could have made. */
+/**
+ * The account that signed a digest, in lower case; null for bytes that no account could have made. Wallets write 65 bytes
+ * or 64 (ERC-2098), and may wrap them (ERC-6492).
+ */
 export async function recovered(digest: Hex, signature: string): Promise<string | null> {
-  if (!/^0x[0-9a-f]{130}$/i.test(signature)) return null;
-  const signer = await recoverAddress({ hash: digest, signature: signature as Hex }).catch(() => null);
-  return signer?.toLowerCase() ?? null;
+  try {
+    const plain = isErc6492Signature(signature as Hex)
+      ? parseErc6492Signature(signature as Hex).signature
+      : (signature as Hex);
+    const form = /^0x[0-9a-f]{128}$/i.test(plain) ? compactSignatureToSignature(parseCompactSignature(plain)) : plain;
+    return (await recoverAddress({ hash: digest, signature: form })).toLowerCase();
+  } catch {
+    return null;
+  }
 }

@@ -1,3 +1,4 @@
+import { type Claims, claimsOf } from "../claims.ts";
 import { Refusal, type RefusalCode } from "../refusal.ts";
 import type { JsonObject } from "../strict-json.ts";
 import { type Expectation, verifyDocument } from "../verify-document.ts";
@@ -35,6 +36,8 @@ export type LoggedReport =
       readonly id: string;
       /** Who signed the entry's document, as a did:web identifier. */
       readonly issuer: string;
+      /** What the entry's document says, and about whom. */
+      readonly claims: Claims;
       /** POSIX times of the newest cosignatures. */
       readonly witnesses: readonly { readonly name: string; readonly seconds: number }[];
     }
@@ -65,10 +68,12 @@ async function logged({ proof, policy, expected, subject }: CheckLogged) {
   if (record !== null) bindEntry(entry, record);
   else if ("wallet" in subject) bindListed(entry, subject);
   const signed = "document" in entry.content ? JSON.stringify(entry.content.document) : whole(record);
-  const { signature } = await verifyDocument(signed, expected);
+  const { signature, document } = await verifyDocument(signed, expected);
   if (!signature.valid) throw new Refusal(signature.code, `the entry's document: ${signature.reason}`);
+  const claims = claimsOf(document ?? {});
   const { checkpoint, log, index, witnesses } = shown;
-  return { log, index, size: checkpoint.size, type: entry.type, id: entry.id, issuer: signature.issuer, witnesses };
+  const { type, id } = entry;
+  return { log, index, size: checkpoint.size, type, id, issuer: signature.issuer, claims, witnesses };
 }
 
 /** What an entry stands for that holds a digest: the record itself, whose digest has been compared. */

@@ -1,4 +1,4 @@
-/** What an entry of the service's log is about (docs/log.md). `log_ended` opens a later generation. */
+/** What an entry of the service's log is about (docs/log.md). */
 export const ENTRY_TYPES = [
   "certificate",
   "reversal",
@@ -12,6 +12,5 @@ export const ENTRY_TYPES = [
   "policy",
   "score_version",
   "signing_key",
-  "log_ended",
 ] as const;
 export type EntryType = (typeof ENTRY_TYPES)[number];

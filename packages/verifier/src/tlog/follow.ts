@@ -1,5 +1,5 @@
 import { InputError, quote, Refusal } from "../refusal.ts";
-import { isObject, type JsonObject } from "../strict-json.ts";
+import type { JsonObject } from "../strict-json.ts";
 import { type Expectation, verifyDocument } from "../verify-document.ts";
 import type { ParsedCheckpoint } from "./checkpoint.ts";
 import { type AnyEntry, documentSha256, parseAnyEntry, publishedDocument } from "./entry.ts";
@@ -19,11 +19,9 @@ export interface Place {
   readonly note: string;
   /** The right edge of the tree: it shows that the tree only grows, whatever tiles are served. */
   readonly edge: Edge;
-  /** The newest verdict, which the next one names. */
-  readonly verdict: { readonly index: number; readonly sha256: string } | null;
 }
 
-export const START: Place = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map(), verdict: null };
+export const START: Place = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map() };
 
 /** The log does not have a file, which is more than that nobody answers. */
 export class AbsentError extends InputError {}
@@ -74,7 +72,7 @@ export async function follow(place: Place, following: Following): Promise<Follow
     return { place, ahead: 0 };
   }
   await checkGrowth(checkpoint, { place, note, tiles: log.tiles });
-  let { edge, verdict, root } = place;
+  let { edge, root } = place;
   const { origin } = checkpoint;
   const bundles = Math.min(MOST_BUNDLES, following.mostBundles ?? MOST_BUNDLES);
   const last = (Math.floor(place.size / TILE_WIDTH) + bundles) * TILE_WIDTH;
@@ -86,12 +84,11 @@ export async function follow(place: Place, following: Following): Promise<Follow
     const leaves = entries.map(leafHash);
     await compareWithTile(leaves, { n, width, tiles: log.tiles, known: edge.get(0) });
     const fresh = leaves.slice(at - n * TILE_WIDTH);
-    for (const entry of entries.slice(at - n * TILE_WIDTH))
-      verdict = await checkEntry(entry, at++, { verdict, following });
+    for (const entry of entries.slice(at - n * TILE_WIDTH)) await checkEntry(entry, at++, following);
     ({ edge, root } = growTiles({ size: at - fresh.length, edge, leaves: fresh }));
   }
   await checkMade({ size, root }, { checkpoint, note, tiles: log.tiles });
-  return { place: { origin, size, root, note, edge, verdict }, ahead: checkpoint.size - size };
+  return { place: { origin, size, root, note, edge }, ahead: checkpoint.size - size };
 }
 
 /** What is no checkpoint is not by the log, so it shows nothing of it: the page of a network's login, or of a wrong address. */
@@ -185,29 +182,14 @@ async function compareWithTile(
   }
 }
 
-interface Checking {
-  readonly verdict: Place["verdict"];
-  readonly following: Following;
-}
-
-/** @returns the newest verdict after this entry */
-async function checkEntry(
-  bytes: Uint8Array,
-  index: number,
-  { verdict, following }: Checking,
-): Promise<Place["verdict"]> {
-  const within = (error: unknown): never => {
-    if (!(error instanceof Refusal)) throw error;
-    throw new Refusal(error.code, `entry ${index}: ${error.message}`);
-  };
+async function checkEntry(bytes: Uint8Array, index: number, following: Following): Promise<void> {
   try {
     const entry = parseAnyEntry(bytes);
     if (entry.index !== index) throw new Refusal("entry_mismatch", `it names the index ${entry.index}`);
-    const document = await signedDocument(entry, following);
-    following.seen?.(entry, document);
-    return entry.type === "verdict" || entry.type === "correction" ? chained(document, verdict) : verdict;
+    following.seen?.(entry, await signedDocument(entry, following));
   } catch (error) {
-    return within(error);
+    if (!(error instanceof Refusal)) throw error;
+    throw new Refusal(error.code, `entry ${index}: ${error.message}`);
   }
 }
 
@@ -225,19 +207,4 @@ async function signedDocument(
   if ("sha256" in content && documentSha256(document) !== content.sha256)
     throw new Refusal("entry_mismatch", `${quote(content.url)} has another sha256 than was logged`);
   return document;
-}
-
-/** The verdict's own log: each names the index and the SHA-256 of the one before it. */
-function chained(document: JsonObject, before: Place["verdict"]): Place["verdict"] {
-  const { log } = document;
-  const { index, previous_sha256: previous } = isObject(log) ? log : {};
-  if (typeof index !== "number") throw new Refusal("entry_mismatch", "the verdict has no index of its own");
-  if (
-    before !== null ? index !== before.index + 1 || previous !== before.sha256 : (index === 1) !== (previous === null)
-  )
-    throw new Refusal(
-      "entry_mismatch",
-      `the verdict's index ${index} and previous_sha256 do not follow the one before`,
-    );
-  return { index, sha256: documentSha256(document) };
 }

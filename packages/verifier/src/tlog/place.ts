@@ -23,7 +23,7 @@ function isWhole({ size, root, edge }: Pick<Place, "size" | "root" | "edge">): b
 /** @throws TypeError for what is none */
 export function placeOf(state: Json | undefined): Place {
   if (!isObject(state)) throw new TypeError("no object");
-  const { version, origin, size, root, note, edge, verdict } = state;
+  const { version, origin, size, root, note, edge } = state;
   const decode = (value: unknown): Uint8Array => {
     const bytes = typeof value === "string" ? fromBase64(value) : null;
     if (bytes === null) throw new TypeError("no base64");
@@ -35,15 +35,5 @@ export function placeOf(state: Json | undefined): Place {
   const levels = edge.map((hashes, level): [number, Uint8Array] => [level, decode(hashes)]);
   const place = { size, root: decode(root), edge: new Map(levels.filter(([, hashes]) => hashes.length > 0)) };
   if (!isWhole(place)) throw new TypeError("its root is not that of its edge");
-  return {
-    origin,
-    size,
-    note,
-    root: place.root,
-    edge: place.edge,
-    verdict:
-      isObject(verdict) && typeof verdict.index === "number" && typeof verdict.sha256 === "string"
-        ? { index: verdict.index, sha256: verdict.sha256 }
-        : null,
-  };
+  return { origin, size, note, root: place.root, edge: place.edge };
 }

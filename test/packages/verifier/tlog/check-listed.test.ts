@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { createSigner } from "../../../../api/signing/document.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
 import type { JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
@@ -8,6 +7,7 @@ import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { FolderLog } from "../../../support/log/log-folder.ts";
 import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
 import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
+import { sign } from "./signed-log.ts";
 
 const WALLET = `0x${"a1".repeat(20)}`;
 const signer = noteSigner("trust.example/log", 1);
@@ -45,7 +45,7 @@ const listed = (at: number, change: object = {}): JsonObject => {
 const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
 const entry = (index: number, key = KEY, change: object = {}) => {
   const members = { "@context": CONTEXT, issuer: ISSUER, type: "IssuedCertificate", ...certificate(index), ...change };
-  const document = createSigner(key, ISSUER).sign(members, SAMPLE_NOW);
+  const document = sign(members, key);
   return Buffer.from(jcs({ document, id: ids[index], index, type: "certificate", version: 1 } as never));
 };
 

@@ -152,7 +152,7 @@ describe("a log that is followed over HTTP", () => {
     let large: object = {};
     const { url, stop } = await serveHttp((_, response) => void response.end(JSON.stringify(large)), "localhost");
     onTestFinished(stop);
-    large = createSigner(KEY, didWeb(url)).sign(
+    large = await createSigner(KEY, didWeb(url)).sign(
       { "@context": [], issuer: didWeb(url), about: "x" } as Unsigned,
       new Date(0),
     );

@@ -58,6 +58,8 @@ export interface TransferFact {
   readonly to: string;
   /** Atomic units, as decimal digits. */
   readonly value: string;
+  /** Present if `to` is an escrow, or what collects payments for one: a hold, and no payment to a seller. */
+  readonly custody?: true;
 }
 
 /** A claim that a payment broke an offer, as submitted. */

@@ -45,7 +45,7 @@ export function judgeOfferBreach(evidence: OfferBreachEvidence): Judgment {
     offer: judgeOffer(evidence, offer),
     receipt: judgeReceipt(evidence, { offer, receipt }),
     claimant: judgeClaimant(evidence, receipt),
-    settlement: judgeSettlement(evidence, paid),
+    settlement: judgeSettlement(evidence, { ...paid, offer }),
     time: judgeTime(evidence, offer),
   };
   const isGrounded = Object.values(grounds).every(({ result }) => result === "true");
@@ -149,12 +149,18 @@ function paidBy({ settlement, transfers, claimant }: OfferBreachEvidence, offer:
     : { transfer: first, reason: "final" };
 }
 
-function judgeSettlement(evidence: OfferBreachEvidence, { reason }: Paid): Judged {
+/** Only exact offers are judged. What was held under another scheme for the same URL is not paid under this one. */
+function judgeSettlement(
+  evidence: OfferBreachEvidence,
+  { reason, transfer, offer }: Paid & { readonly offer: Payload },
+): Judged {
   const { settlement, decidedBy } = evidence;
   const found = transactionOn(evidence, settlement.network);
   if (found === undefined) return unknown("final", "not_read");
   if (found.outcome !== "final") return unknown("final", found.outcome);
   if (reason !== "final") return unknown("final", reason, found.block);
+  if (transfer?.custody === true && !same(transfer.to, String(offer.payTo)))
+    return unknown("final", "held_in_custody", transfer.to);
   return decidedBy === null ? truth("final", found.block, "final") : unknown("final", "decided_before", decidedBy);
 }
 

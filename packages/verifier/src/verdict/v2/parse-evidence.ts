@@ -57,10 +57,12 @@ const transactionOf = ({ network, transaction, outcome, block, time }: JsonObjec
     time: time === null ? null : whole(time, "time"),
   }) as TransactionFact;
 
-function transferOf({ network, log_index, asset, from, to, value }: JsonObject): TransferFact {
+function transferOf({ network, log_index, asset, from, to, value, custody }: JsonObject): TransferFact {
   const amount = text(value, "transfer");
   if (!/^[1-9]\d*$/.test(amount))
     throw new InputError(`The verdict's transfer is of ${quote(value)}; expected atomic units.`);
+  if (custody !== undefined && custody !== true)
+    throw new InputError(`The verdict's custody is ${quote(custody)}; expected true, or none.`);
   return {
     fact: "transfer",
     network: text(network, "network"),
@@ -69,6 +71,7 @@ function transferOf({ network, log_index, asset, from, to, value }: JsonObject):
     from: text(from, "from"),
     to: text(to, "to"),
     value: amount,
+    ...(custody === true && { custody }),
   };
 }
 
