@@ -1,0 +1,53 @@
+/** A payment as a request carries it, decoded and not verified. */
+export interface SentPayment {
+  /** The same for every header with this authorization and signature. */
+  readonly id: string;
+  /** The same for every header that says the same, in any spelling. */
+  readonly digest: string;
+  /** What the payment says that it is for; undefined if it does not say. */
+  readonly resource: unknown;
+}
+
+/** Reads `PAYMENT-SIGNATURE` or `X-PAYMENT`; null for what is no payment, which the middleware refuses. */
+export async function readPayment(header: string): Promise<SentPayment | null> {
+  const decoded = decode(header);
+  if (!isRecord(decoded) || !isRecord(decoded.payload)) return null;
+  const [id, digest] = await Promise.all([sha256(canonical(decoded.payload)), sha256(canonical(decoded))]);
+  return { id, digest, resource: isRecord(decoded.resource) ? decoded.resource.url : decoded.resource };
+}
+
+/** Whether an answer says that its payment has settled: nothing else may be stored. */
+export function isSettled(status: number, header: string | null): boolean {
+  if (status < 200 || status >= 400 || header === null) return false;
+  const decoded = decode(header);
+  return isRecord(decoded) && decoded.success === true;
+}
+
+/** SHA-256 in hex. */
+export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function decode(header: string): unknown {
+  try {
+    const bytes = Uint8Array.from(atob(header), (character) => character.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** JSON with the members of every object in one order. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  const members = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
+  return `{${members.join(",")}}`;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

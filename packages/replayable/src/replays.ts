@@ -1,0 +1,147 @@
+import { type Answer, type AnswerStore, memoryAnswers } from "./answer-store.ts";
+import { isSettled, readPayment, type SentPayment, sha256 } from "./payment.ts";
+
+export interface ReplayableOptions {
+  /** Where answers are stored; default in memory, shared by all routes of the process. */
+  readonly store?: AnswerStore;
+  /**
+   * How long an answer can be had again, in milliseconds; default 15 minutes. Whoever sees the settled transaction can
+   * rebuild its payment, so keep answers no longer than a buyer retries.
+   */
+  readonly keepMs?: number;
+  /**
+   * Whether the resource that a payment names (`resource.url`) is the one that this URL asks for. By default their paths
+   * are compared, and their queries if the resource has one. Provide your own if a proxy rewrites paths.
+   */
+  readonly isFor?: (resource: string, url: string) => boolean;
+  /** Reports a store that failed; default `console.error`. */
+  readonly log?: (message: string, cause: unknown) => void;
+}
+
+/** One request, as a framework has it. */
+export interface Asked {
+  readonly method: string;
+  readonly url: string;
+  readonly header: (name: string) => string | null | undefined;
+  /** The whole body; null if it is too large to compare, or cannot be read. */
+  readonly body: () => Promise<Uint8Array<ArrayBuffer> | null>;
+  /** Runs the middleware. With `unpaid`, it sees no payment. */
+  readonly serve: (how: "paid" | "unpaid") => Promise<Served>;
+}
+
+/** What the middleware answered. */
+export interface Served {
+  readonly status: number;
+  readonly header: (name: string) => string | null | undefined;
+  readonly read: () => Promise<Answer>;
+}
+
+/** Answers a request: null where what the middleware answered is the answer. */
+export type Replays = (asked: Asked) => Promise<Response | null>;
+
+/** The largest body of a request that is compared, and of an answer that is stored, in bytes. */
+export const MAX_BYTES = 1024 * 1024;
+
+const KEEP_MS = 15 * 60_000;
+/** How long a copy of a payment waits for the one before it. */
+const WAIT_MS = 60_000;
+
+/** Request headers on which an answer may depend: credentials, and how the body is to be read. */
+const COMPARED = ["authorization", "cookie", "content-type"];
+
+/** Shared by all routes of this process. */
+const sharedMemory = memoryAnswers();
+
+/** Stores the answers of settled payments, and gives each to the same payment for the same request only. */
+export function createReplays(options: ReplayableOptions): Replays {
+  const { store = sharedMemory, keepMs = KEEP_MS, isFor = isSameResource, log = console.error } = options;
+  /** What is under way, by payment. */
+  const busy = new Map<string, Promise<unknown>>();
+  return async (asked) => {
+    const header = asked.header("payment-signature") || asked.header("x-payment");
+    const payment = header ? await readPayment(header) : null;
+    if (payment === null) return passed(asked, "paid");
+    if (payment.resource !== undefined && !isFor(String(payment.resource), asked.url)) return passed(asked, "unpaid");
+    const body = await asked.body();
+    if (body === null) return passed(asked, "paid");
+    const key = await keyOf(asked, payment, body);
+    if (!(await isFree(busy, payment.id))) return later("Another request with this payment is still being answered.");
+    const work = replayed(asked, key);
+    const settled = work.then(
+      () => undefined,
+      () => undefined,
+    );
+    busy.set(payment.id, settled);
+    void settled.then(() => busy.delete(payment.id));
+    return work;
+  };
+
+  async function replayed(asked: Asked, key: string): Promise<Response | null> {
+    try {
+      const stored = await store.get(key);
+      if (stored !== null) return again(stored);
+    } catch (cause) {
+      // Served now, a payment that has settled before would be refused, and its buyer would pay once more.
+      log("The store of paid answers cannot be read.", cause);
+      return later("The store of paid answers cannot be read. Nothing was charged for this request.");
+    }
+    const served = await asked.serve("paid");
+    const said = served.header("payment-response") ?? served.header("x-payment-response") ?? null;
+    if (!isSettled(served.status, said)) return null;
+    const answer = await served.read();
+    if (answer.body.length > MAX_BYTES) return null;
+    await store.set(key, answer, keepMs).catch((cause) => log("A paid answer was not stored.", cause));
+    return null;
+  }
+}
+
+const passed = (asked: Asked, how: "paid" | "unpaid"): Promise<null> => asked.serve(how).then(() => null);
+
+/** What a payment has to be presented with again: everything that it says, and the same request. */
+async function keyOf(asked: Asked, payment: SentPayment, body: Uint8Array<ArrayBuffer>): Promise<string> {
+  const headers = COMPARED.map((name) => asked.header(name) ?? null);
+  return sha256(JSON.stringify([payment.digest, asked.method, asked.url, headers, await sha256(body)]));
+}
+
+/** Waits until no other request with this payment is under way, which the caller then is; false if that takes too long. */
+async function isFree(busy: ReadonlyMap<string, Promise<unknown>>, id: string): Promise<boolean> {
+  const until = performance.now() + WAIT_MS;
+  for (let other = busy.get(id); other !== undefined; other = busy.get(id))
+    if (!(await endsWithin(other, until - performance.now()))) return false;
+  return true;
+}
+
+async function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isSameResource(resource: string, url: string): boolean {
+  if (!URL.canParse(resource, url)) return false;
+  const [named, asked] = [new URL(resource, url), new URL(url)];
+  return named.pathname === asked.pathname && ["", asked.search].includes(named.search);
+}
+
+/** What belongs to one connection, or to one moment. */
+const NOT_AGAIN = /^(content-length|transfer-encoding|connection|keep-alive|date)$/i;
+
+function again({ status, headers, body }: Answer): Response {
+  const answer = new Response(body.length === 0 ? null : body, { status });
+  for (const [name, value] of headers) if (!NOT_AGAIN.test(name)) answer.headers.append(name, value);
+  answer.headers.set("x-idempotent-replay", "true");
+  return answer;
+}
+
+/** Nothing is known to have failed: the same header brings the answer. */
+const later = (why: string): Response =>
+  Response.json(
+    { error: `${why} Send the same payment again.` },
+    { status: 503, headers: { "retry-after": "5", "cache-control": "no-store" } },
+  );

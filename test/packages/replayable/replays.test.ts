@@ -1,0 +1,236 @@
+import { createServer, type RequestListener } from "node:http";
+import { createRequire } from "node:module";
+import { x402ResourceServer } from "@x402/core/server";
+import { ExactEvmScheme } from "@x402/evm/exact/server";
+import { paymentMiddleware as stockExpress } from "@x402/express";
+import { paymentMiddleware as stockHono } from "@x402/hono";
+import { Hono } from "hono";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { expect, test, vi } from "vitest";
+import { type ExpressMiddleware, replayable as replayableExpress } from "../../../packages/replayable/src/express.ts";
+import {
+  type AnswerStore,
+  memoryAnswers,
+  type ReplayableOptions,
+  replayable,
+} from "../../../packages/replayable/src/index.ts";
+import { asQuoted, signed } from "../../../packages/seller-check/src/exam/payment.ts";
+import { choose, readQuotes } from "../../../packages/seller-check/src/exam/terms.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { stockFacilitator } from "../../support/seller/stock-facilitator.ts";
+
+const chain = await forFile(startTestChain());
+const payTo = "0x00000000000000000000000000000000000c0ffe";
+const accepts = { scheme: "exact", price: "$0.001", network: "eip155:8453", payTo } as const;
+const ROUTES = { "/haiku": { accepts, description: "a haiku" } };
+const server = new x402ResourceServer(stockFacilitator(chain)).register("eip155:8453", new ExactEvmScheme());
+const SHOP = "http://shop.test";
+
+interface Shop {
+  readonly url: string;
+  readonly fetch: (url: string, init?: RequestInit) => Promise<Response>;
+}
+
+/** Echoes the body, with the number of the run. */
+function openHono(options: ReplayableOptions = {}) {
+  const app = new Hono();
+  const handler = vi.fn(async (body: string) => ({ body, run: handler.mock.calls.length }));
+  app.use(replayable(stockHono(ROUTES, server), { store: memoryAnswers(), ...options }));
+  app.all("/haiku", async (c) => c.json(await handler(await c.req.text()), 200, { "set-cookie": "seen=1" }));
+  return { url: SHOP, fetch: async (url: string, init?: RequestInit) => app.fetch(new Request(url, init)), handler };
+}
+
+interface ExpressApp extends RequestListener {
+  use(...handlers: unknown[]): void;
+  all(path: string, handler: (request: { body: unknown }, response: { json(value: unknown): void }) => void): void;
+}
+const express: (() => ExpressApp) & { json: () => unknown } = createRequire(import.meta.url)("express");
+
+/** Reads JSON before the middleware, or after it. */
+async function openExpress(parser: "before" | "after") {
+  const app = express();
+  let runs = 0;
+  const stock = replayableExpress(stockExpress(ROUTES, server) as ExpressMiddleware, { store: memoryAnswers() });
+  app.use(...(parser === "before" ? [express.json(), stock] : [stock, express.json()]));
+  app.all("/haiku", ({ body }, response) => response.json({ body: JSON.stringify(body), run: ++runs }));
+  const listening = createServer(app);
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  await forFile({
+    stop() {
+      listening.closeAllConnections();
+      listening.close();
+    },
+  });
+  return { url: `http://127.0.0.1:${(listening.address() as { port: number }).port}`, fetch };
+}
+
+const ASKED = { method: "POST", body: '{"about":"rain"}', headers: { "content-type": "application/json" } };
+
+/** A payment as the shop quotes it. */
+async function pay({ url, fetch }: Shop, { funds = 1_000_000n } = {}) {
+  const quoted = await fetch(`${url}/haiku`, ASKED);
+  const answer = {
+    status: quoted.status,
+    headers: Object.fromEntries(quoted.headers),
+    body: new Uint8Array(await quoted.arrayBuffer()),
+  };
+  const terms = choose(readQuotes(answer), { network: chain.network.id, ceiling: 10_000n }, `${url}/haiku`);
+  if (typeof terms === "string") throw new Error(terms);
+  const payer = privateKeyToAccount(generatePrivateKey());
+  await chain.fund(payer.address, funds);
+  const authorization = asQuoted(terms, payer.address, Number((await chain.client.getBlock()).timestamp));
+  const { headers } = await signed(payer, { terms, authorization });
+  return { payer: payer.address, header: headers["payment-signature"] ?? "" };
+}
+
+const buy = ({ url, fetch }: Shop, header: string, change: Partial<typeof ASKED> & { path?: string } = {}) => {
+  const { path = "/haiku", headers = ASKED.headers, ...rest } = change;
+  return fetch(url + path, { ...ASKED, ...rest, headers: { ...headers, "payment-signature": header } });
+};
+
+const changed = (header: string, change: (payment: Record<string, never>) => unknown): string =>
+  Buffer.from(JSON.stringify(change(JSON.parse(Buffer.from(header, "base64").toString())))).toString("base64");
+
+test("a settled payment brings the stored answer, with its headers, and charges once", async () => {
+  const shop = openHono();
+  const { header, payer } = await pay(shop);
+  const first = await buy(shop, header);
+  const [again, spelledAnew] = [
+    await buy(shop, header),
+    await buy(
+      shop,
+      changed(header, (payment) => payment),
+    ),
+  ];
+  const told = await first.text();
+  for (const replay of [again, spelledAnew]) {
+    expect([replay.status, await replay.text()]).toEqual([200, told]);
+    expect(replay.headers.get("payment-response")).toBe(first.headers.get("payment-response"));
+    expect([replay.headers.getSetCookie(), replay.headers.get("x-idempotent-replay")]).toEqual([["seen=1"], "true"]);
+  }
+  expect(first.headers.get("x-idempotent-replay")).toBeNull();
+  expect(shop.handler).toHaveBeenCalledTimes(1);
+  expect(await chain.usdcBalance(payer)).toBe(999_000n);
+});
+
+test.each<[string, Parameters<typeof buy>[2]]>([
+  ["another body", { body: '{"about":"snow"}' }],
+  ["another query", { path: "/haiku?about=snow" }],
+  ["another method", { method: "PUT" }],
+  ["another buyer's cookie", { headers: { ...ASKED.headers, cookie: "session=other" } as typeof ASKED.headers }],
+  ["other credentials", { headers: { ...ASKED.headers, authorization: "Bearer other" } as typeof ASKED.headers }],
+])("the stored answer is not for %s", async (_, change) => {
+  const shop = openHono();
+  const { header } = await pay(shop);
+  expect((await buy(shop, header)).status).toBe(200);
+  const other = await buy(shop, header, change);
+  expect([other.status, await other.text()]).toEqual([402, expect.not.stringContaining("rain")]);
+});
+
+test.each<[string, (payment: { payload: Record<string, object> }) => unknown]>([
+  [
+    "with another signature",
+    (payment) => ({ ...payment, payload: { ...payment.payload, signature: `0x${"11".repeat(65)}` } }),
+  ],
+  ["without its signature", (payment) => ({ ...payment, payload: { authorization: payment.payload.authorization } })],
+  [
+    "with another nonce",
+    (payment) => ({
+      ...payment,
+      payload: {
+        ...payment.payload,
+        authorization: { ...payment.payload.authorization, nonce: `0x${"22".repeat(32)}` },
+      },
+    }),
+  ],
+])("the stored answer is not for the authorization %s", async (_, change) => {
+  const shop = openHono();
+  const { header } = await pay(shop);
+  expect((await buy(shop, header)).status).toBe(200);
+  const forged = await buy(shop, changed(header, change as never));
+  expect([forged.ok, await forged.text()]).toEqual([false, expect.not.stringContaining("rain")]);
+});
+
+test("a payment that does not settle leaves no answer, and each try is judged anew", async () => {
+  const shop = openHono();
+  const { header, payer } = await pay(shop, { funds: 10n });
+  expect((await buy(shop, header)).status).toBe(402);
+  await chain.fund(payer, 1_000n);
+  const [paid, again] = [await buy(shop, header), await buy(shop, header)];
+  expect([paid.status, again.status]).toEqual([200, 200]);
+  expect(await again.text()).toBe(await paid.text());
+});
+
+test("copies wait for the first, and the handler runs once", async () => {
+  const shop = openHono();
+  const { header } = await pay(shop);
+  const copies = await Promise.all(Array.from({ length: 10 }, () => buy(shop, header)));
+  expect(new Set(await Promise.all(copies.map((copy) => copy.text()))).size).toBe(1);
+  expect(copies.filter((copy) => copy.headers.get("x-idempotent-replay") === "true")).toHaveLength(9);
+  expect(shop.handler).toHaveBeenCalledTimes(1);
+});
+
+test("a store that cannot be read charges nothing; one that cannot be written costs only the replay", async () => {
+  const broken = { get: () => Promise.reject(new Error("down")), set: () => Promise.reject(new Error("down")) };
+  const log = vi.fn();
+  const [unreadable, unwritable] = [
+    openHono({ store: broken, log }),
+    openHono({ store: { ...broken, get: async () => null }, log }),
+  ];
+  const { header, payer } = await pay(unreadable);
+  const refused = await buy(unreadable, header);
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await chain.usdcBalance(payer)).toBe(1_000_000n);
+  expect((await buy(unwritable, header)).status).toBe(200);
+  expect(log).toHaveBeenCalledTimes(2);
+});
+
+test("a payment that names another path is quoted this one, and not charged", async () => {
+  const shop = openHono({ isFor: (resource) => new URL(resource).pathname === "/sonnet" });
+  const { header, payer } = await pay(shop);
+  expect((await buy(shop, header)).status).toBe(402);
+  expect(shop.handler).not.toHaveBeenCalled();
+  expect(await chain.usdcBalance(payer)).toBe(1_000_000n);
+});
+
+test.each(["before", "after"] as const)(
+  "Express, with its parser %s the middleware: the handler gets the body, and another body gets no stored answer",
+  async (parser) => {
+    const shop = await openExpress(parser);
+    const { header } = await pay(shop);
+    const [first, again] = [await buy(shop, header), await buy(shop, header)];
+    expect(await first.json()).toEqual({ body: ASKED.body, run: 1 });
+    expect(again.headers.get("x-idempotent-replay")).toBe("true");
+    expect(await again.json()).toEqual({ body: ASKED.body, run: 1 });
+    expect((await buy(shop, header, { body: '{"about":"snow"}' })).status).toBe(402);
+  },
+);
+
+test("a large body reaches its handler, and its payment is not replayed", async () => {
+  const shop = await openExpress("after");
+  const { header } = await pay(shop);
+  const body = JSON.stringify({ about: "x".repeat(90_000) });
+  expect(await (await buy(shop, header, { body })).json()).toMatchObject({ body });
+  const hono = openHono();
+  const other = await pay(hono);
+  const huge = "x".repeat(1024 * 1024 + 1);
+  expect((await buy(hono, other.header, { body: huge })).status).toBe(200);
+  expect((await buy(hono, other.header, { body: huge })).status).toBe(402);
+});
+
+const answer = (bytes: number) => ({ status: 200, headers: [], body: new Uint8Array(bytes) });
+const stored = async (store: AnswerStore, keys: readonly string[]) =>
+  (await Promise.all(keys.map((key) => store.get(key)))).map((found) => found?.body.length ?? null);
+
+test("the memory drops the oldest answers past its limits, and each when its time has passed", async () => {
+  const store = memoryAnswers({ answers: 2, bytes: 100 });
+  for (const key of ["a", "b", "c"]) await store.set(key, answer(10), 60_000);
+  expect(await stored(store, ["a", "b", "c"])).toEqual([null, 10, 10]);
+  await store.set("d", answer(95), 60_000);
+  expect(await stored(store, ["b", "c", "d"])).toEqual([null, null, 95]);
+  await store.set("e", answer(101), 60_000);
+  expect(await stored(store, ["d", "e"])).toEqual([null, null]);
+  await store.set("f", answer(1), 0);
+  expect(await stored(store, ["f"])).toEqual([null]);
+});
