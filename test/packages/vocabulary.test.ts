@@ -18,11 +18,13 @@ import { ACTIVITY_DAYS } from "../../api/kernel/activity.ts";
 import { formatUsd } from "../../api/kernel/money.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../../api/score/products.ts";
 import * as action from "../../packages/action/src/inputs.ts";
+import { passes } from "../../packages/action/src/verify.ts";
 import { LONGEST_AUTHORIZATION_SECONDS } from "../../packages/escrow/src/acceptable.ts";
 import { PRODUCTS } from "../../packages/mcp/src/products.ts";
 import { DEFAULT_BUDGET_USD } from "../../packages/mcp/src/settings.ts";
 import * as mcp from "../../packages/mcp/src/vocabulary.ts";
-import { CAPABILITIES as SCORED } from "../../packages/verifier/src/score/v1/record.ts";
+import * as verifier from "../../packages/verifier/src/requirement.ts";
+import { CAPABILITIES as SCORED } from "../../packages/verifier/src/score/record.ts";
 
 const read = (path: string): string => readFileSync(new URL(`../../packages/${path}`, import.meta.url), "utf8");
 const CAPABILITIES = Object.keys(perCapability(() => null));
@@ -31,6 +33,7 @@ describe("the names in the packages are the service's", () => {
   test("of tests and capabilities, in their order", () => {
     expect(mcp.CAPABILITIES).toEqual(CAPABILITIES);
     expect(action.CAPABILITIES).toEqual(CAPABILITIES);
+    expect(verifier.REQUIREMENTS).toEqual(["verified", ...CAPABILITIES]);
     expect(mcp.SINGLE_TESTS).toEqual(SINGLE_PRODUCTS);
     expect(mcp.BEHAVIOURAL_TESTS).toEqual(BEHAVIOURAL_PRODUCTS);
     expect(action.PRODUCTS).toEqual(Object.fromEntries(KINDS.map(({ product }) => [product, `/test/${product}`])));
@@ -45,6 +48,16 @@ describe("the names in the packages are the service's", () => {
     const named = POLICY_VERSIONS.flatMap(({ categories }) => categories.map(({ name }) => name));
     expect(mcp.CATEGORIES).toEqual([...new Set(named)]);
   });
+});
+
+test("the action requires of a capability what the verifier requires", () => {
+  const until = new Date(Date.now() + 1_000).toISOString();
+  for (const result of ["pass", "fail", null] as const)
+    for (const fresh of [true, false]) {
+      const record = { capabilities: perCapability(() => ({ result, fresh, valid_until: until })) };
+      const isUnmet = verifier.unmet(record, ["can_pay"], new Date()).length > 0;
+      expect(passes(record, "can_pay"), `${result}, ${fresh}`).toBe(!isUnmet);
+    }
 });
 
 test("the limits in the MCP tools are the service's", () => {

@@ -1,31 +1,42 @@
 import { Failure, formatUsd } from "./fields.ts";
 import { type Certify, PRODUCTS } from "./inputs.ts";
 import { buy, walletOf } from "./payment.ts";
-import { readRecord, recordUrl, type WalletRecord } from "./record.ts";
+import { currentFails, notVerified, readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Buys the test's certificate, unless the wallet already has one that lasts longer than `renewWithinDays`. */
+/**
+ * Buys the test's certificate, unless the wallet already has one that lasts longer than `renewWithinDays`, or a FAIL counts
+ * against it, beside which no certificate makes it verified. The step fails unless the wallet is verified in the end.
+ */
 export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privateKey }: Certify): Promise<Report> {
   const wallet = walletOf(privateKey);
   const url = recordUrl(baseUrl, wallet);
-  const lasting = lastingCertificate(await readRecord(baseUrl, wallet), test, Date.now() + renewWithinDays * DAY_MS);
+  const before = await readRecord(baseUrl, wallet);
+  const lasting = lastingCertificate(before, test, Date.now() + renewWithinDays * DAY_MS);
+  if (lasting === null && currentFails(before).length > 0) return withheld(notVerified(before, { url, wallet }), url);
   const bought = lasting === null ? await buyCertificate() : { ...lasting, passed: true, paid: 0n };
-  const { verified } = await readRecord(baseUrl, wallet);
+  const after = await readRecord(baseUrl, wallet);
   const { certUrl, badge, passed, paid } = bought;
   const done = lasting === null ? `paid ${formatUsd(paid)} USDC` : "still fresh, so nothing was paid";
+  const title = !passed ? "Failed" : after.verified ? "Certified" : "Not verified";
   return {
     outputs: {
-      verified: String(verified),
+      verified: String(after.verified),
       "record-url": url,
       "cert-url": certUrl,
       "badge-markdown": badge,
       paid: formatUsd(paid),
     },
-    summary: `### ${passed ? "Certified" : "Failed"}: \`${wallet}\`\n\nTest \`${test}\`: ${done}. [Certificate](${certUrl}), [record](${url})\n\n${badge}`,
-    failure: passed ? null : `The wallet failed the ${test} test: ${certUrl}`,
+    summary: `### ${title}: \`${wallet}\`\n\nTest \`${test}\`: ${done}. [Certificate](${certUrl}), [record](${url})\n\n${badge}`,
+    failure: failureOf(passed),
   };
+
+  function failureOf(hasPassed: boolean): string | null {
+    if (!hasPassed) return `The wallet failed the ${test} test: ${certUrl}`;
+    return after.verified ? null : notVerified(after, { url, wallet });
+  }
 
   async function buyCertificate() {
     const { body, paid } = await buy({ url: `${baseUrl}${PRODUCTS[test]}`, maxPrice, privateKey });
@@ -35,6 +46,13 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
     return { certUrl: cert_url, badge: String(badge_markdown), passed: verdict === "pass", paid };
   }
 }
+
+/** No certificate is bought: it would not make the wallet verified. */
+const withheld = (why: string, url: string): Report => ({
+  outputs: { verified: "false", "record-url": url, "cert-url": "", "badge-markdown": "", paid: formatUsd(0n) },
+  summary: `### Not verified\n\n${why}. Nothing was paid.`,
+  failure: `${why}. Nothing was paid: no certificate makes up for a FAIL.`,
+});
 
 const isOurs = (url: unknown, baseUrl: string): url is string =>
   typeof url === "string" && url.startsWith(`${baseUrl}/cert/`) && /\/[0-9a-f]{16}$/.test(url);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { x402Client, x402HTTPClient } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";
@@ -6,9 +7,13 @@ import { Failure, formatUsd } from "./fields.ts";
 const NETWORK = "eip155:8453";
 /** Circle's USDC on Base. */
 const USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
+/** The longest that a signed authorization stays valid. */
+const MAX_TIMEOUT_SECONDS = 300;
 const PATIENCE_MS = 60_000;
 const RESENDS = 10;
 const PAUSE_MS = 3_000;
+
+type PaymentRequirements = ReturnType<x402HTTPClient["getPaymentRequiredResponse"]>["accepts"][number];
 
 export interface Order {
   readonly url: string;
@@ -38,9 +43,10 @@ export async function buy({
   const http = new x402HTTPClient(client.setSpendControls({ maxAmountPerPayment: `$${formatUsd(maxPrice)}` }));
   const { x402Version, resource, accepts } = http.getPaymentRequiredResponse((name) => unpaid.headers.get(name));
   const offer = accepts.find(
-    ({ scheme, network, asset }) => scheme === "exact" && network === NETWORK && asset.toLowerCase() === USDC,
+    ({ scheme, network, asset }) => scheme === "exact" && network === NETWORK && String(asset).toLowerCase() === USDC,
   );
   if (offer === undefined) throw new Failure(`${url} does not accept USDC on Base. Nothing was signed.`);
+  checkForm(url, offer);
   const paid = BigInt(offer.amount);
   if (paid > maxPrice)
     throw new Failure(
@@ -48,6 +54,17 @@ export async function buy({
     );
   const payment = await client.createPaymentPayload({ x402Version, resource, accepts: [offer] });
   return { body: await settle(url, http.encodePaymentSignatureHeader(payment)), paid };
+}
+
+/** The terms are JSON from outside: with `maxTimeoutSeconds` as text, the stock client would sign for thousands of years. */
+function checkForm(url: string, { amount, maxTimeoutSeconds, extra }: PaymentRequirements): void {
+  const refused = Object.entries({
+    amount: typeof amount === "string" && /^[1-9]\d{0,18}$/.test(amount),
+    maxTimeoutSeconds:
+      Number.isInteger(maxTimeoutSeconds) && maxTimeoutSeconds > 0 && maxTimeoutSeconds <= MAX_TIMEOUT_SECONDS,
+    "extra.assetTransferMethod": (extra?.assetTransferMethod ?? "eip3009") === "eip3009",
+  }).flatMap(([field, isAccepted]) => (isAccepted ? [] : [field]));
+  if (refused.length > 0) throw new Failure(`${url} has terms with a wrong ${refused.join(", ")}. Nothing was signed.`);
 }
 
 async function settle(url: string, headers: Readonly<Record<string, string>>): Promise<unknown> {
@@ -61,7 +78,7 @@ async function settle(url: string, headers: Readonly<Record<string, string>>): P
         throw new Failure(`The payment was rejected (${answer.status}) and nothing was charged: ${text.slice(0, 300)}`);
     }
     said = typeof answer === "string" ? answer : `status ${answer.status}`;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await sleep(PAUSE_MS);
   }
   throw new Failure(
     `The payment was signed and sent, but there is still no answer: ${said}. Check the wallet's record before the next run.`,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./fields.ts";
 import type { Capability } from "./inputs.ts";
 
@@ -37,7 +38,7 @@ export async function readRecord(baseUrl: string, wallet: string): Promise<Walle
     if (typeof answer !== "string" && answer.ok)
       return recordOf(await answer.json().catch(() => null), { url, wallet });
     said = typeof answer === "string" ? answer : `status ${answer.status}`;
-    if (time < TRIES) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    if (time < TRIES) await sleep(PAUSE_MS);
   }
   throw new Failure(`${url} did not respond: ${said}.`);
 }
@@ -51,4 +52,15 @@ export function recordOf(
   if (typeof record?.verified !== "boolean" || typeof record.capabilities !== "object" || !Array.isArray(record.certs))
     throw new Failure(`${url} did not return a verification record.`);
   return { ...(record as WalletRecord), wallet: wallet.toLowerCase() };
+}
+
+/** The tests whose FAIL counts against the wallet now: while there is one, no PASS makes it verified. */
+export const currentFails = ({ certs }: WalletRecord): readonly string[] => [
+  ...new Set(certs.flatMap(({ product, result, fresh }) => (result === "fail" && fresh ? [product] : []))),
+];
+
+/** Why the step fails for a wallet that is not verified, in the verifier's words. */
+export function notVerified(record: WalletRecord, { url, wallet }: { readonly url: string; readonly wallet: string }) {
+  const fails = currentFails(record);
+  return `The wallet ${wallet} is not verified${fails.length > 0 ? `: FAIL in ${fails.join(", ")}` : ""}: ${url}`;
 }

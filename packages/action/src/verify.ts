@@ -1,6 +1,6 @@
 import { CAPABILITIES, type Capability, type Verify } from "./inputs.ts";
 import { checkLog, type LogReport, NOT_COMPARED } from "./log.ts";
-import { readRecord, recordUrl, type WalletRecord } from "./record.ts";
+import { notVerified, readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 
 const PAUSE_MS = 15_000;
@@ -17,7 +17,7 @@ export async function verify({ baseUrl, wallet, require, log }: Verify, pauseMs 
   const url = recordUrl(baseUrl, wallet);
   const missing = require.filter((capability) => !passes(record, capability));
   const failure = !record.verified
-    ? `The wallet ${wallet} is not verified: ${url}`
+    ? notVerified(record, { url, wallet })
     : missing.length > 0
       ? `The wallet ${wallet} has no fresh PASS for ${missing.join(", ")}: ${url}`
       : logFailure(logged, log?.isRequired === true);
@@ -52,7 +52,8 @@ function logFailure({ listed, leftOut }: Omit<LogReport, "record">, isRequired: 
 const logLine = (what: string, { state, reason }: { readonly state: string; readonly reason: string }): string =>
   `${what}: **${state.replace("_", " ")}**. \`\` ${reason.replace(/[`\r\n]/g, " ")} \`\``;
 
-const passes = ({ capabilities }: WalletRecord, capability: Capability): boolean =>
+/** As the verifier's `unmet` does, which needs a package of its own. */
+export const passes = ({ capabilities }: Pick<WalletRecord, "capabilities">, capability: Capability): boolean =>
   capabilities[capability]?.result === "pass" && capabilities[capability].fresh;
 
 function summaryOf(

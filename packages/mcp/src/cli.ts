@@ -5,12 +5,14 @@ import { privateKeyToAccount } from "viem/accounts";
 import {
   checkLeftOut,
   checkListed,
+  claimsOf,
   formatKept,
   type Policy,
   parseKept,
   parseKeySet,
   parsePolicy,
   replayScores,
+  standingOf,
   verifyDocument,
 } from "../../verifier/src/index.ts";
 import { askNode } from "./base-node.ts";
@@ -57,7 +59,7 @@ function main([argument]: readonly string[]): void {
   const pending = keptIn(folder);
   const askFate = nodeUrl === null ? askService(service) : askNode(nodeUrl, service);
   const shop = createShop({ service, payer, payTo, budget, pending, askFate });
-  const verifier = { parseKeySet, verifyDocument, replayScores, parsePolicy, checkListed };
+  const verifier = { parseKeySet, verifyDocument, claimsOf, standingOf, replayScores, parsePolicy, checkListed };
   const reading = { verifier: { ...verifier, checkLeftOut, formatKept, parseKept }, mostEntries: logEntries };
   const askLeftOut =
     logPolicy === null || logEntries === 0

@@ -22,15 +22,16 @@ export async function deliver(
   request: ServiceRequest,
   giveUpAfterMs: number,
 ): Promise<ServiceAnswer | Unanswered> {
-  const until = Date.now() + giveUpAfterMs;
+  const until = performance.now() + giveUpAfterMs;
   for (;;) {
-    const answer = await attempt(service, { ...request, timeoutMs: until - Date.now() });
+    const answer = await attempt(service, { ...request, timeoutMs: Math.ceil(until - performance.now()) });
     if ("text" in answer && FINAL.includes(answer.status)) return answer;
     const reason = "text" in answer ? problemOf(answer) : answer.reason;
     const isLasting = "text" in answer && !NOT_YET.includes(answer.status);
     const asked = "text" in answer ? retryAfterMs(answer) : 0;
     const pause = Math.max(RETRY_MS, asked);
-    if (isLasting || Date.now() + pause > until) return { reason: asked > RETRY_MS ? withWait(reason, asked) : reason };
+    if (isLasting || performance.now() + pause > until)
+      return { reason: asked > RETRY_MS ? withWait(reason, asked) : reason };
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

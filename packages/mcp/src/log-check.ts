@@ -25,10 +25,10 @@ export async function checkLog(
 ): Promise<ListedReport> {
   if (policy === null)
     return { state: "not_checked", reason: "No policy says which log and which witnesses to trust.", entries: [] };
-  const { wallet, origin, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
+  const { wallet, id, conformance } = Object(credentialSubject) as Readonly<Record<string, unknown>>;
   const certificates = Array.isArray(conformance) ? conformance.map((one) => Object(one) as Credential) : [];
   const fetchProof = (id: string) => proofOf(id, service);
-  return verifier.checkListed({ wallet: String(wallet ?? origin), certificates, policy, expected, proofs, fetchProof });
+  return verifier.checkListed({ wallet: String(wallet ?? id), certificates, policy, expected, proofs, fetchProof });
 }
 
 async function proofOf(id: string, service: Service): ReturnType<CheckListed["fetchProof"]> {

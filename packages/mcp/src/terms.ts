@@ -26,8 +26,8 @@ export class RefusedTerms extends Error {}
  * accepted
  */
 export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offer {
-  const offer = accepts.find(({ scheme, network }) => scheme === "exact" && network === NETWORK) ?? accepts[0];
-  if (offer === undefined) throw new RefusedTerms("The service offers no terms to pay. Nothing was signed.");
+  const offers: readonly Partial<Offer>[] = Array.isArray(accepts) ? accepts.filter((entry) => entry !== null) : [];
+  const offer = typed(offers.find(({ scheme, network }) => scheme === "exact" && network === NETWORK) ?? offers[0]);
   if (offer.scheme !== "exact") refuse("scheme", offer.scheme, "exact");
   if (offer.network !== NETWORK) refuse("network", offer.network, `${NETWORK} (Base)`);
   if (!isSame(offer.asset, USDC.address)) refuse("asset", offer.asset, `${USDC.address} (USDC)`);
@@ -41,6 +41,21 @@ export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offe
   return offer;
 }
 
+const TYPES = {
+  ...{ scheme: "string", network: "string", asset: "string", payTo: "string", amount: "string" },
+  maxTimeoutSeconds: "number",
+} as const;
+
+/** The terms are JSON from outside: with `maxTimeoutSeconds` as text, the stock client would sign for thousands of years. */
+function typed(offer: Partial<Offer> | undefined): Offer {
+  if (offer === undefined) throw new RefusedTerms("The service offers no terms to pay. Nothing was signed.");
+  for (const [field, type] of Object.entries(TYPES)) {
+    const got: unknown = offer[field as keyof typeof TYPES];
+    if (typeof got !== type) refuse(field, got, `a ${type}`);
+  }
+  return offer as Offer;
+}
+
 /** An amount in atomic units. @throws RefusedTerms if it is not one */
 export const amountOf = ({ amount }: Offer): bigint =>
   /^[1-9]\d{0,18}$/.test(amount) ? BigInt(amount) : refuse("amount", amount, "atomic units of USDC");
@@ -51,7 +66,7 @@ function checkSignedForm({ extra, maxTimeoutSeconds }: Offer): void {
   if (assetTransferMethod !== "eip3009") refuse("extra.assetTransferMethod", assetTransferMethod, "eip3009");
   if (name !== USDC.name) refuse("extra.name", name, USDC.name);
   if (version !== USDC.version) refuse("extra.version", version, USDC.version);
-  if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
+  if (!(Number.isInteger(maxTimeoutSeconds) && maxTimeoutSeconds > 0 && maxTimeoutSeconds <= MAX_TIMEOUT_SECONDS))
     refuse("maxTimeoutSeconds", maxTimeoutSeconds, `1 to ${MAX_TIMEOUT_SECONDS}`);
 }
 

@@ -4,7 +4,7 @@ import { read, type Service } from "./service.ts";
 /** What is needed of agent-payment-trust-verifier; each program supplies it from its own location. */
 export type Verifier = Pick<
   typeof import("../../verifier/src/index.ts"),
-  "parseKeySet" | "verifyDocument" | "replayScores" | "parsePolicy" | "checkListed"
+  "parseKeySet" | "verifyDocument" | "claimsOf" | "standingOf" | "replayScores" | "parsePolicy" | "checkListed"
 >;
 
 /** That the service has signed, with one of the keys that it publishes. */

@@ -47,6 +47,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     ["of another asset", { asset: THIEF }, /asset is/],
     ["on another network", { network: "eip155:84532" }, /network is/],
     ["by Permit2", { extra: { name: "USD Coin", version: "2", assetTransferMethod: "permit2" } }, /permit2/],
+    ["valid for thousands of years, in text", { maxTimeoutSeconds: "300" }, /maxTimeoutSeconds is "300"/],
     ["valid for a year", { maxTimeoutSeconds: 31_536_000 }, /maxTimeoutSeconds/],
   ])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) => offering(answer, change));

@@ -1,9 +1,10 @@
 import { decodePaymentSignatureHeader } from "@x402/core/http";
-import type { LocalAccount } from "viem";
-import { beforeEach, describe, expect, test } from "vitest";
+import type { Address, LocalAccount } from "viem";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
 import { startArbiterScene } from "../../support/arbiter/scene.ts";
+import { boardSeeder } from "../../support/board/seed.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
@@ -72,11 +73,39 @@ test.each(["basic", "suite"])("certify %s pays once and answers the certificate 
     budget: { limit_usd: "2.00", spent_usd: amount },
     settlement: { network: "eip155:8453", payer: payer.address },
     certificate: { product: kind, verdict: "pass", conformance: true, wallet },
+    wallet_standing: "verified",
   });
   const [settled, ...more] = await settlements(scene.chain, payer.address);
   expect(more).toEqual([]);
   expect(structured.settlement).toMatchObject({ transaction: settled?.transaction });
   expect(service.payments).toHaveLength(1);
+});
+
+test("certify says that a wallet with a FAIL is not verified by the certificate that it buys", async () => {
+  const seeder = boardSeeder(scene.service.database);
+  onTestFinished(() => seeder.stop());
+  const wallet = payer.address.toLowerCase() as Address;
+  await seeder.add({ wallet, product: "scam", result: "fail", issuedAt: new Date() });
+  const tools = await connectLocal({ service: honest(), payer });
+  expect((await call(tools, "certify", { test: "basic" })).structured).toMatchObject({
+    status: "paid",
+    certificate: { verdict: "pass" },
+    wallet_standing: "not verified: FAIL in scam",
+  });
+  expect((await call(tools, "check_credential", { wallet })).structured).toMatchObject({
+    says: "valid, not verified: FAIL in scam",
+    about: `wallet ${wallet}`,
+  });
+});
+
+test("certify hands over the certificate if the wallet's record cannot be read", async () => {
+  const service = between(scene.service.url, (answer, { path }) =>
+    path.startsWith("/verify") ? { ...answer, status: 503, text: "{}" } : answer,
+  );
+  expect((await call(await connectLocal({ service, payer }), "certify", { test: "basic" })).structured).toMatchObject({
+    certificate: { verdict: "pass" },
+    wallet_standing: expect.stringMatching(/^not known: \/verify\?wallet=0x\w+ did not answer/),
+  });
 });
 
 test.each(["scam", "recipient", "retry"])("certify %s is not run: it says why, and signs nothing", async (kind) => {

@@ -19,10 +19,11 @@ interface Party {
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const database = await freshDatabase();
 const indexer = await forFile(launchIndexerOf({ chain, database }));
+await indexer.saying("index ready");
+// One that had asked for the index before would not ask again for a second.
 const service = await forFile(startService({ chain, database }));
 const payer = await newPayer(chain);
 const wallet = payer.address.toLowerCase();
-await indexer.saying("index ready");
 
 const stranger = (n: number): string => `0x${String(n).padStart(40, "b")}`;
 

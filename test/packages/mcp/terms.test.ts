@@ -51,12 +51,24 @@ describe("terms", () => {
     ["another version", { extra: { ...OFFER.extra, version: "1" } }, /extra\.version/],
     ["no token's name", { extra: undefined }, /extra\.name is missing/],
     ["301 seconds", { maxTimeoutSeconds: 301 }, /maxTimeoutSeconds/],
+    ["seconds as text", { maxTimeoutSeconds: "300" }, /maxTimeoutSeconds is "300", expected a number/],
+    ["half a second", { maxTimeoutSeconds: 0.5 }, /maxTimeoutSeconds is 0\.5, expected 1 to 300/],
+    ["seconds without an end", { maxTimeoutSeconds: Number.NaN }, /maxTimeoutSeconds/],
+    ["an amount that is a number", { amount: 250_000 }, /amount is 250000, expected a string/],
+    ["a payee in a list", { payTo: [PAYEE] }, /payTo is \["0x/],
+    ["no time at all", { maxTimeoutSeconds: undefined }, /maxTimeoutSeconds is missing/],
     ["no time", { maxTimeoutSeconds: 0 }, /maxTimeoutSeconds/],
   ])("%s are refused, and the error says why and that nothing was signed", (_name, change, message) => {
     const offered = change === null ? required() : required({ ...OFFER, ...change });
     expect(() => checkTerms(offered, ALLOWED)).toThrow(RefusedTerms);
     expect(() => checkTerms(offered, ALLOWED)).toThrow(message);
     expect(() => checkTerms(offered, ALLOWED)).toThrow(/Nothing was signed/);
+  });
+
+  test.each([[null], ["none"], [[null]]])("that are %j instead of a list of offers are none", (accepts) => {
+    expect(() => checkTerms({ ...required(), accepts } as unknown as PaymentRequired, ALLOWED)).toThrow(
+      /no terms to pay/,
+    );
   });
 
   test("max_price holds at its boundary", () => {

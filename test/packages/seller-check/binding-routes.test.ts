@@ -50,6 +50,14 @@ test.each<[string, Twist]>([
   expect(elsewhere(report)).toHaveLength(2);
 });
 
+test("a route that the seller shows and that may not be asked is asked nothing", async () => {
+  const shop = await open(shows("/.well-known/x402", (origin) => ({ resources: [`${origin}/sonnet`] })));
+  const isAllowed = (url: string) => new URL(url).pathname.startsWith("/haiku");
+  const report = await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, isAllowed });
+  expect([report.level, outcomes(report).binding]).toEqual(["full", "not_applicable"]);
+  expect(elsewhere(report)).toEqual([]);
+});
+
 test("a document that shows nothing of this origin for sale leads nowhere", async () => {
   const twist = shows("/.well-known/x402", (origin) => ({
     resources: [

@@ -189,7 +189,7 @@ test("a seller who promises one payment's result again and again sells it more t
   expect(untrueCodes(report)).toEqual(["replay.again", "replay.copies_one_result"]);
 });
 
-test("a passive exam sends unpaid requests alone, signs nothing and gives no level", async () => {
+test("an exam of a seller who is too dear sends unpaid requests alone, signs nothing and gives no level", async () => {
   const shop = await forFile(openShop(chain));
   const report = await lookAt(chain, { resource: { url: `${shop.url}/haiku` } });
   expect(report).toMatchObject({ level: null, spent: 0n });

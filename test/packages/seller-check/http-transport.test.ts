@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type Socket } from "node:net";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -117,3 +118,23 @@ test.each<[string, (socket: Socket) => void, RegExp]>([
 ])("%s is no answer", async (_, speak, message) => {
   await expect(asked(speak)).rejects.toThrow(message);
 });
+
+test.each(["GET", "POST", "DELETE", "OPTIONS", "PUT"])(
+  "the body of a %s is framed, so no server takes it for a second request",
+  async (method) => {
+    const heads: string[] = [];
+    const server = createHttpServer((request, response) => {
+      heads.push(`${request.method} ${request.url} ${request.headers["content-length"]}`);
+      request.resume().on("end", () => response.end("haiku"));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await forFile(server);
+    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}/haiku`;
+    const body = "GET /second HTTP/1.1\r\nhost: é\r\n\r\n";
+    const transport = httpTransport({ withinMs: 5_000 });
+    const answer = await transport.send({ method, url, headers: {}, body });
+    expect([answer.status, text(answer.body)]).toEqual([200, "haiku"]);
+    await transport.sendAndHangUp({ method, url, headers: {}, body });
+    expect(new Set(heads)).toEqual(new Set([`${method} /haiku ${Buffer.byteLength(body)}`]));
+  },
+);

@@ -68,17 +68,20 @@ const REPORT = {
 
 test("a report on a terminal has a seller's words on their own line, tamed and cut", () => {
   const lines = reportText(REPORT).split("\n");
-  expect(lines).toHaveLength(6);
+  expect(lines).toHaveLength(7);
   for (const line of lines) {
     expect(line).not.toMatch(HOSTILE);
     expect(line.length).toBeLessThan(600);
   }
   expect(lines[1]).toMatch(/^ {6}not so: \\u\{1b\}\]0;gone/);
+  expect(lines[2]).toMatch(/^ {6}remedy: Set resource\.url [^\n]+ https:\/\/github\.com\/x402-foundation\/x402\/\S+$/);
 });
 
 test("a report in JSON on a terminal has them as escapes, and is the same report", () => {
   const text = reportJsonText(REPORT);
   expect(text.replaceAll("\n", "")).not.toMatch(HOSTILE);
-  const [exchange] = JSON.parse(text).exchanges;
+  const { checks, exchanges } = JSON.parse(text);
+  expect(checks[0]).toMatchObject({ weight: "safe", findings: [{ remedy: { link: expect.any(String) } }] });
+  const [exchange] = exchanges;
   expect(exchange.answer.body).toBe(WORDS.slice(0, 2_048));
 });

@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { maxPrice, wallet } from "../fields.ts";
+import type { FreeParts } from "../free-tool.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
+import { parseJson, read } from "../service.ts";
 import { BEHAVIOURAL_TESTS, LIMITS, SINGLE_TESTS } from "../vocabulary.ts";
 
 const CERTIFICATE = z.looseObject({
@@ -38,9 +40,17 @@ export const certify = paidTool({
     erc8004_agent_id: agentId.exactOptional(),
     max_price: maxPrice,
   }),
-  output: PAID_OUTPUT.extend({ certificate: CERTIFICATE.exactOptional() }),
+  output: PAID_OUTPUT.extend({
+    certificate: CERTIFICATE.exactOptional(),
+    wallet_standing: z
+      .string()
+      .exactOptional()
+      .describe(
+        'Whether the wallet is verified now, like "verified" or "not verified: FAIL in scam": a certificate is one test run, and no PASS makes up for a current FAIL.',
+      ),
+  }),
   sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
-  async run({ test, erc8004_agent_id: agentId, max_price }, { shop }) {
+  async run({ test, erc8004_agent_id: agentId, max_price }, { shop, ...parts }) {
     if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
     const body = agentId === undefined ? {} : { erc8004: { agentId } };
     return shop.buy({ product: PRODUCTS[test], body, maxPrice: max_price }, async (sale) => {
@@ -50,7 +60,18 @@ export const certify = paidTool({
         throw sale.refuse(`it certifies ${certificate.data.product}, not ${test}.`);
       if (certificate.data.wallet.toLowerCase() !== shop.payer?.toLowerCase())
         throw sale.refuse("it certifies a different wallet.");
-      return { ...sale.paid, certificate: certificate.data };
+      const standing = await standingNow(certificate.data.wallet, parts);
+      return { ...sale.paid, certificate: certificate.data, wallet_standing: standing };
     });
   },
 });
+
+/** What was bought is handed over even if the wallet's record cannot be read. */
+async function standingNow(wallet: string, { service, verifier }: FreeParts): Promise<string> {
+  const path = `/verify?wallet=${wallet}`;
+  try {
+    return verifier.standingOf(parseJson(await read(service, path), path) as Parameters<typeof verifier.standingOf>[0]);
+  } catch {
+    return `not known: ${path} did not answer; verify_agent asks again`;
+  }
+}

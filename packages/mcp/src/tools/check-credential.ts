@@ -28,10 +28,21 @@ const LOG = z.object({
 });
 
 const REPORT = z.object({
+  says: z
+    .string()
+    .describe(
+      'What the credential says, in words, like "valid, verified" or "valid, not verified: FAIL in scam". A valid signature does not make a wallet verified.',
+    ),
+  about: z
+    .string()
+    .nullable()
+    .describe(
+      'Whom it is about, like "wallet 0x…": compare it with the wallet that you deal with. Null if its signature is not valid.',
+    ),
   valid: z
     .boolean()
     .describe(
-      "Signed by this service, unaltered, not expired, no proof of it is wrong, and nothing is known to be left out of it.",
+      "Signed by this service, unaltered, not expired, about the wallet that was asked for, no proof of it is wrong, and nothing is known to be left out of it. It says nothing about whether the wallet is verified: see says.",
     ),
   signature: z.looseObject({ valid: z.boolean(), reason: z.string().exactOptional() }),
   freshness: z.looseObject({ state: z.string() }),
@@ -49,7 +60,7 @@ export const checkCredential = freeTool({
   name: "check_credential",
   title: "Check a credential",
   description:
-    "Checks the Ed25519 signatures and freshness of a credential: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log, and (of a wallet, with the user's own policy) whether it leaves out a FAIL that is there. Free.",
+    "Says for whom a credential is and whether that wallet or seller is verified, after checking its Ed25519 signatures and freshness: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log, and (of a wallet, with the user's own policy) whether it leaves out a FAIL that is there. Free.",
   input: z.strictObject({
     wallet: wallet.optional(),
     origin: origin.optional(),
@@ -89,13 +100,18 @@ export const checkCredential = freeTool({
     const text = handed ?? compared.text ?? (await read(service, String(paths[0]))).text;
     const expected = await signedBy(service, verifier);
     const { document, ...report } = await verifier.verifyDocument(text, expected);
-    if (document === null) return { ...report, log: UNSIGNED, wallet_log: NOT_COMPARED, credential: null };
+    if (document === null) return { ...UNSIGNED, ...report };
+    const claims = verifier.claimsOf(document);
     const log = await checkLog(document, { policy, proofs, expected }, parts);
     const { walletLog } = compared;
     const isRefused = [log.state, walletLog.state].includes("refused") || walletLog.state === "hidden";
+    const isOther = subject !== undefined && claims.wallet !== subject.toLowerCase();
+    const valid = report.valid && !isRefused && !isOther;
     return {
       ...report,
-      valid: report.valid && !isRefused,
+      says: [valid ? "valid" : "not valid", claims.summary].filter(Boolean).join(", "),
+      about: claims.about,
+      valid,
       log: log as z.infer<typeof LOG>,
       wallet_log: walletLog,
       credential: isRefused ? null : (document as Record<string, unknown>),
@@ -103,11 +119,13 @@ export const checkCredential = freeTool({
   },
 });
 
-const UNSIGNED: z.infer<typeof LOG> = {
-  state: "not_checked",
-  reason: "The credential is not signed by this service.",
-  entries: [],
-};
+const UNSIGNED = {
+  says: "not valid: it is not signed by this service",
+  about: null,
+  log: { state: "not_checked", reason: "The credential is not signed by this service.", entries: [] },
+  wallet_log: NOT_COMPARED,
+  credential: null,
+} satisfies Partial<z.infer<typeof REPORT>>;
 
 /** Of the wallet's current credential: one that was handed over is older than the log. */
 async function leftOutOf(wallet: string | undefined, { askLeftOut }: FreeParts): Promise<Compared> {

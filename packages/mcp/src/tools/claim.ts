@@ -26,10 +26,13 @@ const CONDITIONS = {
         .optional()
         .describe("Defaults to any 2xx."),
       expect_sha256: sha256.optional(),
-      min_bytes: z.union([z.int().min(0), z.string().regex(/^\d{1,15}$/)]).optional(),
+      min_bytes: z
+        .union([z.int().min(0), z.string().regex(/^\d{1,15}$/)])
+        .optional()
+        .describe("0 agrees to an empty body; without any condition on the body, an empty one escalates."),
       expect_contains: z.string().min(1).optional(),
     })
-    .describe("For http-delivery."),
+    .describe("For http-delivery. A mismatch has to be found twice, and a bot wall's answer escalates."),
   "payload-hash": z
     .strictObject({ payload_text: z.string().optional(), payload_b64: z.string().optional(), expected_sha256: sha256 })
     .describe("For payload-hash: give exactly one of payload_text and payload_b64."),
@@ -40,7 +43,7 @@ const CONDITIONS = {
         .string()
         .regex(/^([0-9a-fA-F]{40}|[0-9a-fA-F]{64})$/, "expected a full commit hash: 40 or 64 hex digits"),
     })
-    .describe("For ci-status: a public GitHub repository and commit."),
+    .describe("For ci-status: a public GitHub repository and commit. The newest run of each check counts."),
   "offer-breach": z
     .strictObject({
       offer: signed,

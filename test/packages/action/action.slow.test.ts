@@ -9,6 +9,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
+import { boardSeeder } from "../../support/board/seed.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -102,14 +103,50 @@ describe("on a schedule", () => {
     });
   });
 
-  test("certify signs nothing for another token or another network", async () => {
+  test("certify and verify fail for a wallet with a current FAIL, which no certificate makes up for", async () => {
+    const seeder = boardSeeder(service.database);
+    onTestFinished(() => seeder.stop());
+    const failed = { product: "scam", result: "fail", issuedAt: new Date() } as const;
+    const said = (wallet: string) =>
+      `::error::The wallet ${wallet} is not verified: FAIL in scam: ${service.url}/verify?wallet=${wallet}`;
+    const uncertified = await newKey();
+    await seeder.add({ ...failed, wallet: uncertified.wallet.toLowerCase() as Hex });
+    expect(await certify(uncertified.key)).toMatchObject({
+      code: 1,
+      outputs: { verified: "false", paid: "0.00" },
+      log: `${said(uncertified.wallet)}. Nothing was paid: no certificate makes up for a FAIL.\n`,
+    });
+    expect(await settlements(chain, uncertified.wallet)).toEqual([]);
+
+    const { key, wallet } = await newKey();
+    expect(await certify(key)).toMatchObject({ code: 0 });
+    await seeder.add({ ...failed, wallet: wallet.toLowerCase() as Hex });
+    const { code, outputs, log, summary } = await certify(key);
+    expect({ code, outputs, log }).toMatchObject({
+      code: 1,
+      outputs: { verified: "false", paid: "0.00" },
+      log: `${said(wallet)}\n`,
+    });
+    expect(summary).toContain(`Not verified: \`${wallet}\``);
+    expect(await verify(wallet, { require: "can_pay" })).toMatchObject({ code: 1, log: `${said(wallet)}\n` });
+    expect(await settlements(chain, wallet)).toHaveLength(1);
+  });
+
+  test("certify signs nothing for another token or network, or for terms that the stock client would misread", async () => {
     const { key } = await newKey();
     const [record, unpaid] = [
       await (await fetch(`${service.url}/verify?wallet=${devAccount(7).address}`)).text(),
       await fetch(`${service.url}/test/basic`, { method: "POST" }),
     ];
     const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required") ?? "", "base64").toString());
-    for (const change of [{ asset: "0x00000000000000000000000000000000000000aa" }, { network: "eip155:1" }]) {
+    const refused = "does not accept USDC on Base. Nothing was signed.";
+    for (const [change, reason] of [
+      [{ asset: "0x00000000000000000000000000000000000000aa" }, refused],
+      [{ network: "eip155:1" }, refused],
+      [{ maxTimeoutSeconds: "300" }, "has terms with a wrong maxTimeoutSeconds. Nothing was signed."],
+      [{ maxTimeoutSeconds: 31_536_000 }, "has terms with a wrong maxTimeoutSeconds. Nothing was signed."],
+      [{ amount: 250_000 }, "has terms with a wrong amount. Nothing was signed."],
+    ] as const) {
       const signed: unknown[] = [];
       const other = await impostor((request, response) => {
         if (request.method === "GET") return void response.end(record);
@@ -119,7 +156,7 @@ describe("on a schedule", () => {
       });
       expect(await certify(key, other)).toMatchObject({
         code: 1,
-        log: expect.stringContaining("does not accept USDC on Base. Nothing was signed."),
+        log: expect.stringContaining(reason),
       });
       expect(signed).toEqual([]);
     }

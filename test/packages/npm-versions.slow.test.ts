@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { describe, expect, test } from "vitest";
+import { readTarballs } from "../../api/adapters/process/tarballs.ts";
+import { isPaid } from "../../api/kernel/route.ts";
+import { packageRoutes } from "../../api/packages/package-routes.ts";
+import { ESCROW, installCommands, npxCommand, VERIFIER } from "../../api/packages/published.ts";
+import { TARBALLS } from "../../api/wiring/packages.ts";
+import { inShell } from "../support/browser/page-code.ts";
+import { folderForFile } from "../support/folder.ts";
+import { forFile } from "../support/for-file.ts";
+import { npmPrograms } from "../support/packages/npm.ts";
+import { startRegistry } from "../support/packages/registry.ts";
+
+/** One of each major version that a reader may have; 12 is the first that refuses URLs. */
+const VERSIONS = ["10.9.9", "11.21.2", "12.2.2"];
+
+const registry = await forFile(startRegistry());
+const url = await servePackages();
+
+/** The routes of the packages alone. */
+async function servePackages(): Promise<string> {
+  const app = new Hono();
+  const tarballs = await readTarballs(TARBALLS);
+  for (const route of packageRoutes({ tarballs, baseUrl: "http://localhost" }))
+    if (!isPaid(route) && "handle" in route) app.get(route.path, route.handle);
+  const port = await new Promise<number>((resolve) => {
+    const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, (info) => resolve(info.port));
+    void forFile(server);
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+const PROGRAMS = await Promise.all(VERSIONS.map(async (version) => [version, await npmPrograms(version)] as const));
+
+describe.each(PROGRAMS)("npm %s", (version, programs) => {
+  test.skipIf(programs === null)("installs our packages for good, and runs their programs from a URL", async () => {
+    const home = await folderForFile(`npm-${version}-`);
+    const env = { ...registry.environment(home), PATH: `${programs}:${process.env.PATH}` };
+    const shell = (text: string) => inShell({ home, env }, { id: "command", caption: "command", text });
+    expect((await shell("npm --version")).trim()).toBe(version);
+    await shell(installCommands(url, [VERIFIER, ESCROW], ["jose"]));
+    for (const { name } of [VERIFIER, ESCROW]) expect(await shell(`npx ${name} --help`)).toContain(`${name} `);
+    // Whatever comes after it: another package, a clean installation, one without the lock file.
+    await shell("npm install canonicalize && npm ci && rm -r node_modules package-lock.json && npm install");
+    expect(await shell(`npx ${VERIFIER.name} --help`)).toContain(VERIFIER.name);
+    await shell("rm -r node_modules package.json package-lock.json");
+    expect(await shell(`${npxCommand(url, VERIFIER)} --help`)).toContain(`${VERIFIER.name} `);
+  });
+});
+
+test("no document tells npm to fetch a URL without allowing that", async () => {
+  const files = [
+    "README.md",
+    ...["verifier", "escrow", "mcp", "seller-check", "action"].map((one) => `packages/${one}/README.md`),
+  ];
+  for (const file of files) {
+    const lines = (await readFile(new URL(`../../${file}`, import.meta.url), "utf8")).split("\n");
+    for (const line of lines)
+      if (/https?:\S+\.tgz/.test(line)) expect(line, file).toMatch(/curl -fO http|--allow-remote=root/);
+  }
+});
