@@ -57,8 +57,8 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
   const now = () => new Date();
   const log = { warn: (facts: object, message: string) => console.warn(message, facts) };
   try {
-    const { rpcUrls, logBlockRange, escrowAddresses } = config;
-    const { client } = createChain(ESCROW_NETWORK, { rpcUrl: rpcUrls[ESCROW_NETWORK], logBlockRange });
+    const { rpcUrls, logBlockRange, rpcBatch, escrowAddresses } = config;
+    const { client } = createChain(ESCROW_NETWORK, { rpcUrl: rpcUrls[ESCROW_NETWORK], logBlockRange, rpcBatch });
     const contracts = await readContracts(client, ESCROW_NETWORK, escrowAddresses);
     const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
     return await correctVerdict(

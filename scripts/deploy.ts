@@ -4,7 +4,8 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import hre from "hardhat";
-import { deployEscrow, type VerifiableDeployment } from "./deploy-escrow.ts";
+import type { VerifiableDeployment } from "./deploy-connection.ts";
+import { deployEscrow } from "./deploy-escrow.ts";
 import { deployEvaluator } from "./deploy-evaluator.ts";
 import { deployOperator } from "./deploy-operator.ts";
 import { readDeploySettings } from "./deploy-settings.ts";

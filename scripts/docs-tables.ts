@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { pino } from "pino";
 import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1 } from "../api/arbiter/policy/v1/tables.ts";
+import { AGAIN_AFTER_MS_V2 } from "../api/arbiter/policy/v2/http-delivery-table.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { MAX_LIMIT } from "../api/board/board.ts";
 import { build } from "../api/build.ts";
@@ -24,8 +25,7 @@ import { MAX_TIMEOUT_SECONDS } from "../api/payments/exact/terms.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { WINDOW_MARGIN_SECONDS } from "../api/payments/window.ts";
 import { MAX_WALLETS } from "../api/score/products.ts";
-import { OUTCOME_KINDS, OUTCOME_SIZES } from "../bench/gas/outcomes.ts";
-import gas from "../bench/gas/snapshot.json" with { type: "json" };
+import gas from "../contracts/gas-snapshot.json" with { type: "json" };
 import { WINDOW_DAYS } from "../indexer/ledger.ts";
 import { SCORE_TABLES } from "./score-tables.ts";
 import { table } from "./table.ts";
@@ -59,19 +59,20 @@ interface Operation {
   };
 }
 
-const KEY = "A".repeat(43);
+const key = (byte: number) => Buffer.alloc(32, byte).toString("base64url");
 const NOWHERE = "http://127.0.0.1:1";
 /** Just enough to build the service, which calls nobody until it is called. */
 const SETTINGS = {
+  HOST: "localhost",
   DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
   BASE_RPC_URL: NOWHERE,
   BASE_SEPOLIA_RPC_URL: NOWHERE,
   FACILITATOR_URL: NOWHERE,
   PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,
-  ARBITER_PRIVATE_KEY: `0x${"11".repeat(32)}`,
-  SIGNING_KEY: KEY,
-  SEALING_KEY: KEY,
-  DECOY_SEED: KEY,
+  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
+  SIGNING_KEY: key(1),
+  SEALING_KEY: key(2),
+  DECOY_SEED: key(3),
 };
 
 /** Every route of the service, in the order of its table. */
@@ -130,6 +131,7 @@ const LIMITS: readonly (readonly [string, string])[] = [
   ["Wallets in one batch of scores", String(MAX_WALLETS)],
   ["Certificates on one page of the board", String(MAX_LIMIT)],
   ["Fetches for one `http-delivery` claim", String(MAX_ATTEMPTS_V1)],
+  ["Time between two fetches of which the second has to confirm the first", `${AGAIN_AFTER_MS_V2 / 1000} s`],
   ["Time for one fetch", `${FETCH_LIMITS_V1.deadlineMs / 1000} s`],
   ["Redirects of one fetch", String(FETCH_LIMITS_V1.maxRedirects)],
   ["Body of one fetch", size(FETCH_LIMITS_V1.maxBodyBytes)],
@@ -206,14 +208,14 @@ const tenthTable = (): string =>
     Object.entries(gas.batches.tenth).map(([change, used]) => [change, used.toLocaleString("en-US")]),
   );
 
-const outcomesTable = (): string =>
-  table(
-    ["Outcomes a transaction", ...OUTCOME_SIZES.map(String)],
-    OUTCOME_KINDS.map((kind) => [
-      kind,
-      ...OUTCOME_SIZES.map((size) => gas.outcomes.batch[kind][size].toLocaleString("en-US")),
-    ]),
-  );
+const outcomesTable = (): string => {
+  const { batch } = gas.outcomes;
+  const rows = Object.entries(batch).map(([kind, bySize]) => [
+    kind,
+    ...Object.values(bySize).map((used) => used.toLocaleString("en-US")),
+  ]);
+  return table(["Outcomes a transaction", ...Object.keys(batch.release)], rows);
+};
 
 /** The generated tables by name. */
 export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<string, string>> => ({

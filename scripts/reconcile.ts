@@ -59,11 +59,11 @@ async function compare(config: Config, { networks, from, to }: Order): Promise<(
   const url = new URL(config.databaseUrl);
   url.searchParams.set("options", "-c default_transaction_read_only=on");
   const db = connect(url.href, 2);
-  const { payTo, escrowAddresses, logBlockRange } = config;
+  const { payTo, escrowAddresses, logBlockRange, rpcBatch } = config;
   const found: (Reconciliation | null)[] = [];
   try {
     for (const network of networks) {
-      const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange });
+      const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange, rpcBatch });
       const progress = progressOf(network);
       const operators = await readOperators(chain.client, escrowAddresses);
       const escrows = [...escrowAddresses, ...operators.map(({ store }) => store)];

@@ -9,7 +9,7 @@ import {
   type ComponentName,
   MAX_POINTS,
   TIERS,
-} from "../packages/verifier/src/score/v4/bands.ts";
+} from "../packages/verifier/src/score/bands.ts";
 import { table } from "./table.ts";
 
 const usdc = (atomic: bigint): string => `${formatUsd(atomic)} USDC`;

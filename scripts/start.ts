@@ -1,16 +1,10 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setInterval } from "node:timers";
 import { renderBanner } from "./embedded/banner.ts";
 import { COMPILE_CACHE } from "./embedded/compile-cache.ts";
-import {
-  type DataDirectory,
-  DirectoryInUseError,
-  removeIfUnused,
-  takeDataDirectory,
-} from "./embedded/data-directory.ts";
+import { type DataDirectory, DirectoryInUseError, takeDataDirectory } from "./embedded/data-directory.ts";
 import { payAsDemoAgent } from "./embedded/demo-agent.ts";
-import { deployedWallet, deploymentTargets } from "./embedded/deployments.ts";
+import { deploymentTargets, localContracts } from "./embedded/deployments.ts";
 import { loadKeys } from "./embedded/keys.ts";
 import { demandFreePorts, readSettings, SettingError, type StartSettings } from "./embedded/settings.ts";
 import { createStack } from "./embedded/stack.ts";
@@ -22,19 +16,12 @@ const tell = (line: string) => console.log(`${((performance.now() - began) / 100
 
 /** Claims the folder and the ports, or ends the process with one line that says which is unavailable. */
 async function claim(): Promise<{ settings: StartSettings; directory: DataDirectory }> {
-  let release = () => {};
   try {
     const settings = await readSettings(process.env);
-    const isNew = !existsSync(settings.dataDirectory);
-    const directory = await takeDataDirectory(settings.dataDirectory);
-    release = () => {
-      directory.release();
-      if (isNew) removeIfUnused(settings.dataDirectory);
-    };
+    const directory = takeDataDirectory(settings.dataDirectory);
     await demandFreePorts(settings);
     return { settings, directory };
   } catch (error) {
-    release();
     if (!(error instanceof SettingError || error instanceof DirectoryInUseError)) throw error;
     console.error(error.message);
     process.exit(1);
@@ -43,6 +30,10 @@ async function claim(): Promise<{ settings: StartSettings; directory: DataDirect
 
 async function start(): Promise<void> {
   const { settings, directory } = await claim();
+  tell(`Starting from ${directory.path}`);
+  const found = directory.open();
+  if (found === "deleted")
+    tell("The last run did not stop cleanly: its local chains, database, and keys are deleted, and new ones are made.");
   let ending = false;
   const end = async (exitCode: number, reason: string): Promise<void> => {
     if (ending) return;
@@ -56,14 +47,14 @@ async function start(): Promise<void> {
   const stack = createStack({
     settings,
     directory,
-    keys: loadKeys(settings.dataDirectory),
+    keys: loadKeys(directory.path),
+    isResumed: found === "resumed",
     tell,
     onLoss: (reason) => fail(reason),
   });
   // A terminal's Ctrl-C also reaches npm, which passes it on: a second signal changes nothing.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end(0, "Stopping …"));
   endWithNpm(() => end(0, "npm has exited. Stopping …"));
-  tell(`Starting from ${settings.dataDirectory}`);
   try {
     await stack.start();
     await welcome(settings);
@@ -77,8 +68,8 @@ async function welcome(settings: StartSettings): Promise<void> {
   const certificateUrl = await payAsDemoAgent(baseUrl);
   tell("The demo agent has paid and has a certificate");
   const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
-  const smartWallet = await deployedWallet(join(settings.dataDirectory, "ignition"), base);
-  console.log(renderBanner({ settings, baseUrl, certificateUrl, smartWallet }));
+  const { wallet } = localContracts(join(settings.dataDirectory, "ignition"), base);
+  console.log(renderBanner({ settings, baseUrl, certificateUrl, smartWallet: wallet }));
   console.log(`ready ${baseUrl}`);
 }
 

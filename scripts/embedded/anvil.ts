@@ -86,6 +86,9 @@ export async function startAnvil({ network, port, options, logFile }: AnvilPlan)
     "--chain-id",
     String(network.chainId),
     "--optimism",
+    // Near Base's 0.005 gwei, which it falls below in empty blocks. At anvil's own gwei, gas costs more than what is sold.
+    "--block-base-fee-per-gas",
+    "12500000",
     "--mnemonic",
     DEV_MNEMONIC,
     "--quiet",

@@ -7,7 +7,7 @@ export interface BannerFacts {
   readonly settings: StartSettings;
   readonly baseUrl: string;
   readonly certificateUrl: string;
-  readonly smartWallet: Address | null;
+  readonly smartWallet: Address;
 }
 
 /** What a developer needs to get started: where everything is, and an account that can pay. */
@@ -25,7 +25,8 @@ export function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }:
 
   An account to pay with, funded with 10,000 USDC and 100 ETH on both chains:
   Address              ${payer.address}
-  Private key          ${privateKeyOf(payer)}${smartWallet === null ? "" : `\n  Smart wallet         ${smartWallet}  (ERC-1271, owned by ${devAccount(8).address})`}
+  Private key          ${privateKeyOf(payer)}
+  Smart wallet         ${smartWallet}  (ERC-1271, owned by ${devAccount(8).address})
 
   WARNING: these are local chains, but they use the real chain ids, 8453 and 84532. Anything you sign here is
   valid on the real chains. Never sign here with a key that holds real money.

@@ -1,13 +1,14 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { NetworkFacts } from "../../api/kernel/networks.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
-import { keepSaving, newestState, saveState, stateFiles } from "./chain-state.ts";
 import { DEV_ACCOUNTS } from "./dev-accounts.ts";
+import { flush } from "./replace-file.ts";
 import { fundAccounts, installUsdc } from "./usdc.ts";
 
 export interface LocalChain extends Anvil {
-  readonly network: NetworkFacts;
-  /** Ends the chain and saves its state for the next start. */
-  readonly stop: () => Promise<void>;
+  /** Ends the chain and stores its state for the next start; false if that failed. */
+  readonly stop: () => Promise<boolean>;
 }
 
 export interface ChainPlan {
@@ -20,7 +21,10 @@ export interface ChainPlan {
 
 /** Transactions are mined at once, time advances on its own, and `finalized` is six blocks behind. */
 const MINING = ["--mixed-mining", "--block-time", "2", "--slots-in-an-epoch", "3"];
-const NEVER = String(10 ** 9);
+/** In between, anvil would write the whole chain, 1.7 kB a block. */
+const ON_EXIT_ONLY = ["--state-interval", String(10 ** 9)];
+/** A chain of a day is 70 MB. */
+const STORES_WITHIN_MS = 60_000;
 /** The initial balance of each development account: 10,000 USDC and 100 ETH. */
 export const DEV_FUNDS = {
   accounts: DEV_ACCOUNTS.map(({ address }) => address),
@@ -32,22 +36,21 @@ export const DEV_FUNDS = {
  * Starts a persistent chain: it resumes from its folder's state, or starts with USDC and funded development accounts.
  */
 export async function startChain({ network, port, directory, logFile }: ChainPlan): Promise<LocalChain> {
-  const files = stateFiles(directory);
-  const state = newestState(files);
-  const load = state === null ? [] : ["--load-state", state];
-  const options = [...MINING, ...load, "--dump-state", files.exit, "--state-interval", NEVER];
-  const anvil = await startAnvil({ network, port, options, logFile });
-  if (state === null) {
+  mkdirSync(directory, { recursive: true });
+  const state = join(directory, "state.json");
+  const isNew = !existsSync(state);
+  const anvil = await startAnvil({ network, port, options: [...MINING, "--state", state, ...ON_EXIT_ONLY], logFile });
+  if (isNew) {
     await installUsdc(anvil.client, network);
     await fundAccounts(anvil.client, network, DEV_FUNDS);
-    await saveState(anvil.client, files.saved);
   }
-  const saving = new AbortController();
-  const saved = keepSaving(anvil.client, files.saved, saving.signal);
   const stop = async () => {
-    saving.abort();
-    await anvil.process.stop(15_000);
-    await saved;
+    // anvil writes its blocks and its accounts one after the other: of a block in between, one would be missing.
+    await anvil.client.setIntervalMining({ interval: 0 }).catch(() => {});
+    await anvil.process.stop(STORES_WITHIN_MS);
+    if ((await anvil.process.ended) !== 0) return false;
+    flush(state);
+    return true;
   };
-  return { ...anvil, network, stop };
+  return { ...anvil, stop };
 }

@@ -1,88 +1,71 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { endProcess, identify, isAlive, type ProcessIdentity } from "./leftovers.ts";
+import { DatabaseSync } from "node:sqlite";
+import { flush } from "./replace-file.ts";
 
-/** A start's claim on its data directory. */
+/** One state: the database refers to the chains' blocks, and the keys signed the documents in it. Kept or deleted together. */
+const STATE = ["chains", "ignition", "keys.json", "postgres", "witness.db", "witness.db-journal"];
+/** Exists while no start is running and the last one stopped cleanly. */
+const MARKER = "stopped-cleanly";
+
+/** `new` had no state, `deleted` had one that cannot be trusted. */
+export type Found = "new" | "resumed" | "deleted";
+
+/** A data directory that no other start can use until this process ends. */
 export interface DataDirectory {
+  readonly path: string;
   /** Where the children write their output; the previous start's is in `logs.previous`. */
   readonly logs: string;
-  /** Records a child, so that the next start can end it if this one could not. */
-  readonly remember: (name: string, pid: number) => void;
+  /**
+   * Begins to change the state. Without a clean stop before, all of it is deleted: the chains keep their blocks in memory,
+   * so a kill leaves a database that knows more than they do.
+   */
+  readonly open: () => Found;
+  /** Records that the state is complete and stored. */
+  readonly close: () => void;
   readonly release: () => void;
 }
 
 export class DirectoryInUseError extends Error {}
 
-/**
- * Claims the data directory for this process and ends what a killed start left running from it.
- * @throws DirectoryInUseError while another start is using it.
- */
-export async function takeDataDirectory(path: string): Promise<DataDirectory> {
+/** @throws DirectoryInUseError while another start is using it. */
+export function takeDataDirectory(path: string): DataDirectory {
   mkdirSync(path, { recursive: true });
-  const lock = join(path, "start.lock");
-  const children = join(path, "processes.json");
-  takeLock(lock, path);
-  await endLeftovers(children);
+  const release = lock(path);
   const logs = join(path, "logs");
-  rmSync(`${logs}.previous`, { recursive: true, force: true });
-  if (existsSync(logs)) renameSync(logs, `${logs}.previous`);
-  mkdirSync(logs);
-  const running = new Map<string, ProcessIdentity>();
-  const remember = (name: string, pid: number) => {
-    const identity = identify(pid);
-    if (identity !== null) running.set(name, identity);
-    writeFileSync(children, JSON.stringify([...running.values()]));
+  const marker = join(path, MARKER);
+  const open = () => {
+    rmSync(`${logs}.previous`, { recursive: true, force: true });
+    if (existsSync(logs)) renameSync(logs, `${logs}.previous`);
+    mkdirSync(logs);
+    if (existsSync(marker)) {
+      rmSync(marker);
+      flush(path);
+      return "resumed";
+    }
+    const left = STATE.map((name) => join(path, name)).filter(existsSync);
+    // A database server that a kill left behind may still be ending and writing.
+    for (const name of left) rmSync(name, { recursive: true, force: true, maxRetries: 10 });
+    return left.length === 0 ? "new" : "deleted";
   };
-  const release = () => {
-    rmSync(children, { force: true });
-    rmSync(lock, { force: true });
+  const close = () => {
+    writeFileSync(marker, "");
+    flush(path);
   };
-  return { logs, remember, release };
+  return { path, logs, open, close, release };
 }
 
-/** Removes a directory that nothing was written to. */
-export function removeIfUnused(path: string): void {
-  rmSync(join(path, "logs"), { recursive: true, force: true });
+/** By a lock that the kernel ends with the process, even a killed one. Node has none but SQLite's. */
+function lock(path: string): () => void {
+  const database = new DatabaseSync(join(path, "lock.db"));
   try {
-    rmdirSync(path);
-  } catch {
-    // It holds an earlier start's data.
-  }
-}
-
-function takeLock(lock: string, path: string): void {
-  const holder = readIdentity(lock);
-  if (holder !== null && isAlive(holder)) {
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+  } catch (cause) {
+    database.close();
     throw new DirectoryInUseError(
-      `${path} is in use by another npm start (process ${holder.pid}). Stop it, or set DATA_DIR to a different folder.`,
+      `${path} is in use by another npm start. Stop it, or set DATA_DIR to a different folder.`,
+      { cause },
     );
   }
-  rmSync(lock, { force: true });
-  closeSync(openSync(lock, "wx"));
-  writeFileSync(lock, JSON.stringify(identify(process.pid)));
-}
-
-async function endLeftovers(file: string): Promise<void> {
-  const leftovers: readonly ProcessIdentity[] = existsSync(file) ? parse(file, []) : [];
-  await Promise.all(leftovers.map((leftover) => endProcess(leftover, "SIGINT", 12_000)));
-}
-
-const readIdentity = (lock: string): ProcessIdentity | null => (existsSync(lock) ? parse(lock, null) : null);
-
-function parse<T>(file: string, otherwise: T): T {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    return otherwise;
-  }
+  return () => database.close();
 }

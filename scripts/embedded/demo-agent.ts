@@ -23,7 +23,7 @@ export async function payAsDemoAgent(baseUrl: string): Promise<string> {
   return url;
 }
 
-/** A 503 means: do not sign again, resend the same header. After a kill, whatever the chain lost is sent first. */
+/** A 503 means: do not sign again, resend the same header. */
 const patientFetch: typeof fetch = async (input, init) => {
   for (;;) {
     const response = await fetch(input instanceof Request ? input.clone() : input, init);

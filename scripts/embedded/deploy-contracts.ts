@@ -1,9 +1,9 @@
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
-import { getAddress, type Hex } from "viem";
+import { type Address, getAddress, type Hex } from "viem";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { LOG_ANCHOR } from "../../contracts/log-anchor.ts";
 import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
@@ -20,50 +20,25 @@ import { buildContracts } from "./build-contracts.ts";
 import { DEV_FUNDS } from "./chain.ts";
 import { installCommercePayments } from "./commerce-payments.ts";
 import { installCreateX } from "./createx.ts";
-import {
-  type DeploymentTarget,
-  deployedEscrow,
-  deployedEvaluator,
-  deployedOperator,
-  deployedWallet,
-  deploymentTargets,
-  type EscrowRoles,
-  hasCommercePayments,
-  hasShared,
-  isDeployed,
-  isJournalTrue,
-  journalOf,
-} from "./deployments.ts";
+import { type DeploymentTarget, deploymentTargets, localContracts } from "./deployments.ts";
 import { devAccount } from "./dev-accounts.ts";
 import { fundAccounts } from "./usdc.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Deploys the contracts missing from a chain with Ignition, which keeps its journal in `folder`. */
-async function deployContracts(
-  folder: string,
-  targets: readonly DeploymentTarget[],
-  roles: EscrowRoles,
+/** The arbiter of the local escrows and operators, and the recipient of their fees. */
+interface EscrowRoles {
+  readonly arbiter: Address;
+  readonly feeRecipient: Address;
+}
+
+/** Deploys the contracts to a new chain with Ignition, which keeps its journal in `folder`. */
+async function deployTo(
+  hre: HardhatRuntimeEnvironment,
+  { folder, target, roles }: { folder: string; target: DeploymentTarget; roles: EscrowRoles },
 ): Promise<void> {
-  const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths: { ignition: folder } }, {}, ROOT);
-  await buildContracts(hre);
-  for (const target of targets) {
-    if (await isDeployed(folder, target, roles)) continue;
-    if (!(await isJournalTrue(folder, target, roles)))
-      rmSync(journalOf(folder, target), { recursive: true, force: true });
-    await deployTo(hre, { folder, target, roles });
-  }
-}
-
-interface Deployment {
-  readonly folder: string;
-  readonly target: DeploymentTarget;
-  readonly roles: EscrowRoles;
-}
-
-async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles }: Deployment): Promise<void> {
-  const hadWallet = (await deployedWallet(folder, target)) !== null;
   const connection = await hre.network.create({ network: target.hardhatName, override: { url: target.rpcUrl } });
+  const { ignition } = connection;
   const options = {
     deploymentId: `chain-${target.network.chainId}`,
     defaultSender: devAccount(8).address,
@@ -73,26 +48,19 @@ async function deployTo(hre: HardhatRuntimeEnvironment, { folder, target, roles 
   const { Escrow: escrow, ...others } = JSON.parse(readFileSync(file, "utf8"));
   const full = { ...escrow, ...roles };
   const parameters = { ...others, Escrow: full, ArbiterOperator: { ...COMMERCE_PAYMENTS, ...full } };
-  if (!hadWallet) await connection.ignition.deploy(SmartWallet, { ...options, parameters });
-  if ((await deployedEscrow(folder, target, roles)) === null)
-    await connection.ignition.deploy(Escrow, { ...options, parameters });
   const client = anvilClient(target.rpcUrl, target.network);
-  if (!(await hasCommercePayments(target))) await installCommercePayments(client);
+  await ignition.deploy(SmartWallet, { ...options, parameters });
+  await ignition.deploy(Escrow, { ...options, parameters });
+  await installCommercePayments(client);
   await installAgentRegistries(client);
-  if ((await deployedOperator(folder, target, roles)) === null)
-    await connection.ignition.deploy(ArbiterOperator, { ...options, parameters });
-  if ((await deployedEvaluator(folder, target, roles)) === null)
-    await connection.ignition.deploy(ArbiterEvaluator, { ...options, parameters: { ArbiterEvaluator: { ...roles } } });
+  await ignition.deploy(ArbiterOperator, { ...options, parameters });
+  await ignition.deploy(ArbiterEvaluator, { ...options, parameters: { ArbiterEvaluator: { ...roles } } });
   await installCreateX(client);
   const create2 = (salt: Hex) => ({ ...options, strategy: "create2", strategyConfig: { salt } }) as const;
-  if (!(await hasShared(target, SETTLEMENT_BATCH)))
-    await connection.ignition.deploy(SettlementBatch, create2(SETTLEMENT_BATCH.salt));
-  if (!(await hasShared(target, LOG_ANCHOR))) await connection.ignition.deploy(LogAnchor, create2(LOG_ANCHOR.salt));
+  await ignition.deploy(SettlementBatch, create2(SETTLEMENT_BATCH.salt));
+  await ignition.deploy(LogAnchor, create2(LOG_ANCHOR.salt));
   await connection.close();
-  const wallet = await deployedWallet(folder, target);
-  if (wallet === null || !(await isDeployed(folder, target, roles)))
-    throw new Error(`Ignition skipped a contract on chain ${target.network.chainId}.`);
-  if (hadWallet) return;
+  const { wallet } = localContracts(folder, target);
   await fundAccounts(client, target.network, { ...DEV_FUNDS, accounts: [wallet], wei: 0n });
 }
 
@@ -100,8 +68,8 @@ const { BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546", ARBITER_ADDRESS,
 if (!ARBITER_ADDRESS || !FEE_RECIPIENT_ADDRESS)
   throw new Error("ARBITER_ADDRESS and FEE_RECIPIENT_ADDRESS, the escrow's roles, are required.");
 const [folder = "ignition"] = process.argv.slice(2);
-const targets = deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT });
-await deployContracts(folder, targets, {
-  arbiter: getAddress(ARBITER_ADDRESS),
-  feeRecipient: getAddress(FEE_RECIPIENT_ADDRESS),
-});
+const hre = await createHardhatRuntimeEnvironment({ ...hardhatConfig, paths: { ignition: folder } }, {}, ROOT);
+await buildContracts(hre);
+const roles = { arbiter: getAddress(ARBITER_ADDRESS), feeRecipient: getAddress(FEE_RECIPIENT_ADDRESS) };
+for (const target of deploymentTargets({ base: BASE_RPC_PORT, baseSepolia: BASE_SEPOLIA_RPC_PORT }))
+  await deployTo(hre, { folder, target, roles });

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { loadKeys } from "./keys.ts";
 import { localWitness } from "./local-witness.ts";
@@ -15,7 +14,7 @@ export async function embeddedEnvironment(
 ): Promise<Readonly<Record<string, string | undefined>>> {
   const settings = await readSettings(env);
   const { dataDirectory } = settings;
-  const postgres = existsSync(dataDirectory) ? runningPostgres(join(dataDirectory, "postgres")) : null;
+  const postgres = await runningPostgres(join(dataDirectory, "postgres"));
   if (postgres === null)
     throw new SettingError(
       `Nothing is running in ${dataDirectory}. Run npm start first, set its DATA_DIR and PORT, or set DATABASE_URL and the API's other variables.`,

@@ -4,10 +4,10 @@ import type { Writable } from "node:stream";
 
 /**
  * The shell becomes the program (same pid) and leaves behind a watcher that holds file descriptor 3, a pipe from us.
- * When we end, for whatever reason, the pipe closes and the watcher signals the program, so that even a kill -9 orphans
- * nothing. A line on the pipe tells the watcher that the program ended on its own.
+ * When we end, for whatever reason, the pipe closes and the watcher kills the program with its process group, so that
+ * even a kill -9 orphans nothing. A line on the pipe tells the watcher that the program ended on its own.
  */
-const WATCHED = '{ read _ <&3 || kill -s "$0" $$; } 2>/dev/null >&2 & exec 3<&-; exec "$@"';
+const WATCHED = '{ read _ <&3 || kill -s "$0" -- -$$; } 2>/dev/null >&2 & exec 3<&-; exec "$@"';
 
 export interface ProcessPlan {
   readonly command: string;
@@ -18,6 +18,8 @@ export interface ProcessPlan {
   readonly user?: { readonly uid: number; readonly gid: number };
   /** The signal that asks the program to end. Default SIGTERM. */
   readonly stopSignal?: "SIGINT" | "SIGTERM";
+  /** The signal that ends it immediately when this process is gone. Default SIGKILL. */
+  readonly orphanSignal?: "SIGQUIT" | "SIGKILL";
   /** Output is appended here; without it only the end is kept, in memory. */
   readonly logFile?: string;
 }
@@ -40,9 +42,9 @@ const KEPT_OUTPUT = 4_000;
  * reach it.
  */
 export async function startGuarded(plan: ProcessPlan): Promise<GuardedProcess> {
-  const signal = plan.stopSignal ?? "SIGTERM";
+  const { stopSignal = "SIGTERM", orphanSignal = "SIGKILL" } = plan;
   const log = plan.logFile === undefined ? "pipe" : openSync(plan.logFile, "a", 0o600);
-  const child = spawn("/bin/sh", ["-c", WATCHED, signal.slice(3), plan.command, ...plan.args], {
+  const child = spawn("/bin/sh", ["-c", WATCHED, orphanSignal.slice(3), plan.command, ...plan.args], {
     cwd: plan.cwd ?? "/",
     env: plan.env ?? process.env,
     detached: true,
@@ -62,7 +64,7 @@ export async function startGuarded(plan: ProcessPlan): Promise<GuardedProcess> {
   const running = () => child.exitCode === null && child.signalCode === null;
   const stop = async (graceMs = 8_000) => {
     if (!running()) return;
-    child.kill(signal);
+    child.kill(stopSignal);
     const killer = setTimeout(() => child.kill("SIGKILL"), graceMs);
     await ended;
     clearTimeout(killer);

@@ -29,20 +29,19 @@ export interface Keys {
 /** The installation's secrets, generated on first use and unchanged from then on. */
 export function loadKeys(dataDirectory: string): Keys {
   const file = join(dataDirectory, "keys.json");
-  const known: Partial<Keys> = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-  const fresh: Keys = {
-    signingKey: randomBytes(32).toString("base64url"),
-    witnessKey: randomBytes(32).toString("base64url"),
-    sealingKey: randomBytes(32).toString("base64url"),
-    decoySeed: randomBytes(32).toString("base64url"),
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
+  const secret = () => randomBytes(32).toString("base64url");
+  const keys: Keys = {
+    signingKey: secret(),
+    witnessKey: secret(),
+    sealingKey: secret(),
+    decoySeed: secret(),
     facilitatorPrivateKey: generatePrivateKey(),
     payToPrivateKey: generatePrivateKey(),
     arbiterPrivateKey: generatePrivateKey(),
     examPrivateKey: generatePrivateKey(),
   };
-  const keys = { ...fresh, ...known };
-  if (Object.keys(known).length < Object.keys(keys).length)
-    replaceFile(file, `${JSON.stringify(keys, null, 2)}\n`, 0o600);
+  replaceFile(file, `${JSON.stringify(keys, null, 2)}\n`, 0o600);
   return keys;
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import pg from "pg";
 import { type GuardedProcess, type ProcessPlan, startGuarded } from "./guarded-process.ts";
-import { commandLineOf, endProcess, identify } from "./leftovers.ts";
+import { isPortFree } from "./ports.ts";
 import { findPostgres, type PostgresProgram } from "./postgres-program.ts";
 import { replaceFile } from "./replace-file.ts";
 import { waitUntil } from "./wait-until.ts";
@@ -55,22 +55,22 @@ const INITDB_FLAGS = [
   "--no-instructions",
 ];
 
-/** Starts PostgreSQL in the directory, initializing it on first use. Ends a server that a killed start left there. */
+/** Starts PostgreSQL in the directory, initializing it on first use. */
 export async function startPostgres({ directory, port, ...options }: PostgresPlan): Promise<Postgres> {
   const home = resolve(directory);
   mkdirSync(home, { recursive: true, mode: 0o755 });
   const cluster = join(home, "cluster");
   const passwords = readPasswords(home);
   const program = findPostgres(home);
-  if (!existsSync(cluster)) await initialise(program, home, passwords);
-  await endLeftover(cluster);
+  const isNew = !existsSync(cluster);
+  if (isNew) await initialise(program, home, passwords);
   const logFile = options.logFile ?? join(home, "postgres.log");
   const flags = [...SETTINGS, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
   const server = await launch(program, ["-D", cluster, "-p", String(port), ...flags], logFile);
   const urls = urlsOf(passwords, port);
   try {
     await whenAnswering(server, urls.ownerUrl);
-    await ensureDatabase(urls.ownerUrl, passwords.service);
+    if (isNew) await createDatabase(urls.ownerUrl, passwords.service);
   } catch (cause) {
     await server.stop();
     throw cause;
@@ -86,12 +86,12 @@ function urlsOf({ owner, service }: Passwords, port: number): Pick<Postgres, "ow
 /**
  * The URLs of the server running in the directory; null if there is none. Its port is the fourth line of its pid file.
  */
-export function runningPostgres(directory: string): Pick<Postgres, "ownerUrl" | "apiUrl"> | null {
+export async function runningPostgres(directory: string): Promise<Pick<Postgres, "ownerUrl" | "apiUrl"> | null> {
   const home = resolve(directory);
   const file = join(home, "cluster", "postmaster.pid");
   if (!existsSync(file)) return null;
-  const [pid, , , port] = readFileSync(file, "utf8").split("\n").map(Number);
-  return pid && port && identify(pid) !== null ? urlsOf(readPasswords(home), port) : null;
+  const port = Number(readFileSync(file, "utf8").split("\n")[3]);
+  return !port || (await isPortFree(port, "127.0.0.1")) ? null : urlsOf(readPasswords(home), port);
 }
 
 /** Lets the API's login role act as `trust_api`, the role without login that migrations create and grant rights to. */
@@ -121,35 +121,27 @@ function readPasswords(home: string): Passwords {
 }
 
 async function initialise(program: PostgresProgram, home: string, passwords: Passwords): Promise<void> {
-  // Initialized next to its final place and then renamed, so that a killed first start leaves no partial database.
-  const fresh = join(home, "cluster.new");
+  const cluster = join(home, "cluster");
   const passwordFile = join(home, "initdb-password");
-  rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(fresh, { mode: 0o700 });
+  mkdirSync(cluster, { mode: 0o700 });
   writeFileSync(passwordFile, passwords.owner, { mode: 0o600 });
   if (program.user !== undefined) {
-    for (const path of [fresh, passwordFile]) chownSync(path, program.user.uid, program.user.gid);
+    for (const path of [cluster, passwordFile]) chownSync(path, program.user.uid, program.user.gid);
   }
-  const args = [`--pgdata=${fresh}`, `--username=${OWNER}`, `--pwfile=${passwordFile}`, ...INITDB_FLAGS];
+  const args = [`--pgdata=${cluster}`, `--username=${OWNER}`, `--pwfile=${passwordFile}`, ...INITDB_FLAGS];
   const initdb = await startGuarded(asPostgres(program, program.initdb, args));
   const outcome = await initdb.ended;
   rmSync(passwordFile, { force: true });
-  if (outcome !== 0)
-    throw new Error(`PostgreSQL could not be initialized in ${fresh}.
+  if (outcome === 0) return;
+  rmSync(cluster, { recursive: true, force: true });
+  throw new Error(`PostgreSQL could not be initialized in ${cluster}.
 ${initdb.lastOutput().trim()}`);
-  renameSync(fresh, join(home, "cluster"));
-}
-
-async function endLeftover(cluster: string): Promise<void> {
-  const file = join(cluster, "postmaster.pid");
-  if (!existsSync(file)) return;
-  const old = identify(Number(readFileSync(file, "utf8").split("\n")[0]));
-  if (old !== null && commandLineOf(old.pid).includes(cluster)) await endProcess(old, "SIGINT", 10_000);
-  rmSync(file, { force: true });
 }
 
 async function launch(program: PostgresProgram, args: readonly string[], logFile: string): Promise<GuardedProcess> {
-  const server = await startGuarded({ ...asPostgres(program, program.postgres, args), stopSignal: "SIGINT", logFile });
+  const plan = asPostgres(program, program.postgres, args);
+  // SIGKILL would leave its shared memory behind.
+  const server = await startGuarded({ ...plan, stopSignal: "SIGINT", orphanSignal: "SIGQUIT", logFile });
   chmodSync(logFile, 0o600);
   return server;
 }
@@ -169,12 +161,9 @@ async function whenAnswering(server: GuardedProcess, ownerUrl: string): Promise<
 ${server.lastOutput().trim()}`);
 }
 
-async function ensureDatabase(ownerUrl: string, servicePassword: string): Promise<void> {
+async function createDatabase(ownerUrl: string, servicePassword: string): Promise<void> {
   await withClient(ownerUrl.replace(/[^/]+$/, "postgres"), async (client) => {
-    const roles = await client.query("select 1 from pg_roles where rolname = $1", [SERVICE]);
-    if (roles.rowCount === 0)
-      await client.query(`create role ${SERVICE} login password ${client.escapeLiteral(servicePassword)}`);
-    const databases = await client.query("select 1 from pg_database where datname = $1", [DATABASE]);
-    if (databases.rowCount === 0) await client.query(`create database ${DATABASE}`);
+    await client.query(`create role ${SERVICE} login password ${client.escapeLiteral(servicePassword)}`);
+    await client.query(`create database ${DATABASE}`);
   });
 }

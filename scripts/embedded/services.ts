@@ -60,8 +60,6 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: [demoMerchantAddress(parts.keys), examAddress(parts.keys)].join(","),
-    // A local index is made again in seconds.
-    OWN_ADDRESSES_CHANGE: "rebuild",
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     ESCROW_START_BLOCK: "",
     START_BLOCK: "",
@@ -72,7 +70,6 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     RPC_COPIES: "25",
     POLL_MS: "250",
     PONDER_PORT: String(ponderPort),
-    EXCLUSIVE: "1",
     // A local chain can be wiped, and its one node does not contradict itself.
     OTHER_CHAIN: "drop",
     OTHER_CHAIN_AFTER_SECONDS: "1",

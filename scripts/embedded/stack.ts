@@ -1,28 +1,18 @@
 import { join } from "node:path";
 import { MAIN_NETWORK, NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
-import { isReady } from "../../indexer/deployment.ts";
-import { escrowIndexPrefix } from "../../indexer/escrows/choose-deployment.ts";
-import { ponderSchemas } from "../../indexer/schemas.ts";
+import { isReady, shownSchema } from "../../indexer/views.ts";
 import { migrate } from "../migrate.ts";
 import { packagesProblem } from "../packages.ts";
 import { anvilClient } from "./anvil.ts";
 import { startChain } from "./chain.ts";
 import type { DataDirectory } from "./data-directory.ts";
-import {
-  deployedEscrow,
-  deployedEvaluator,
-  deployedOperator,
-  deploymentTargets,
-  hasEarlierVersion,
-  isDeployed,
-} from "./deployments.ts";
-import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
-import { arbiterAddress, examAddress, facilitatorAddress, type Keys, payToAddress } from "./keys.ts";
+import { deploymentTargets, localContracts } from "./deployments.ts";
+import { type GuardedProcess, type ProcessPlan, startGuarded } from "./guarded-process.ts";
+import { arbiterAddress, examAddress, facilitatorAddress, type Keys } from "./keys.ts";
 import { localWitness } from "./local-witness.ts";
-import { takeBackLostBlocks } from "./lost-blocks.ts";
 import { freePort } from "./ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
-import { apiPlan, deploymentPlan, indexerPlan, type ServiceParts, VIEWS_SCHEMA } from "./services.ts";
+import { apiPlan, deploymentPlan, indexerPlan, VIEWS_SCHEMA } from "./services.ts";
 import type { StartSettings } from "./settings.ts";
 import { type SupervisedService, supervise } from "./supervise.ts";
 import { fundAccounts } from "./usdc.ts";
@@ -31,6 +21,8 @@ export interface StackParts {
   readonly settings: StartSettings;
   readonly keys: Keys;
   readonly directory: DataDirectory;
+  /** Whether the data directory has the state of an earlier start. */
+  readonly isResumed: boolean;
   /** Reports that a part is up, or in trouble. */
   readonly tell: (line: string) => void;
   /** A part the others depend on has ended. */
@@ -40,7 +32,7 @@ export interface StackParts {
 export interface Stack {
   /** Starts everything; settles once every part answers. */
   readonly start: () => Promise<void>;
-  /** Ends what was started, the API first and PostgreSQL last. */
+  /** Ends what was started, the API first, and records whether the next start can resume from it. */
   readonly stop: () => Promise<void>;
 }
 
@@ -48,163 +40,137 @@ const SENDER_WEI = 100n * 10n ** 18n;
 /** At each start, for exams of sellers. */
 const EXAM_USDC = 50_000_000n;
 const READY_WITHIN_MS = 120_000;
-const ESCROW_INDEX = `${escrowIndexPrefix(VIEWS_SCHEMA)}_`;
+/** A last checkpoint on a slow disk. */
+const POSTGRES_STOPS_WITHIN_MS = 60_000;
 
-/** Stages of parts that end together; the first stage ends first. */
-const STAGES = ["deployment", "api", "witness", "indexer", "chains", "postgres"] as const;
-type Stops = Map<(typeof STAGES)[number], (() => Promise<void>)[]>;
+/** A chain or the database. */
+interface Store {
+  /** False if it could not store all of its data. */
+  readonly stop: () => Promise<boolean>;
+}
+
+type Urls = Pick<Postgres, "ownerUrl" | "apiUrl">;
+
+/** Starts a program that uses the stores, and ends it if the stack is stopping. */
+type Begin = <T extends { readonly stop: () => Promise<void> }>(program: Promise<T>) => Promise<T>;
 
 /** The whole service on this machine: PostgreSQL, both chains with their contracts, the indexer and the API. */
 export function createStack(parts: StackParts): Stack {
-  const stops: Stops = new Map(STAGES.map((stage) => [stage, []]));
-  const start = async () => {
-    const { settings } = parts;
+  const stores: Promise<Store>[] = [];
+  const programs: { readonly stop: () => Promise<void> }[] = [];
+  let isComplete = parts.isResumed;
+  let isStopping = false;
+  let starting = Promise.resolve();
+  const begin: Begin = async (program) => {
+    const begun = await program;
+    programs.unshift(begun);
+    if (isStopping) await begun.stop();
+    return begun;
+  };
+  const startAll = async () => {
     const packages = packagesProblem();
-    const chains = Promise.all([
-      startLocalChain(parts, stops, { network: NETWORKS["eip155:8453"], port: settings.baseRpcPort }),
-      startLocalChain(parts, stops, { network: NETWORKS["eip155:84532"], port: settings.baseSepoliaRpcPort }),
-    ]);
+    const postgres = startDatabase(parts);
+    const chains = Object.values(NETWORKS).map((network) => startLocalChain(parts, network));
+    stores.push(postgres, ...chains);
     // Before the services: for a few seconds Hardhat needs as much memory as they do.
-    const deployed = chains.then(() => deployMissing(parts, stops));
-    const [postgres, contracts] = await Promise.all([startDatabase(parts, stops), deployed]);
-    await migrate(postgres.ownerUrl);
-    await grantApiRole(postgres.ownerUrl);
-    const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
-    await takeBackLostBlocks(postgres.ownerUrl, targets, [facilitatorAddress(parts.keys), arbiterAddress(parts.keys)]);
-    parts.tell("The database schema is up to date");
+    const deployed = Promise.all(chains).then(() => (parts.isResumed ? undefined : deploy(parts, begin)));
+    const [urls] = await Promise.all([postgres, deployed]);
+    await prepareDatabase(parts, urls.ownerUrl);
+    isComplete = true;
     const problem = await packages;
     if (problem !== null) parts.tell(problem);
-    await startServices({ ...parts, ...postgres, ...contracts, logs: parts.directory.logs }, parts, stops);
+    if (!isStopping) await startServices(parts, urls, begin);
+  };
+  const start = () => {
+    starting = startAll();
+    return starting;
   };
   const stop = async () => {
-    for (const stage of STAGES) await Promise.all((stops.get(stage) ?? []).map((end) => end()));
+    isStopping = true;
+    for (const program of programs) await program.stop();
+    await starting.catch(() => {});
+    const ends = (await Promise.allSettled(stores)).map(async (one) => one.status === "fulfilled" && one.value.stop());
+    const areStored = (await Promise.all(ends)).every(Boolean);
+    if (areStored && isComplete) parts.directory.close();
   };
   return { start, stop };
 }
 
-async function startDatabase({ settings, directory, tell, onLoss }: StackParts, stops: Stops): Promise<Postgres> {
+async function startDatabase({ settings, directory, tell, onLoss }: StackParts): Promise<Store & Urls> {
   const logFile = join(directory.logs, "postgres.log");
-  const home = join(settings.dataDirectory, "postgres");
+  const home = join(directory.path, "postgres");
   const postgres = await startPostgres({ directory: home, port: settings.postgresPort, logFile });
-  stops.get("postgres")?.push(postgres.stop);
-  directory.remember("postgres", postgres.process.pid);
   watch("PostgreSQL", postgres.process, onLoss);
   tell("PostgreSQL is up");
-  return postgres;
+  const stop = async () => {
+    await postgres.process.stop(POSTGRES_STOPS_WITHIN_MS);
+    return (await postgres.process.ended) === 0;
+  };
+  const { ownerUrl, apiUrl } = postgres;
+  return { ownerUrl, apiUrl, stop };
 }
 
-async function startLocalChain(
-  parts: StackParts,
-  stops: Stops,
-  { network, port }: { network: NetworkFacts; port: number },
-): Promise<void> {
+async function startLocalChain(parts: StackParts, network: NetworkFacts): Promise<Store> {
   const { settings, directory, keys, tell, onLoss } = parts;
+  const port = network.id === MAIN_NETWORK ? settings.baseRpcPort : settings.baseSepoliaRpcPort;
   const logFile = join(directory.logs, `chain-${network.key}.log`);
-  const home = join(settings.dataDirectory, "chains", network.key);
-  const chain = await startChain({ network, port, directory: home, logFile });
-  stops.get("chains")?.push(chain.stop);
-  directory.remember(network.key, chain.process.pid);
+  const chain = await startChain({ network, port, directory: join(directory.path, "chains", network.key), logFile });
   watch(`The local chain ${network.key}`, chain.process, onLoss);
   for (const address of [facilitatorAddress(keys), arbiterAddress(keys)])
     await chain.client.setBalance({ address, value: SENDER_WEI });
   if (network.id === MAIN_NETWORK)
     await fundAccounts(chain.client, network, { accounts: [examAddress(keys)], usdc: EXAM_USDC, wei: 0n });
   tell(`The local chain ${network.key} is up, with USDC`);
+  return chain;
 }
 
 function watch(name: string, process: GuardedProcess, onLoss: (reason: string) => void): void {
   process.ended.then((outcome) => onLoss(`${name} exited (${outcome}). ${process.lastOutput().trim()}`));
 }
 
-type Contracts = Required<Pick<ServiceParts, "escrows" | "evaluator">>;
-
-/** Deploys what is missing; returns what the services need to know of the local Base. */
-async function deployMissing({ settings, keys, directory, tell }: StackParts, stops: Stops): Promise<Contracts> {
-  const targets = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
-  const folder = join(settings.dataDirectory, "ignition");
-  const roles = { arbiter: arbiterAddress(keys), feeRecipient: payToAddress(keys) };
-  const [base] = targets;
-  const contracts = async (): Promise<Contracts | null> => {
-    const [escrow, operator, evaluator] = await Promise.all([
-      deployedEscrow(folder, base, roles),
-      deployedOperator(folder, base, roles),
-      deployedEvaluator(folder, base, roles),
-    ]);
-    return escrow && operator && evaluator && { escrows: [escrow, operator], evaluator };
-  };
-  const found = await Promise.all(targets.map((target) => isDeployed(folder, target, roles)));
-  const known = found.includes(false) ? null : await contracts();
-  if (known !== null) return known;
-  const replaced = await Promise.all(targets.map((target) => hasEarlierVersion(folder, target)));
-  if (replaced.includes(true))
-    tell(
-      "The escrow of an earlier version is replaced. What it holds stays there until anyone calls its refund, 30 minutes after the hold",
-    );
-  const deployment = await startGuarded(deploymentPlan({ settings, keys, logs: directory.logs }));
-  directory.remember("deployment", deployment.pid);
-  stops.get("deployment")?.push(() => deployment.stop(1_000));
+/** Deploys the contracts to new chains. */
+async function deploy({ settings, keys, directory, tell }: StackParts, begin: Begin): Promise<void> {
+  const deployment = await begin(startGuarded(deploymentPlan({ settings, keys, logs: directory.logs })));
   const outcome = await deployment.ended;
   if (outcome !== 0)
     throw new Error(`The contracts could not be deployed (${outcome}).\n${deployment.lastOutput().trim()}`);
-  const deployed = await contracts();
-  if (deployed === null) throw new Error("The contracts were deployed but cannot be found.");
   tell("The contracts are deployed");
-  return deployed;
 }
 
-const LABELS = { indexer: "indexer", witness: "witness", api: "API" } as const;
+async function prepareDatabase({ tell }: StackParts, ownerUrl: string): Promise<void> {
+  await migrate(ownerUrl);
+  await grantApiRole(ownerUrl);
+  tell("The database schema is up to date");
+}
 
-async function startServices(services: ServiceParts, parts: StackParts, stops: Stops): Promise<void> {
-  const { settings, directory, tell } = parts;
+async function startServices({ settings, keys, directory, tell }: StackParts, urls: Urls, begin: Begin): Promise<void> {
   const url = `http://localhost:${settings.port}`;
-  const { rpcUrl, network } = deploymentTargets({
-    base: settings.baseRpcPort,
-    baseSepolia: settings.baseSepoliaRpcPort,
-  })[0];
-  const next = Number(await anvilClient(rpcUrl, network).getBlockNumber()) + 1;
-  const begin = async (
-    name: keyof typeof LABELS,
-    plan: ReturnType<typeof apiPlan>,
-    isReady: () => Promise<boolean>,
-  ) => {
-    const onStart = (pid: number) => directory.remember(name, pid);
-    const service = await supervise({
-      name: LABELS[name],
-      plan,
-      isReady,
-      onStart,
-      onTrouble: tell,
-      readyWithinMs: READY_WITHIN_MS,
-    });
-    stops.get(name)?.push(service.stop);
-    return service;
-  };
+  const [base] = deploymentTargets({ base: settings.baseRpcPort, baseSepolia: settings.baseSepoliaRpcPort });
+  const { escrow, operator, evaluator } = localContracts(join(directory.path, "ignition"), base);
+  const services = { settings, keys, ...urls, logs: directory.logs, escrows: [escrow, operator], evaluator };
+  const run = (name: string, plan: ProcessPlan, isReady: () => Promise<boolean>) =>
+    begin(supervise({ name, plan, isReady, onTrouble: tell, readyWithinMs: READY_WITHIN_MS }));
+  const next = Number(await anvilClient(base.rpcUrl, base.network).getBlockNumber()) + 1;
   const began = Date.now();
   const indexed = async () =>
-    (await areIndexesReady(services.ownerUrl, { began, block: next })) && (await hasIndexed(url, next));
-  const indexer = await begin("indexer", indexerPlan(services, await freePort()), indexed);
+    (await isIndexReady(urls.ownerUrl, { began, block: next })) && (await hasIndexed(url, next));
+  const indexer = await run("indexer", indexerPlan(services, await freePort()), indexed);
   const { plan, url: witnessUrl, setting: witness } = await localWitness(services);
-  await begin("witness", plan, () => fetch(witnessUrl).then(() => true));
-  const api = await begin("api", apiPlan({ ...services, witness }), () => isOk(`${url}/health`));
+  await run("witness", plan, () => fetch(witnessUrl).then(() => true));
+  const api = await run("API", apiPlan({ ...services, witness }), () => isOk(`${url}/health`));
   const announce = (service: SupervisedService, line: string) => service.ready.then(() => tell(line));
   await Promise.all([announce(api, "The API is up"), announce(indexer, "The indexer has caught up")]);
 }
 
 const isOk = async (url: string): Promise<boolean> => (await fetch(url, { signal: AbortSignal.timeout(5_000) })).ok;
 
-/**
- * Whether both indexes, of the payments and of the escrows, are from this run and have a block from it: the last run's rows
- * are there at once, and may cover blocks the chain has lost.
- */
-const areIndexesReady = (ownerUrl: string, { began, block }: { began: number; block: number }): Promise<boolean> =>
+/** Whether the index that is served is from this run and has a block from it. */
+const isIndexReady = (ownerUrl: string, { began, block }: { began: number; block: number }): Promise<boolean> =>
   withClient(ownerUrl, async (client) => {
-    const ready = new Set<string>();
-    for (const schema of await ponderSchemas(client)) {
-      if (!(await isReady(client, { schema }, began))) continue;
-      const { rowCount } = await client.query(`select from "${schema}".position where block >= $1`, [block]);
-      if (rowCount === 1) ready.add(schema.startsWith(ESCROW_INDEX) ? "escrows" : "payments");
-    }
-    return ready.size === 2;
+    const schema = await shownSchema(client, VIEWS_SCHEMA);
+    if (schema === null || !(await isReady(client, schema, began))) return false;
+    const { rowCount } = await client.query(`select from "${schema}".position where block >= $1`, [block]);
+    return rowCount === 1;
   });
 
 /** Whether the index contains a block from this run. */

@@ -7,7 +7,6 @@ export interface Service {
   readonly plan: ProcessPlan;
   readonly isReady: () => Promise<boolean>;
   readonly readyWithinMs: number;
-  readonly onStart: (pid: number) => void;
   readonly onTrouble: (line: string) => void;
 }
 
@@ -17,58 +16,40 @@ export interface SupervisedService {
   readonly stop: () => Promise<void>;
 }
 
-const FIRST_RETRY_MS = 500;
+const RETRY_MS = 1_000;
 /** Asking takes time that the service needs to get ready. */
 const READY_POLL_MS = 200;
-const LAST_RETRY_MS = 10_000;
-/** After running this long, a crash counts as the first again. */
-const STEADY_MS = 60_000;
 
 /** Runs a service until `stop`. Once it has been ready, it is restarted whenever it ends. */
 export async function supervise(service: Service): Promise<SupervisedService> {
-  const stopping = new AbortController();
-  const run = await begin(service);
-  const current = { run };
-  const ready = whenReady(service, run, stopping.signal);
-  const kept = ready.then(
-    () => keepRunning(service, current, stopping.signal),
-    () => {},
-  );
+  let run = await startGuarded(service.plan);
+  let isStopping = false;
+  const ready = whenReady(service, run, () => isStopping);
+  const keepRunning = async () => {
+    while (!isStopping) {
+      const outcome = await run.ended;
+      if (isStopping) return;
+      service.onTrouble(`The ${service.name} exited (${outcome}); restarting.`);
+      await delay(RETRY_MS);
+      if (!isStopping) run = await startGuarded(service.plan);
+    }
+    // It was restarted at the very moment of stopping.
+    await run.stop();
+  };
+  const kept = ready.then(keepRunning, () => {});
   const stop = async () => {
-    stopping.abort();
-    await current.run.stop();
+    isStopping = true;
+    await run.stop();
     await kept;
   };
   return { ready, stop };
 }
 
-async function begin({ plan, onStart }: Service): Promise<GuardedProcess> {
-  const run = await startGuarded(plan);
-  onStart(run.pid);
-  return run;
-}
-
-async function whenReady(service: Service, run: GuardedProcess, stopping: AbortSignal): Promise<void> {
-  const done = async () => stopping.aborted || !run.running() || (await service.isReady());
+async function whenReady(service: Service, run: GuardedProcess, isStopping: () => boolean): Promise<void> {
+  const done = async () => isStopping() || !run.running() || (await service.isReady());
   const inTime = await waitUntil(done, service.readyWithinMs, READY_POLL_MS);
-  if (stopping.aborted) throw new Error(`The ${service.name} was stopped before it was ready.`);
+  if (isStopping()) throw new Error(`The ${service.name} was stopped before it was ready.`);
   if (inTime && run.running()) return;
   const what = run.running() ? `was not ready after ${service.readyWithinMs / 1000} s` : "exited before it was ready";
   throw new Error(`The ${service.name} ${what}. Its last output:\n${run.lastOutput().trim() || "(none)"}`);
-}
-
-async function keepRunning(service: Service, current: { run: GuardedProcess }, stopping: AbortSignal): Promise<void> {
-  let retryMs = FIRST_RETRY_MS;
-  while (!stopping.aborted) {
-    const started = Date.now();
-    const outcome = await current.run.ended;
-    if (stopping.aborted) return;
-    if (Date.now() - started > STEADY_MS) retryMs = FIRST_RETRY_MS;
-    service.onTrouble(`The ${service.name} exited (${outcome}); restarting in ${retryMs / 1000} s.`);
-    await delay(retryMs, undefined, { signal: stopping }).catch(() => {});
-    retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
-    if (!stopping.aborted) current.run = await begin(service);
-  }
-  // It may have been restarted at the very moment of stopping.
-  await current.run.stop();
 }

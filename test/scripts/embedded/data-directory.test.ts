@@ -1,10 +1,8 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { DirectoryInUseError, removeIfUnused, takeDataDirectory } from "../../../scripts/embedded/data-directory.ts";
-import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
-import { identify } from "../../../scripts/embedded/leftovers.ts";
+import { DirectoryInUseError, takeDataDirectory } from "../../../scripts/embedded/data-directory.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -12,42 +10,36 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("two starts cannot share a data directory", async () => {
-  const first = await takeDataDirectory(folder);
-  await expect(takeDataDirectory(folder)).rejects.toThrow(DirectoryInUseError);
-  await expect(takeDataDirectory(folder)).rejects.toThrow(`process ${process.pid}`);
+/** What a start leaves. */
+function fill(): void {
+  mkdirSync(join(folder, "postgres"));
+  writeFileSync(join(folder, "keys.json"), "{}");
+}
+
+test("two starts cannot share a data directory", () => {
+  const first = takeDataDirectory(folder);
+  expect(() => takeDataDirectory(folder)).toThrow(DirectoryInUseError);
+  expect(() => takeDataDirectory(folder)).toThrow(`${folder} is in use by another npm start`);
   first.release();
-  (await takeDataDirectory(folder)).release();
+  takeDataDirectory(folder).release();
 });
 
-test.each([
-  ["of a process that is gone", JSON.stringify({ pid: 2 ** 22 + 1, startedAt: "1" })],
-  ["of an earlier process with our pid", JSON.stringify({ pid: process.pid, startedAt: "another time" })],
-  ["that a kill left half-written", '{"pid":'],
-])("a lock %s is taken over", async (_, text) => {
-  writeFileSync(join(folder, "start.lock"), text);
-  (await takeDataDirectory(folder)).release();
-});
-
-test("children that a killed start left running are ended, and nobody else", async () => {
-  const child = await startGuarded({ command: "sleep", args: ["600"] });
-  const stranger = await startGuarded({ command: "sleep", args: ["600"] });
-  const children = [identify(child.pid), { pid: stranger.pid, startedAt: "an earlier process with this pid" }];
-  writeFileSync(join(folder, "processes.json"), JSON.stringify(children));
-  const directory = await takeDataDirectory(folder);
-  expect(await child.ended).toBe("SIGINT");
-  expect(stranger.running()).toBe(true);
-  await stranger.stop();
+test("what a clean stop left is resumed once", () => {
+  const directory = takeDataDirectory(folder);
+  expect(directory.open()).toBe("new");
+  fill();
+  directory.close();
+  expect(directory.open()).toBe("resumed");
+  expect(existsSync(join(folder, "keys.json"))).toBe(true);
+  expect(directory.open()).toBe("deleted");
   directory.release();
 });
 
-test("an unused folder is removed again, one with data stays", async () => {
-  const fresh = join(folder, "fresh");
-  (await takeDataDirectory(fresh)).release();
-  removeIfUnused(fresh);
-  expect(existsSync(fresh)).toBe(false);
-  (await takeDataDirectory(folder)).release();
-  writeFileSync(join(folder, "keys.json"), "{}");
-  removeIfUnused(folder);
-  expect(existsSync(join(folder, "keys.json"))).toBe(true);
+test("without a clean stop the whole state is deleted, and no other file", () => {
+  const directory = takeDataDirectory(folder);
+  fill();
+  writeFileSync(join(folder, "notes.txt"), "mine");
+  expect(directory.open()).toBe("deleted");
+  expect(readdirSync(folder).sort()).toEqual(["lock.db", "logs", "notes.txt"]);
+  directory.release();
 });

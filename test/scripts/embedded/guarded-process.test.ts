@@ -3,24 +3,26 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
-import { identify } from "../../../scripts/embedded/leftovers.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { isAlive } from "../../support/alive.ts";
 
 const MODULE = fileURLToPath(new URL("../../../scripts/embedded/guarded-process.ts", import.meta.url));
-const gone = (pid: number) => waitUntil(() => identify(pid) === null, 10_000);
+const gone = (pid: number) => waitUntil(() => !isAlive(pid), 10_000);
 
-test("a guarded program ends when the process that started it is killed with -9", async () => {
+test("a guarded program and its children end when the process that started it is killed with -9", async () => {
   const code = `
     const { startGuarded } = await import(${JSON.stringify(MODULE)});
-    const { pid } = await startGuarded({ command: "sleep", args: ["600"] });
-    console.log(pid);
+    const args = ["-c", "trap '' TERM INT; sleep 600 & echo $!; wait"];
+    const { pid, lastOutput } = await startGuarded({ command: "sh", args });
+    while (lastOutput() === "") await new Promise((resolve) => setTimeout(resolve, 10));
+    console.log(pid, lastOutput());
     setInterval(() => {}, 1000);`;
   const parent = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await once(parent.stdout, "data");
-  const pid = Number(String(line));
-  expect(identify(pid)).not.toBeNull();
+  const [pid = 0, child = 0] = String(line).split(" ").map(Number);
+  expect([isAlive(pid), isAlive(child)]).toEqual([true, true]);
   parent.kill("SIGKILL");
-  expect(await gone(pid)).toBe(true);
+  expect([await gone(pid), await gone(child)]).toEqual([true, true]);
 });
 
 test("a program that ignores the request to end is killed after the grace period", async () => {
