@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Gas, measureGas, type Token, USES } from "../../bench/gas/measure.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
+import { type Gas, measureGas, type Token, USES } from "./gas/escrow.ts";
 
 const TOLERANCE = 1.01;
 const USE_NAMES = Object.keys(USES) as (keyof Gas)[];

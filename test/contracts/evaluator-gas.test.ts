@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { EVALUATIONS, measureEvaluator } from "../../bench/gas/evaluator.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
+import { EVALUATIONS, measureEvaluator } from "./gas/evaluator.ts";
 
 const gas = await measureEvaluator();
 

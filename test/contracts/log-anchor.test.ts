@@ -15,12 +15,12 @@ import {
   zeroHash,
 } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
-import { ANCHORS, measureAnchors } from "../../bench/gas/anchors.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
 import { LOG_ANCHOR, logAnchorAbi } from "../../contracts/log-anchor.ts";
 import { CREATEX } from "../../contracts/settlement-batch.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { type AbiItem, sortedAbi } from "./artifact.ts";
+import { ANCHORS, measureAnchors } from "./gas/anchors.ts";
 
 const { abi, bytecode, deployedBytecode } = await hre.artifacts.readArtifact("LogAnchor");
 const [BY, OTHER] = [devAccount(1).address, devAccount(2).address];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { measureOperator, OPERATOR_USES, OVERHEADS } from "../../bench/gas/operator.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
+import { measureOperator, OPERATOR_USES, OVERHEADS } from "./gas/operator.ts";
 
 const { operator, direct } = await measureOperator();
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { OUTCOME_GAS } from "../../api/adapters/chain/escrow-sender.ts";
-import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "../../bench/gas/outcomes.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
+import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./gas/outcomes.ts";
 
 const { batch, alone, dearest } = await measureOutcomes();
 

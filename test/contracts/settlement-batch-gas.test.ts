@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "../../bench/gas/batches.ts";
-import snapshot from "../../bench/gas/snapshot.json" with { type: "json" };
+import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
+import { CEILINGS, CHANGE_NAMES, measureBatches, SIZES } from "./gas/batches.ts";
 
 const { alone, batch, multicall3, leastCap, tenth } = await measureBatches();
 

@@ -1,0 +1,80 @@
+import hre from "hardhat";
+import { type Abi, type Address, type Hex, keccak256, parseAbi, toHex, zeroAddress } from "viem";
+import { attest, createAttestor } from "../../../api/arbiter/attestation.ts";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { dealRefOf, encodeEvaluate, evaluatorOf, jobTerms } from "../../../packages/escrow/src/evaluator.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
+import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
+
+/** What one verdict takes that completes an ERC-8183 job of our own job contract, and the most that it may take. */
+export const EVALUATIONS = {
+  "the first verdict under its terms": 165_170,
+  "a later one": 106_494,
+} as const;
+export type EvaluatorGas = Readonly<Record<keyof typeof EVALUATIONS, number>>;
+
+const JOBS = parseAbi([
+  "function createJob(address provider, address evaluator, uint256 expiredAt, string description, address hook) returns (uint256 jobId)",
+  "function setBudget(uint256 jobId, uint256 amount, bytes optParams)",
+  "function fund(uint256 jobId, uint256 expectedBudget, bytes optParams)",
+  "function submit(uint256 jobId, bytes32 deliverable, bytes optParams)",
+]);
+const APPROVE = parseAbi(["function approve(address spender, uint256 value) returns (bool)"]);
+const ARBITER = createAttestor(keccak256(toHex("the arbiter of the gas measurement")));
+const [CLIENT, PROVIDER, CARRIER] = [devAccount(1).address, devAccount(2).address, devAccount(3).address];
+const HUNDRED_USD = 100_000_000n;
+const GAS = 2_000_000n;
+
+/** Everything cold, 100 USDC, Circle's USDC behind its proxy; provider and job contract keep some USDC. */
+export async function measureEvaluator(): Promise<EvaluatorGas> {
+  const environment = { title: "", hardhatNetwork: "simulatedBase", skipped: null } as const;
+  const chain = await connectUsdc({ ...environment, network: NETWORKS["eip155:8453"] });
+  try {
+    await putBehindProxy(chain);
+    const complete = await jobsOn(chain);
+    return { "the first verdict under its terms": await complete(0n), "a later one": await complete(1n) };
+  } finally {
+    await chain.connection.close();
+  }
+}
+
+/** Returns what completes another job under the same terms, and says how much gas that took. */
+async function jobsOn({ client, network, fund }: UsdcChain): Promise<(jobId: bigint) => Promise<number>> {
+  const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
+  const deploy = async (name: string, args: readonly unknown[]): Promise<Address> => {
+    const { abi, bytecode } = await hre.artifacts.readArtifact(name);
+    const call = { account: CARRIER, chain: null, abi: abi as Abi, bytecode: bytecode as Hex, args };
+    return (await mined(client.deployContract(call))).contractAddress ?? zeroAddress;
+  };
+  const maker = await deploy("ArbiterEvaluator", [ARBITER.address, PROVIDER]);
+  const jobs = await deploy("Jobs", [network.usdc.address]);
+  const send = (account: Address, functionName: "createJob" | "setBudget" | "fund" | "submit", args: unknown[]) =>
+    mined(
+      client.writeContract({ account, chain: null, address: jobs, abi: JOBS, functionName, args, gas: GAS } as never),
+    );
+  for (const account of [jobs, PROVIDER]) await fund(account, 1n);
+  await fund(CLIENT, 2n * HUNDRED_USD);
+  const allowed = { account: CLIENT, chain: null, address: network.usdc.address, abi: APPROVE } as const;
+  await mined(client.writeContract({ ...allowed, functionName: "approve", args: [jobs, 2n * HUNDRED_USD] }));
+  const now = Number((await client.getBlock()).timestamp);
+  const expiredAt = now + 7_200;
+  const terms = jobTerms("c0".repeat(32), { deliverBy: now, rejectFrom: now, expiredAt });
+  const evaluator = evaluatorOf(maker, terms);
+  return async (jobId) => {
+    await send(CLIENT, "createJob", [PROVIDER, evaluator, expiredAt, "a haiku", zeroAddress]);
+    await send(CLIENT, "setBudget", [jobId, HUNDRED_USD, "0x"]);
+    await send(CLIENT, "fund", [jobId, HUNDRED_USD, "0x"]);
+    await send(PROVIDER, "submit", [jobId, terms.conditionsSha256, "0x"]);
+    const dealRef = dealRefOf({ chainId: network.chainId, evaluator, jobs, jobId });
+    const facts = { id: "1".repeat(32), outcome: "release", conditionsSha256: "c0".repeat(32), dealRef } as const;
+    const attestation = attest({ ...facts, issuedAt: new Date(now * 1_000) }, network.chainId, ARBITER);
+    const evaluation = { maker, chainId: network.chainId, terms, jobs, jobId, verdict: { attestation } };
+    const data = encodeEvaluate(evaluation, now);
+    const { gasUsed, status } = await mined(
+      client.sendTransaction({ account: CARRIER, chain: null, to: maker, data, gas: GAS }),
+    );
+    if (status !== "success") throw new Error(`The verdict on job ${jobId} was refused.`);
+    return Number(gasUsed);
+  };
+}
