@@ -142,7 +142,7 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
     const run = await startPassing({ ...ground, at: one.url }, "recipient");
     await killDuring(run, "UPDATE test_session SET verdict", () => askResult(run));
     await expectStored(ground, run, null);
-    const results = await Promise.all(both(run).map(askResult));
+    const results = await Promise.all(both(run).map((at) => askResult(at)));
     for (const result of results) expectVerdict(result, run, "pass");
     await expectStored(ground, run, "pass");
     await expectSpent(ground, run, [ENTRY, CONTROL]);
@@ -155,7 +155,7 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
     await killDuring(run, "UPDATE test_session SET control_nonce", () => again(run, signed));
     await eventually(async () => (await again(run, signed)).status, 200);
     const runs = both(run);
-    for (const result of await Promise.all(runs.map(askResult))) expectVerdict(result, run, "pass");
+    for (const result of await Promise.all(runs.map((at) => askResult(at)))) expectVerdict(result, run, "pass");
     await expectStored(ground, run, "pass");
     await expectSpent(ground, run, [ENTRY, CONTROL]);
   });

@@ -7,6 +7,7 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  from,
   PRODUCTS,
   type Run,
   serveBoth,
@@ -32,7 +33,8 @@ import { binary } from "../../support/service/database.ts";
 
 const CROWD = 8;
 
-const stage = await forFile(startStage());
+const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
+const STRANGER = from("203.0.113.9");
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const countOf = async (nonce: string): Promise<number> => {
@@ -62,21 +64,23 @@ const shuffled = <T>(all: readonly T[]): T[] =>
     .map(({ one }) => one);
 
 describe.each(PRODUCTS)("in the %s test", (product) => {
-  test("a bait that waits behind a replay of the start, which tells the token again, convicts nobody", async () => {
-    const run = await startRun(ground(), product);
+  test("a bait from elsewhere that waits behind a replay, which tells the token to strangers, ends the session", async () => {
+    const run = await startRun({ ...stage, at: stage.service.url.replace("localhost", "127.0.0.1") }, product);
     await serveBoth(run);
     const signed = await sign(run, "bait");
     const start = `${run.at}/test/${product}/start`;
     const rebuilt = v2(await readFromChain(stage.chain, run.account.address, ENTRY));
     const [again, late] = await inOrder(
       run,
-      () => post(start, rebuilt),
-      () => attempt(run, v2(signed)),
+      () => post(start, { ...rebuilt, ...STRANGER }),
+      () => attempt(run, { ...v2(signed), ...STRANGER }),
     );
     expect(isReplay(again as Answer)).toBe(true);
     expectProblem(late as Answer, 410, "session_over");
     expect(await countOf(signed.authorization.nonce)).toBe(0);
     await expectStored(stage, run, null);
+    expectProblem(await attempt(run), 410, "session_over");
+    expect((await askResult(run)).body).toMatchObject({ status: "incomplete", armed: false });
   });
 
   test("a bait that waits behind the result is too late: PASS, 410, and nothing of it is kept", async () => {

@@ -71,7 +71,6 @@ describe("the activity of a wallet in its verification record", () => {
       DATABASE_URL: service.database.ownerUrl,
       BASE_RPC_URL: chain.rpcUrl,
       PAY_TO_ADDRESS: PAY_TO,
-      EXCLUSIVE: "1",
     });
     await expect
       .poll(() => activityOf(merchant), { timeout: 60_000 })

@@ -185,7 +185,7 @@ describe("/verify", () => {
       freshness_policy: { valid_for_days: 30, note: expect.any(String) },
       how_to_test: `${service.url}/inspect`,
       activity: { window_days: 90, note: expect.any(String) },
-      paid_score: { note: expect.any(String), url: expect.stringContaining(wallet) },
+      paid_score: { note: expect.any(String), method: "POST", url: expect.stringContaining(wallet) },
       checked_at: expect.stringMatching(/Z$/),
     });
   });

@@ -105,6 +105,16 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
   });
 });
 
+test.each([98, 99, 100])("a FAIL counts behind %d newer PASSes", async (newer) => {
+  const wallet = lower((await newPayer(chain, 0n)).address);
+  const minute = (number: number) => new Date(Date.now() - number * 60_000);
+  await seeder.add({ wallet, product: "scam", result: "fail", issuedAt: minute(200) });
+  await seeder.add(...Array.from({ length: newer }, (_, index) => ({ wallet, issuedAt: minute(index) })));
+  const { body } = await verify(wallet);
+  expect(body).toMatchObject({ verified: false, reasons: [{ code: "current_fail", product: "scam" }] });
+  expect(body).toHaveProperty("certs.length", newer + 1);
+});
+
 describe("a FAIL with any validBefore", () => {
   const YEAR_10000 = 253_402_300_800n;
   const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 43n - 1n, 2n ** 43n, 2n ** 63n, 2n ** 255n, 2n ** 256n - 1n];

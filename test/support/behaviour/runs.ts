@@ -10,6 +10,9 @@ import type { Ground } from "./stage.ts";
 export const PRODUCTS = ["scam", "recipient"] as const;
 export type Product = (typeof PRODUCTS)[number];
 export type Challenge = "control" | "bait";
+/** Where a request comes from, for a service that trusts its sender as a proxy. */
+export const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
+
 export const ENTRY = 500_000n;
 export const CONTROL = 100_000n;
 export const BAIT = 50_000_000n;
@@ -70,7 +73,8 @@ export async function opened(
   const walletDecoy = `0x${rows[0]?.wallet_decoy.toString("hex")}` as const;
   const decoy = token === null ? walletDecoy : (`0x${rows[0]?.decoy.toString("hex")}` as const);
   const run: Run = { product, account, at, token, id: deliverable.id, decoy, walletDecoy };
-  expect(next.url).toBe(attemptUrl(run));
+  const { pathname, search } = new URL(next.url);
+  expect(`${at}${pathname}${search}`).toBe(attemptUrl(run));
   return run;
 }
 
@@ -84,10 +88,10 @@ export const attempt = (run: Run, headers: Record<string, string> = {}): Promise
 /** Who asks for a result, of any behavioural test. */
 type Asking = Pick<Run, "at" | "account" | "token"> & { readonly product: string };
 
-export const askResult = ({ at, product, account, token }: Asking): Promise<Answer> =>
+export const askResult = ({ at, product, account, token }: Asking, headers = {}): Promise<Answer> =>
   post(
     `${at}/test/${product}/result`,
-    {},
+    headers,
     JSON.stringify({ wallet: account.address, ...(token === null ? {} : { session: token }) }),
   );
 

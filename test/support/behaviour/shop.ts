@@ -4,6 +4,10 @@ import { type LocalServer, serveHttp } from "../http-server.ts";
 import type { Answer } from "../payments/requests.ts";
 import { post } from "../payments/requests.ts";
 import { BASE } from "../payments/signing.ts";
+import { from } from "./runs.ts";
+
+/** Where it hands in what it was sent, as far as the service trusts its word. */
+const SHOP_ADDRESS = "198.51.100.7";
 
 /** What a shop quotes as its own price. */
 export interface Quote {
@@ -22,7 +26,7 @@ export interface Shop extends LocalServer {
 /** Speaks both versions of x402, so that every stock client buys there. */
 export async function openShop(first: Quote): Promise<Shop> {
   const kept: Record<string, string>[] = [];
-  const server = await serveHttp((request, response) => {
+  const server = await serveHttp(async (request, response) => {
     const headers = Object.entries(request.headers).filter(([name]) => /^(payment-signature|x-payment)$/.test(name));
     if (headers.length > 0) {
       kept.push(Object.fromEntries(headers) as Record<string, string>);
@@ -37,7 +41,7 @@ export async function openShop(first: Quote): Promise<Shop> {
       maxTimeoutSeconds,
     };
     const parts = { schemes: [EXACT], baseUrl: server.url };
-    const { header, body } = challenge(offer, parts, { error: "Payment required", at: new Date() });
+    const { header, body } = await challenge(offer, parts, { error: "Payment required", at: new Date() });
     response.writeHead(402, { "content-type": "application/json", "payment-required": header }).end(body);
   });
   const shop: Shop = {
@@ -46,7 +50,7 @@ export async function openShop(first: Quote): Promise<Shop> {
     handIn(url) {
       const header = kept.at(-1);
       if (header === undefined) throw new Error("nobody has paid at the shop");
-      return post(url, header);
+      return post(url, { ...header, ...from(SHOP_ADDRESS) });
     },
   };
   return shop;
