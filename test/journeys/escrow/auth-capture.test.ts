@@ -82,7 +82,7 @@ describe("the demo", () => {
   });
 });
 
-test("a client of the draft's scheme alone buys as ever", async () => {
+test("a client of the draft's scheme alone buys", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
   const response = await wrapFetchWithPayment(fetch, client)(url, { method: "POST" });

@@ -7,13 +7,13 @@ import {
   type ContestableHold,
   contest,
   contestBody,
-  deliverVersion3,
+  deliverWithWindow,
   holdWithWindow,
   postContest,
 } from "../../support/escrow/contest.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { askedOnChain, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
-import { deliver, deliverVersion2, GOOD } from "../../support/escrow/delivery.ts";
+import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 
@@ -29,7 +29,7 @@ const newHold = () => holdWithWindow(at.escrow, merchant, { conditions: TOO_SHOR
 /** A hold whose window is open, until then. */
 async function open(): Promise<ContestableHold & { readonly until: number }> {
   const held = await newHold();
-  const { body } = await deliverVersion3(service, merchant, { held });
+  const { body } = await deliverWithWindow(service, merchant, { held });
   return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
 }
 
@@ -126,15 +126,18 @@ describe("a contest is refused, and nothing changes,", () => {
   });
 });
 
-test("a delivery of version 1 or 2 is refused where the terms have a window, and of version 3 where they have none", async () => {
+test("a delivery without a contest is refused where the terms have a window, and one with a contest where they have none", async () => {
   const held = await newHold();
   expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 422, "unacceptable");
-  const signed = { contentType: "application/json", body: GOOD.body };
-  expectProblem(await deliverVersion2(service, merchant, { id: held.id, signed }), 422, "unacceptable");
   const plain = { ...(await hold(at.escrow, merchant.address)), contest: held.contest };
-  expectProblem(await deliverVersion3(service, merchant, { held: plain }), 422, "unacceptable");
-  const bad = await deliverVersion3(service, merchant, { held, also: { contest: undefined } });
-  expectProblem(bad, 400, "malformed_request");
+  expectProblem(await deliverWithWindow(service, merchant, { held: plain }), 422, "unacceptable");
+  const other = await deliverWithWindow(service, merchant, { held, also: { contest: undefined } });
+  expectProblem(other, 403, "not_the_merchant");
+  expectProblem(
+    await deliverWithWindow(service, merchant, { held, also: { delivery_version: 2 } }),
+    400,
+    "malformed_request",
+  );
   expect([await statusOf(at.escrow, held), await statusOf(at.escrow, plain)]).toEqual(["held", "held"]);
 });
 
@@ -196,27 +199,25 @@ test("many at once, and the release at the same time, in two processes: one cont
   }
 });
 
-test("a delivery with a window counts as a refund until its release: no contest is dearer than the merchant's day", async () => {
+test("a release that does not pay for itself counts until a contest makes a refund of it: no merchant pays for that", async () => {
   const seller = newMerchant();
   const gasOf = async () => {
     const account = Buffer.from(seller.address.slice(2), "hex");
     const { rows } = await database.query("SELECT gas::int FROM escrow_gas WHERE account = $1", [account]);
     return (rows[0] as { gas: number }).gas;
   };
-  const offered = { conditions: TOO_SHORT };
-  const [silent, contested] = [
-    await holdWithWindow(at.escrow, seller, offered),
-    await holdWithWindow(at.escrow, seller, offered),
-  ];
-  const { body } = await deliverVersion3(service, seller, { held: silent });
-  expect(await gasOf()).toBe(50_000);
-  await mineAt(Date.parse((body.contest as { until: string }).until) / 1000);
-  await pass();
-  expect([await statusOf(at.escrow, silent), await gasOf()]).toEqual(["released", 0]);
-  await deliverVersion3(service, seller, { held: contested });
+  const contested = await holdWithWindow(at.escrow, seller, { conditions: TOO_SHORT, maxAmount: 20_000n });
+  await deliverWithWindow(service, seller, { held: contested });
+  expect(await gasOf()).toBe(40_000);
   expect((await contest(service, contested, EXPECT)).status).toBe(200);
+  expect(await gasOf()).toBe(0);
   await pass();
-  expect([await statusOf(at.escrow, contested), await gasOf()]).toEqual(["refunded", 50_000]);
+  expect([await statusOf(at.escrow, contested), await gasOf()]).toEqual(["refunded", 0]);
+  // A large fee is no credit while it may still be refunded.
+  const small = await hold(at.escrow, seller.address, { maxAmount: 20_000n });
+  await deliver(service, seller, { ...small, ...GOOD });
+  await deliverWithWindow(service, seller, { held: await holdWithWindow(at.escrow, seller) });
+  expect(await gasOf()).toBe(40_000);
 });
 
 interface Times {
@@ -251,7 +252,7 @@ test("whenever it is delivered, contested and looked at: never early, never both
     const { blockNumber } = await chain.client.getTransactionReceipt({ hash: held.transaction });
     const from = Number((await chain.client.getBlock({ blockNumber })).timestamp);
     await mineAt(from + delivery);
-    const answer = await deliverVersion3(service, merchant, { held });
+    const answer = await deliverWithWindow(service, merchant, { held });
     const fits = delivery + window + 120 <= 1_800;
     expect(answer.status).toBe(fits ? 200 : 409);
     if (!fits) {

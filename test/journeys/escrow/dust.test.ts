@@ -9,6 +9,7 @@ import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/esc
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { deployEscrow, type EscrowScene, type Held, hold, newMerchant } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
 import { expectOutcome } from "../../support/escrow/outcomes.ts";
@@ -129,14 +130,15 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   expect(counted).toBeLessThanOrEqual(30_000);
 });
 
-test("a merchant whose fees pay for no outcome hears when the day's gas is spent; what pays for itself goes on", async () => {
+test("a merchant whose fees pay for no release hears when the day's gas is spent; what pays for itself goes on", async () => {
   const escrowLimits = { minimum: 20_000n, merchantGas: 100_000n, keeperGas: 0n };
   const strict = await startService({ chain, config: { ...config, escrowLimits } });
   try {
     const merchant = newMerchant();
     const sell = (maxAmount: bigint) => hold(scene, merchant.address, { maxAmount });
-    const [little, small, other, third, large] = [
+    const [little, small, other, second, third, large] = [
       await sell(19_999n),
+      await sell(20_000n),
       await sell(20_000n),
       await sell(20_000n),
       await sell(20_000n),
@@ -150,6 +152,7 @@ test("a merchant whose fees pay for no outcome hears when the day's gas is spent
     expectProblem(await deliver(strict, merchant, { ...little, ...GOOD }), 409, "escrow_over");
     expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
     expect((await deliver(strict, merchant, { ...other, ...EMPTY })).status).toBe(200);
+    expect((await deliver(strict, merchant, { ...second, ...GOOD })).status).toBe(200);
     const refused = await deliver(strict, merchant, { ...third, ...GOOD });
     expectProblem(refused, 429, "merchant_refused");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
@@ -158,10 +161,36 @@ test("a merchant whose fees pay for no outcome hears when the day's gas is spent
     // Its fee pays for ten, so there is room again.
     expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);
     expect((await deliver(strict, merchant, { ...third, ...GOOD })).status).toBe(200);
-    for (const one of [small, third, large]) await expectOutcome(scene, one, "release");
+    for (const one of [small, second, third, large]) await expectOutcome(scene, one, "release");
     await expectOutcome(scene, other, "refund");
     const { limits } = (await (await fetch(`${strict.url}/escrow?format=json`)).json()) as { limits: object };
     expect(limits).toMatchObject({ minimum_amount: "20000", merchant_gas_a_day: "100000" });
+  } finally {
+    await strict.stop();
+  }
+});
+
+test("a stranger's holds that end in refunds take nothing of a merchant's allowance, and block no release that pays for itself", async () => {
+  const strict = await startService({
+    chain,
+    config: { ...config, escrowLimits: { minimum: LEAST, merchantGas: 40_000n, keeperGas: 0n } },
+  });
+  try {
+    const merchant = newMerchant();
+    const refused = [{ ...GOOD, status: 422 }, { ...GOOD, status: 400 }, { ...GOOD, status: 500 }, EMPTY];
+    for (const answer of refused) {
+      const { status, body } = await deliver(strict, merchant, { ...(await hold(scene, merchant.address)), ...answer });
+      expect([status, body.decision]).toEqual([200, "refund"]);
+    }
+    const small = await hold(scene, merchant.address, { maxAmount: 20_000n });
+    expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
+    const next = await hold(scene, merchant.address, { maxAmount: 20_000n });
+    expectProblem(await deliver(strict, merchant, { ...next, ...GOOD }), 429, "merchant_refused");
+    const contestable = await holdWithWindow(scene, merchant);
+    expect((await deliverWithWindow(strict, merchant, { held: contestable })).status).toBe(200);
+    const large = await hold(scene, merchant.address, { maxAmount: 100_000n });
+    expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);
+    for (const one of [small, large]) await expectOutcome(scene, one, "release");
   } finally {
     await strict.stop();
   }

@@ -111,7 +111,7 @@ describe("a delivery that the merchant signed", () => {
   test("is accepted by the alias too, by terms and by transaction, and as a bare body", async () => {
     const { body } = GOOD;
     const signedFor = async (held: Held) => ({
-      signature: await signDelivery(service, merchant, { ...held, body }),
+      signature: await signDelivery(service, merchant, { ...held, headers: {}, body }),
       responseBody: body,
     });
     const [byTerms, byTransaction, byId] = [await newHold(), await newHold(), await newHold()];

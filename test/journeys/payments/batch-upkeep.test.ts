@@ -110,7 +110,7 @@ test("a batch that the pool forgot is broadcast again, byte for byte, and charge
     throw new Error("there is something to send");
   };
   const [alone, batch] = waiting;
-  expect([...(await relaying.another().ship({ members: payments, callFor }))]).toEqual(
+  expect([...(await relaying.another().ship({ lane: "batch", members: payments, callFor }))]).toEqual(
     payments.map(({ purpose }, place) => [purpose, place === 0 ? alone : batch]),
   );
 });
@@ -125,6 +125,7 @@ test("a batch whose nonce another use of the key took frees its payments once th
   await base.resume();
   const again = () =>
     relaying.another().ship({
+      lane: "batch",
       members: payments,
       callFor: (purposes) => batchOf(payments.filter(({ purpose }) => purposes.includes(purpose))),
     });

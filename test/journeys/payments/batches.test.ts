@@ -21,7 +21,7 @@ const WAIT_MS = 1_500;
 
 const chain = await forFile(startTestChain());
 const database = await freshDatabase();
-const config = { batches: { most: 50, waitMs: WAIT_MS, unmined: 8 } };
+const config = { batches: { most: 50, waitMs: WAIT_MS } };
 const service = await forFile(startService({ chain, database, config }));
 const buy = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
@@ -10,8 +11,11 @@ import {
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
+
+type Fresh = Parameters<typeof signPayment>[1];
+const DEAD = "0x000000000000000000000000000000000000dead";
 
 let payer: LocalAccount;
 let id: string;
@@ -44,6 +48,36 @@ describe("a payment with a payment identifier", () => {
     expect(again.headers.get("x-idempotent-replay")).toBe("true");
     expect(again.headers.get("payment-response")).toBe(first.headers.get("payment-response"));
     await chargedOnce(chain, signed);
+  });
+
+  test.each<[string, () => Fresh, RegExp]>([
+    ["of another payee", () => ({ to: DEAD }), /it must pay/],
+    ["of another amount", () => ({ value: 1n }), /must be for exactly 250000/],
+    ["that has expired", () => ({ validBefore: 1_700_000_000n }), /expired at 2023-11-14/],
+    ["that is about to expire", () => ({ validBefore: unixNow() + 19n }), /at least 20 seconds/],
+    ["that is not valid yet", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
+    ["that is valid for years", () => ({ validBefore: unixNow() + 100_000_000n }), /at most 24 hours/],
+    ["of 2023 that paid a dead address", () => ({ to: DEAD, value: 1n, validBefore: 1_700_000_000n }), /it must pay/],
+  ])("is not replayed for an authorization %s: 402, and its own one still gets it", async (_, fields, why) => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const answer = await post(basic(), v2(await signPayment(payer, fields()), { id }));
+    expect(expectPaymentRequired(answer)).toMatch(why);
+    expect(answer.text).not.toContain(String(first.body.id));
+    expect((await post(basic(), v2(signed, { id }))).text).toBe(first.text);
+    await chargedOnce(chain, signed);
+  });
+
+  test("is not replayed for an authorization of another network or token", async () => {
+    const signed = await signPayment(payer);
+    const first = await post(basic(), v2(signed, { id }));
+    const { id: network, usdc } = NETWORKS["eip155:84532"];
+    const elsewhere = await signPayment(payer, {}, NETWORKS["eip155:84532"]);
+    for (const accepted of [{}, { network }, { asset: usdc.address }]) {
+      const answer = await post(basic(), v2(elsewhere, { id, accepted }));
+      expectPaymentRequired(answer);
+      expect(answer.text).not.toContain(String(first.body.id));
+    }
   });
 
   test("sent ten times at once with ten signatures is one purchase", async () => {

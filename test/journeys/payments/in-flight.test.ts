@@ -71,7 +71,7 @@ describe("a payer's payments in flight", () => {
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
     await withClient(service.database.ownerUrl, async (elsewhere) => {
       await elsewhere.query("BEGIN");
-      await elsewhere.query("SELECT enter_payment($1, $2)", [binary(payment.key.payer), MOST]);
+      await elsewhere.query("SELECT admit_payment($1, $2, 3)", [binary(payment.key.payer), MOST]);
       const entering = journal.insert(payment, randomUUID());
       await expect.poll(async () => (await elsewhere.query(WAITING)).rowCount).toBe(1);
       expect(await journal.insert(newPayment(), randomUUID())).toBe(1);

@@ -52,7 +52,7 @@ describe("a payment header", () => {
     ["that is not base64", { "PAYMENT-SIGNATURE": "{not base64}" }],
     ["that is not JSON", { "PAYMENT-SIGNATURE": Buffer.from("no JSON").toString("base64") }],
     ["of another version", { "PAYMENT-SIGNATURE": encode({ x402Version: 7, payload: {} }) }],
-    ["of version 1 in PAYMENT-SIGNATURE", { "PAYMENT-SIGNATURE": encode({ x402Version: 1, payload: {} }) }],
+    ["of version 1 without a scheme", { "PAYMENT-SIGNATURE": encode({ x402Version: 1, payload: {} }) }],
     ["without a payload", { "PAYMENT-SIGNATURE": encode({ x402Version: 2 }) }],
     ["without a payload in X-PAYMENT", { "X-PAYMENT": encode({ x402Version: 1, scheme: "exact", network: "base" }) }],
     ["of 12 KiB and a byte", { "PAYMENT-SIGNATURE": "A".repeat(12 * KIB + 1) }],
@@ -71,7 +71,11 @@ describe("a payment header", () => {
   test("next to a different one is 400, and neither is charged", async () => {
     const [one, other] = [await signPayment(payer), await signPayment(payer)];
     expectProblem(await post(basic(), { ...v2(one), ...v1(other) }), 400, "malformed_payment");
-    expectProblem(await post(basic(), { ...v2(one), ...v1(one) }), 400, "malformed_payment");
+    const swapped = {
+      "PAYMENT-SIGNATURE": v1(one)["X-PAYMENT"] ?? "",
+      "X-PAYMENT": v2(other)["PAYMENT-SIGNATURE"] ?? "",
+    };
+    expectProblem(await post(basic(), swapped), 400, "malformed_payment");
     await nothingCharged(chain, payer);
   });
 
@@ -238,10 +242,17 @@ test("browsers may read the payment headers of every answer", async () => {
   }
   const preflight = await raw({
     method: "OPTIONS",
-    headers: { origin: "https://a.example", "access-control-request-method": "POST" },
+    headers: {
+      origin: "https://a.example",
+      "access-control-request-method": "POST",
+      // @x402/fetch and @x402/axios send the first one.
+      "access-control-request-headers": "access-control-expose-headers,content-type,payment-signature,traceparent",
+    },
   });
-  expect(preflight.status).toBe(204);
-  expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(/payment-signature.*x-payment/);
+  expect([preflight.status, preflight.headers.get("access-control-allow-headers")]).toEqual([
+    204,
+    "access-control-expose-headers,content-type,payment-signature,traceparent",
+  ]);
 });
 
 describe("a method that a path does not support", () => {

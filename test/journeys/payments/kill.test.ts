@@ -161,7 +161,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
   test("while its result is being committed: the result is there, and replayed", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      await standing(stage.untilBlocked("COMMIT"));
       expect(await state()).toBe("settling");
       await api.kill();
     });

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { type ChainReader, createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN, type Profile } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -108,14 +108,28 @@ test("requests without a payment cost no call", async () => {
   expect(calls).toBe(0);
 });
 
-test("what is asked at once comes in batches that a free plan takes", async () => {
+/** Reads the first 64 blocks concurrently. */
+async function readBlocks({ client }: Pick<ChainReader, "client">): Promise<void> {
+  const numbers = Array.from({ length: 64 }, (_, number) => BigInt(number));
+  const blocks = await Promise.all(numbers.map((blockNumber) => client.getBlock({ blockNumber })));
+  expect(blocks.map(({ number }) => number)).toEqual(numbers);
+}
+
+test("concurrent calls go to Base's own nodes in batches of 10", async () => {
+  base.calls.reset();
+  await readBlocks(createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 }));
+  expect(base.calls.requests()).toBe(7);
+});
+
+test("a free plan that refuses batches above 3 is sent batches of 2 from then on", async () => {
   const free = await startBaseLike({ profile: FREE_PLAN });
   try {
-    const { client } = createChain("eip155:8453", { rpcUrl: free.url, logBlockRange: 10 });
-    const numbers = Array.from({ length: 64 }, (_, number) => BigInt(number));
-    const blocks = await Promise.all(numbers.map((blockNumber) => client.getBlock({ blockNumber })));
-    expect(blocks.map(({ number }) => number)).toEqual(numbers);
-    expect(free.calls.requests()).toBe(4);
+    const reader = createChain("eip155:8453", { rpcUrl: free.url, logBlockRange: 10 });
+    await readBlocks(reader);
+    free.calls.reset();
+    await readBlocks(reader);
+    // Six batches of 10 and one of 4, whose halves were the largest that all fit.
+    expect(free.calls.requests()).toBe(6 * 5 + 2);
   } finally {
     await free.stop();
   }

@@ -14,6 +14,7 @@ let relaying: Relaying;
 let sent = 0;
 
 beforeEach(async () => {
+  base.become(null);
   await base.resume();
   await base.fees(1);
   relaying = await startRelaying(base.url);
@@ -21,21 +22,21 @@ beforeEach(async () => {
   return () => relaying.stop();
 });
 
-const send = (by = relaying.relayer): Promise<Hex> =>
-  by.send({ to: PAY_TO, data: "0x", gas: GAS, purpose: purpose(`payment ${sent++}`) });
+const send = (by = relaying.relayer, mostFee?: bigint): Promise<Hex> =>
+  by.send({ to: PAY_TO, data: "0x", gas: GAS, lane: "batch", purpose: purpose(`payment ${sent++}`), mostFee });
 const isMined = async (hash: Hex): Promise<boolean> =>
   (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
 const hashes = async () => (await relaying.rows()).map((row) => row.hashes.length);
 const newest = async () => (await relaying.rows()).map((row) => row.hashes.at(-1));
 
 describe(`a halt of ${HALT_MINUTES} minutes`, () => {
-  test("changes no fee: the same bytes are handed in again, and mined when it is over", async () => {
+  test("changes no fee and hands nothing in again, because no block could have taken it", async () => {
     base.halt();
     const hash = await send();
     base.calls.reset();
     for (let half = 0; half < HALT_MINUTES * 2; half++) await relaying.tendAfter(30);
     expect(await hashes()).toEqual([1]);
-    expect(base.calls.byMethod().eth_sendRawTransaction).toBeLessThanOrEqual(HALT_MINUTES * 2);
+    expect(base.calls.byMethod().eth_sendRawTransaction ?? 0).toBe(0);
     await base.resume();
     expect(await isMined(hash)).toBe(true);
   });
@@ -67,6 +68,36 @@ describe.each([
   });
 });
 
+test("a transaction that blocks pass by is handed in again after two of them, then after twice as many", async () => {
+  base.pool.fate({ afterMinutes: 10 });
+  await send();
+  const { relayer } = relaying;
+  await relaying.tendAfter(5, relayer);
+  const sentIn = [Number(await client.getBlockNumber({ cacheTime: 0 }))];
+  while (sentIn.length < 5) {
+    await base.pass(base.blockSeconds / 60);
+    base.calls.reset();
+    await relaying.tendAfter(2, relayer);
+    const block = Number(await client.getBlockNumber({ cacheTime: 0 }));
+    if ((base.calls.byMethod().eth_sendRawTransaction ?? 0) > 0) sentIn.push(block);
+  }
+  for (const [at, least] of [2, 4, 8, 16].entries())
+    expect((sentIn[at + 1] ?? 0) - (sentIn[at] ?? 0)).toBeGreaterThanOrEqual(least);
+  expect(await hashes()).toEqual([1]);
+});
+
+test("what was left behind when the account's count moved is handed in again", async () => {
+  const { relayer } = relaying;
+  base.halt();
+  await send();
+  base.pool.fate("swallowed");
+  const behind = await send();
+  await relaying.tendAfter(1, relayer);
+  await base.resume();
+  await relaying.tendAfter(1, relayer);
+  expect(await isMined(behind)).toBe(true);
+});
+
 describe("a spike of fifty times", () => {
   const stuck = async (count: number): Promise<void> => {
     base.halt();
@@ -84,12 +115,6 @@ describe("a spike of fifty times", () => {
     expect(await hashes()).toEqual([2, 2, 2]);
     expect(await Promise.all((await newest()).map((hash) => isMined(hash as Hex)))).toEqual([true, true, true]);
     for (const { reserved } of await relaying.rows()) expect(reserved).toBeLessThanOrEqual(27_300n * 4n * market());
-  });
-
-  test("waits for 30 seconds first", async () => {
-    await stuck(1);
-    await relaying.tendAfter(28, relaying.another());
-    expect(await hashes()).toEqual([1]);
   });
 
   test("that the balance cannot pay for all of them replaces none; when it is over they are mined as they were", async () => {
@@ -130,4 +155,60 @@ test("what is sent reserves its fee beside everything that is unmined", async ()
   await send(fresh);
   await expect(send(fresh)).rejects.toThrow(/has no gas/);
   expect(await hashes()).toEqual([1, 1]);
+});
+
+describe("nodes that are wrong about fees", () => {
+  const GWEI = 10n ** 9n;
+  /** So many answers are 1,000 gwei. */
+  const lie = (about: "tip" | "base fee", answers: number) => {
+    let left = answers;
+    const wrong = `0x${(1_000n * GWEI).toString(16)}`;
+    base.become(async (call, pass) => {
+      const reply = await pass(call);
+      const isAsked = call.method === (about === "tip" ? "eth_maxPriorityFeePerGas" : "eth_getBlockByNumber");
+      if (!isAsked || left-- <= 0) return reply;
+      const block = reply.result as object;
+      return { ...reply, result: about === "tip" ? wrong : { ...block, baseFeePerGas: wrong } };
+    });
+  };
+  const offerOf = async (hash: Hex) => client.getTransaction({ hash });
+
+  test.each(["tip", "base fee"] as const)("once about the %s change nothing", async (about) => {
+    lie(about, 1);
+    const { maxFeePerGas, maxPriorityFeePerGas } = await offerOf(await send());
+    expect(maxPriorityFeePerGas).toBe(PROFILE.priorityFee);
+    expect(maxFeePerGas).toBeLessThan(PROFILE.baseFee * 5n);
+  });
+
+  test("always about the tip get 0.005 gwei at first, and half of the base fee for a replacement", async () => {
+    lie("tip", Number.POSITIVE_INFINITY);
+    expect((await offerOf(await send())).maxPriorityFeePerGas).toBe(5_000_000n);
+    base.halt();
+    await send();
+    await base.fees(50);
+    await base.resume();
+    await base.pass(1);
+    await relaying.tendAfter(31, relaying.another());
+    expect(await hashes()).toEqual([1, 2]);
+    const replacement = await offerOf((await newest())[1] as Hex);
+    expect(replacement.maxPriorityFeePerGas).toBe((PROFILE.baseFee * 50n) / 2n);
+  });
+
+  test("always about the base fee get no transaction, and a node that is right gets it afterwards", async () => {
+    lie("base fee", Number.POSITIVE_INFINITY);
+    await expect(send()).rejects.toThrow(/waits until gas is cheaper/);
+    expect(await relaying.rows()).toEqual([]);
+    base.become(null);
+    expect(await isMined(await send(relaying.another()))).toBe(true);
+  });
+});
+
+test("what may cost only so much waits while gas is dearer; what has a deadline goes out", async () => {
+  await base.fees(50);
+  const fresh = relaying.another();
+  await expect(send(fresh, PROFILE.baseFee * 40n)).rejects.toThrow(/waits until gas is cheaper/);
+  expect(await relaying.rows()).toEqual([]);
+  const most = PROFILE.baseFee * 52n;
+  expect((await client.getTransaction({ hash: await send(fresh, most) })).maxFeePerGas).toBe(most);
+  expect(await isMined(await send(fresh))).toBe(true);
 });

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 const send = (name: string, by = relaying.relayer, to: Hex = PAY_TO): Promise<Hex> =>
-  by.send({ to, data: purpose(name), gas: GAS, purpose: purpose(name) });
+  by.send({ to, data: purpose(name), gas: GAS, lane: "batch", purpose: purpose(name) });
 const isMined = async (hash: Hex) =>
   (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
 const states = async () => (await relaying.rows()).map(({ nonce, state }) => [nonce, state]);
@@ -34,8 +34,8 @@ async function unfinal(state: "mined" | "sent"): Promise<void> {
   const { number, hash } = await client.getBlock();
   await client.setNonce({ address: relaying.relayer.address, nonce: ROWS });
   await relaying.pool.query(
-    `INSERT INTO relay (chain, sender, nonce, hashes, raw, request, state, mined_hash, block_number, block_hash, reverted, gas, max_fee)
-     SELECT 8453, $1, n, ARRAY[sha256(n::text::bytea)], '\\\\x00', '{}', $2, CASE $2 WHEN 'mined' THEN sha256(n::text::bytea) END,
+    `INSERT INTO relay (chain, sender, lane, nonce, hashes, raw, state, mined_hash, block_number, block_hash, reverted, gas, max_fee)
+     SELECT 8453, $1, 'batch', n, ARRAY[sha256(n::text::bytea)], '\\\\x00', $2, CASE $2 WHEN 'mined' THEN sha256(n::text::bytea) END,
        CASE $2 WHEN 'mined' THEN $3::bigint END, CASE $2 WHEN 'mined' THEN $4::bytea END, CASE $2 WHEN 'mined' THEN false END, 100000, 14000000
      FROM generate_series(0, $5 - 1) AS n`,
     [binary(relaying.relayer.address), state, number.toString(), binary(hash), ROWS],
@@ -155,9 +155,7 @@ describe("a node that counts late", () => {
     await send("two");
     await base.pass(16);
     await relaying.tendAfter(600);
-    await relaying.pool.query(
-      "UPDATE relay SET created_at = created_at - interval '1 hour', sent_at = sent_at - interval '1 hour'",
-    );
+    await relaying.pool.query("UPDATE relay SET created_at = created_at - interval '1 hour'");
     base.backend(0, { standsAt: head });
     await send("three", relaying.another());
     base.backend(0, { standsAt: null });

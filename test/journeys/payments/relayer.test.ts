@@ -152,8 +152,6 @@ async function settleReplaced(processes: readonly { readonly url: string }[], si
   const { baseFeePerGas } = await chain.client.getBlock();
   await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (baseFeePerGas ?? 1n) * 50n });
   await chain.mine();
-  const aged = "UPDATE relay SET sent_at = sent_at - interval '31 s', tended_at = tended_at - interval '31 s'";
-  await withClient(database.ownerUrl, (client) => client.query(`${aged} WHERE state = 'sent'`));
   const signatures = async () => new Set((await added()).map(({ hashes }) => hashes.length));
   await expect.poll(signatures, soon).toEqual(new Set([2]));
   await chain.client.setAutomine(true);

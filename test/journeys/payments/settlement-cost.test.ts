@@ -3,9 +3,10 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { assertWorthwhile } from "../../../api/adapters/chain/simulation.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { passTime } from "../../support/clock.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
@@ -62,6 +63,23 @@ test("while gas is fifty times dearer it waits: 503, nothing is submitted; the s
   await chargedOnce(chain, signed);
 });
 
+test("while a node suggests a tip of 1,000 gwei, a payment costs no more than half of its price by default", async () => {
+  const plain = await startService({ ...plan, config: { rpcUrls: base.rpcUrls }, jobs: false });
+  base.become(async (call, pass) =>
+    call.method === "eth_maxPriorityFeePerGas" ? { ...(await pass(call)), result: "0xe8d4a51000" } : pass(call),
+  );
+  try {
+    expect((await post(`${plain.url}/test/basic`, v2(signed))).status).toBe(200);
+    const [{ transaction } = { transaction: "0x" as Hex }] = await settlements(chain, signed.authorization.from);
+    const { gasUsed, effectiveGasPrice } = await chain.client.getTransactionReceipt({ hash: transaction });
+    const costInUsdc = (gasUsed * effectiveGasPrice * 3_000n) / 10n ** 12n;
+    expect(costInUsdc * 2n).toBeLessThanOrEqual(signed.authorization.value);
+  } finally {
+    base.become(null);
+    await plain.stop();
+  }
+});
+
 /** The parent chain charges this much for a payment's data. */
 async function chargeForData(fee: bigint): Promise<void> {
   // PUSH32 fee; MSTORE at 0; RETURN 32 bytes
@@ -94,7 +112,7 @@ describe("what one settlement costs", () => {
   beforeEach(async () => {
     relaying = await startRelaying(base.url);
     return async () => {
-      vi.useRealTimers();
+      vi.restoreAllMocks();
       base.become(null);
       await relaying.stop();
     };
@@ -119,7 +137,7 @@ describe("what one settlement costs", () => {
     const quiet = await relayer.costWei();
     await chargeForData(7n);
     expect([await relayer.costWei(), asked()]).toEqual([quiet, 1]);
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
+    passTime(31_000);
     expect([(await relayer.costWei()) - quiet, asked()]).toEqual([7n, 2]);
   });
 
@@ -131,7 +149,13 @@ describe("what one settlement costs", () => {
       const isReceipt = call.method === "eth_getTransactionReceipt" && typeof reply.result === "object";
       return isReceipt && reply.result !== null ? { ...reply, result: { ...reply.result, l1Fee: "0x64" } } : reply;
     });
-    const hash = await relayer.send({ to: ORACLE, data: "0x", gas: 100_000n, purpose: purpose("a cost") });
+    const hash = await relayer.send({
+      to: ORACLE,
+      data: "0x",
+      gas: 100_000n,
+      lane: "batch",
+      purpose: purpose("a cost"),
+    });
     const { gasUsed: gas, effectiveGasPrice } = await relayer.waitFor(hash, 20_000);
     // Nothing waits for the note of a success.
     const mined = [{ payments: 1, failed: 0, gas, feeWei: gas * effectiveGasPrice + 100n }];

@@ -75,12 +75,12 @@ describe("an authorization may be valid for 24 hours from its arrival", () => {
 });
 
 describe("nobody makes us ask the chain for nothing", () => {
-  test("a signature that is not the payer's costs one call", async () => {
+  test("a signature that is not the payer's costs one call for each reading", async () => {
     const signed = await valid(120n);
     const forged = { ...signed, signature: altered(signed.signature) };
     const { answer, calls } = await counted(() => pay(forged));
     expect(expectPaymentRequired(answer)).toMatch(/signature is not the payer's/);
-    expect(calls).toEqual({ eth_getCode: 1 });
+    expect(calls).toEqual({ eth_getCode: 1, eth_call: 2 });
   });
 
   test("terms that are not ours cost none, however they are signed", async () => {

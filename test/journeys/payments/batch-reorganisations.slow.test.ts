@@ -21,7 +21,7 @@ const soon = { timeout: 30_000, interval: 50 };
 
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
 // Five that wait go at once, and fewer wait for them.
-const config = { batches: { most: TOGETHER, waitMs: 10_000, unmined: 8 } };
+const config = { batches: { most: TOGETHER, waitMs: 10_000 } };
 const service = await forFile(startService({ chain, config }));
 const { client } = chain;
 // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.

@@ -15,8 +15,8 @@ import { ALONE, startService } from "../../support/service/service.ts";
 // Nodes behind one address disagree: whatever cannot be undone needs two answers that were requested separately.
 
 let skippedMs = 0;
-const clock = Date.now.bind(Date);
-const skipping = vi.spyOn(Date, "now").mockImplementation(() => clock() + skippedMs);
+const clock = performance.now.bind(performance);
+const skipping = vi.spyOn(performance, "now").mockImplementation(() => clock() + skippedMs);
 afterAll(() => skipping.mockRestore());
 
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));

@@ -50,7 +50,7 @@ const log = pino({ level: "silent" });
 const jobs = (await build(service.config, pool, { log, access: log, now })).jobs.escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow, operator] }));
-await indexer.saying("escrow index ready");
+await indexer.saying("index ready");
 beforeEach(() => {
   merchant = newMerchant();
 });

@@ -117,7 +117,6 @@ test("a settlement that is stuck because the market asks more is replaced, and t
     const stuck = await offerOf(first);
     await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (stuck?.maxFee ?? 0n) * 2n });
     await chain.mine();
-    await database.query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE $1 = ANY(hashes)", [first]);
     await expect.poll(open, { timeout: 30_000 }).toHaveLength(2);
     await expect.poll(() => offerOf(first), { timeout: 30_000 }).toBeNull();
     const [, second] = await open();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
-import { type ContestableHold, contest, deliverVersion3, holdWithWindow } from "../../support/escrow/contest.ts";
+import { type ContestableHold, contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { deployEscrow, newMerchant } from "../../support/escrow/contract.ts";
 import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -29,7 +29,7 @@ const merchant = newMerchant();
 async function open(): Promise<ContestableHold> {
   const conditions = { expect: { min_bytes: 1_000 }, "http-delivery": { url: `${site.url}/gone` } };
   const held = await holdWithWindow(scene, merchant, { seconds: 300, conditions });
-  expect((await deliverVersion3(api, merchant, { held })).status).toBe(200);
+  expect((await deliverWithWindow(api, merchant, { held })).status).toBe(200);
   return held;
 }
 

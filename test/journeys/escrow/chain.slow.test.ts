@@ -59,7 +59,6 @@ test("a transaction that is stuck because the market asks more is replaced at a 
   const stuck = await feeOf(first);
   await client.setNextBlockBaseFeePerGas({ baseFeePerGas: BigInt(stuck) * 2n });
   await at.chain.mine();
-  await query("UPDATE relay SET sent_at = now() - interval '31 seconds' WHERE state = 'sent'");
   await expect.poll(hashes, PATIENT).toHaveLength(2);
   const [, second = "0x"] = await hashes();
   await expect.poll(() => feeOf(second), PATIENT).toBeGreaterThan(stuck * 1.1);

@@ -1,0 +1,143 @@
+import { keccak256, sha256, stringToBytes } from "viem";
+import { describe, expect, test } from "vitest";
+import { canonical } from "../../../packages/escrow/src/canonical.ts";
+import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import {
+  type ContestableHold,
+  contest,
+  deliverWithWindow,
+  HAIKU,
+  holdWithWindow,
+  signWithWindow,
+} from "../../support/escrow/contest.ts";
+import { startContestScene } from "../../support/escrow/contest-scene.ts";
+import { newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import type { Sent } from "../../support/escrow/delivery.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+
+const scene = await forFile(startContestScene());
+const { service, at, pass } = scene;
+const merchant = newMerchant();
+
+const newHold = () => holdWithWindow(at.escrow, merchant);
+const status = (held: ContestableHold) => statusOf(at.escrow, held);
+/** An ERC-1271 wallet in machine code that takes every signature, until it is called with nothing. */
+const REVOCABLE = `0x3615603457600054603b577f1626ba7e${"00".repeat(28)}60005260206000f35b6001600055005b00` as const;
+
+async function delivered(held: ContestableHold): Promise<void> {
+  const { status: answered, body } = await deliverWithWindow(service, merchant, { held });
+  expect([answered, body.rule, body.status]).toEqual([200, "delivered", "pending"]);
+}
+
+describe("the ground payload-hash", () => {
+  const OTHER = { contentType: "application/json", body: '{"haiku":"A frog jumps in"}' };
+  const claimOf = async (held: ContestableHold, sent: typeof OTHER, signer = merchant) => ({
+    category: "payload-hash",
+    delivery: await signWithWindow(service, signer, { held, sent }),
+  });
+
+  test("what the merchant signed for its buyer is not what it forwarded: refunded", async () => {
+    const held = await newHold();
+    await delivered(held);
+    const { body } = await contest(service, held, await claimOf(held, OTHER));
+    expect(body).toMatchObject({ contest: { rule: "claim_false" } });
+    // The record has the claim as it was signed.
+    const { claim, claim_sha256 } = body.answer as { claim: object; claim_sha256: string };
+    expect(claim_sha256).toBe(sha256(Buffer.from(canonical(claim))));
+    expect((body.answer as { facts: unknown }).facts).toContainEqual({
+      fact: "condition",
+      condition: "body_sha256",
+      expected: sha256(Buffer.from(OTHER.body)),
+      observed: sha256(Buffer.from(HAIKU.body)),
+      result: "false",
+      reason: "mismatch",
+    });
+    await pass();
+    expect(await status(held)).toBe("refunded");
+  });
+
+  test.each<[string, Sent]>([
+    ["1,025 characters", { ...OTHER, contentType: "x".repeat(1_025) }],
+    ["U+0000", { ...OTHER, contentType: "text/plain\0" }],
+    ["a lone surrogate", { ...OTHER, contentType: "text/\ud800" }],
+    ["a content coding of 1,025 characters", { ...OTHER, contentEncoding: "x".repeat(1_025) }],
+    ["a status that HTTP does not have", { ...OTHER, status: 65_535 }],
+  ])("a signed delivery with %s is contested like any other", async (_, sent) => {
+    const held = await newHold();
+    await delivered(held);
+    const claim = { category: "payload-hash", delivery: await signWithWindow(service, merchant, { held, sent }) };
+    const first = await contest(service, held, claim);
+    expect(first).toMatchObject({ status: 200, body: { contest: { decision: "refund", rule: "claim_false" } } });
+    expect((await contest(service, held, claim)).body).toEqual(first.body);
+    const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
+    const answer = JSON.stringify(first.body.answer);
+    expect(await verifyDocument(answer, { keys, issuer: service.url })).toMatchObject({ valid: true });
+    await pass();
+    expect(await status(held)).toBe("refunded");
+  });
+
+  test("headers too long for a request, or of bytes that are no text, are contested by their hashes", async () => {
+    const held = await newHold();
+    await delivered(held);
+    const contentType = "x".repeat(1_000_000);
+    const { content_type: _, ...rest } = await signWithWindow(service, merchant, {
+      held,
+      sent: { ...HAIKU, contentType },
+    });
+    const delivery = { ...rest, content_type_keccak256: keccak256(stringToBytes(contentType)) };
+    const both = { category: "payload-hash", delivery: { ...delivery, content_type: "x" } };
+    expectProblem(await contest(service, held, both), 400, "malformed_request");
+    const { body } = await contest(service, held, { category: "payload-hash", delivery });
+    expect(body).toMatchObject({ contest: { rule: "claim_false" } });
+    expect((body.answer as { facts: object[] }).facts.map((fact) => "result" in fact && fact.result)).toEqual([
+      "true",
+      "true",
+      "false",
+      "true",
+    ]);
+  });
+
+  test("texts that are signed alike match: nobody makes a difference of a lone surrogate", async () => {
+    const held = await newHold();
+    const sent = { ...HAIKU, contentType: "text/\ud800" };
+    expect((await deliverWithWindow(service, merchant, { held, sent })).body.rule).toBe("delivered");
+    const signed = await signWithWindow(service, merchant, { held, sent });
+    const claim = { category: "payload-hash", delivery: { ...signed, content_type: "text/\ufffd" } };
+    expect((await contest(service, held, claim)).body).toMatchObject({ contest: { rule: "claim_true" } });
+  });
+
+  test("what a contract signed counts as of the evaluation's block, whatever it takes back later (ERC-1271)", async () => {
+    const owner = newMerchant();
+    const wallet = { ...owner, address: newMerchant().address };
+    await scene.chain.client.setCode({ address: wallet.address, bytecode: REVOCABLE });
+    const held = await holdWithWindow(at.escrow, wallet);
+    expect((await deliverWithWindow(service, wallet, { held })).body.decision).toBe("release");
+    const hash = await scene.chain.client.sendTransaction({ account: devAccount(3), to: wallet.address });
+    expect((await scene.chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
+    const other = await holdWithWindow(at.escrow, wallet);
+    expectProblem(await deliverWithWindow(service, wallet, { held: other }), 403, "not_the_merchant");
+    const { body } = await contest(service, held, await claimOf(held, OTHER, wallet));
+    expect(body).toMatchObject({ contest: { rule: "claim_false", decision: "refund" } });
+    await pass();
+    expect(await status(held)).toBe("refunded");
+  });
+
+  test.each([
+    [
+      "the same that was forwarded",
+      "claim_true",
+      async (held: ContestableHold) => claimOf(held, HAIKU as typeof OTHER),
+    ],
+    ["signed by somebody else", "no_ground", async (held: ContestableHold) => claimOf(held, OTHER, newMerchant())],
+    ["signed for another payment", "no_ground", async () => claimOf(await newHold(), OTHER)],
+  ])("%s: %s, and released", async (_, rule, claim) => {
+    const held = await newHold();
+    await delivered(held);
+    expect((await contest(service, held, await claim(held))).body.contest).toMatchObject({ rule, decision: "release" });
+    await pass();
+    expect(await status(held)).toBe("released");
+  });
+});

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createFinality } from "../../../api/adapters/chain/finality.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { passTime, setClockBack } from "../../support/clock.ts";
+import { forFile } from "../../support/for-file.ts";
+import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+
+// A clock that is set back makes nothing that was read from the chain younger than it is.
+
+const GAS = 100_000n;
+const ETHER = 10n ** 18n;
+/** Longer than readings of the chain are remembered, much shorter than what the clock was set back by. */
+const FORGOTTEN_MS = 2_001;
+
+const chain = await forFile(startTestChain());
+const { client } = chain;
+let relaying: Relaying;
+
+beforeEach(async () => {
+  relaying = await startRelaying(chain.rpcUrl);
+  await chain.setBalance(relaying.relayer.address, ETHER);
+  return () => relaying.stop();
+});
+afterEach(() => void vi.restoreAllMocks());
+
+const send = (name: string) =>
+  relaying.relayer
+    .send({ to: PAY_TO, data: "0x", lane: "batch", gas: GAS, purpose: purpose(name) })
+    .then((hash) => relaying.relayer.waitFor(hash, 20_000));
+const baseFee = async (wei: bigint) => {
+  await client.setNextBlockBaseFeePerGas({ baseFeePerGas: wei });
+  await chain.mine();
+};
+
+test("fees are read again", async () => {
+  await baseFee(10n ** 7n);
+  const { maxFeePerGas: quiet } = await relaying.relayer.terms(GAS);
+  setClockBack();
+  await baseFee(10n ** 9n);
+  expect((await relaying.relayer.terms(GAS)).maxFeePerGas).toBe(quiet);
+  passTime(FORGOTTEN_MS);
+  expect((await relaying.relayer.terms(GAS)).maxFeePerGas).toBeGreaterThan(quiet * 20n);
+});
+
+test("the balance is read again", async () => {
+  await relaying.relayer.terms(GAS);
+  setClockBack();
+  await chain.setBalance(relaying.relayer.address, 0n);
+  passTime(FORGOTTEN_MS);
+  await expect(relaying.relayer.terms(GAS)).rejects.toThrow(/has no gas/);
+});
+
+test("the nonce count is read again", async () => {
+  const { address } = relaying.relayer;
+  await relaying.relayer.terms(GAS);
+  setClockBack();
+  await client.setNonce({ address, nonce: 5 });
+  passTime(FORGOTTEN_MS);
+  expect(await send("after another use of the key")).toMatchObject({ status: "success" });
+  expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual([5]);
+});
+
+test("what is final is read again, and so what was sent ends final", async () => {
+  const finality = createFinality(client);
+  const first = await finality.confirmed();
+  await send("a payment");
+  await relaying.tendAfter(30);
+  expect(await relaying.rows()).toMatchObject([{ state: "mined" }]);
+  setClockBack();
+  await chain.mine(10);
+  // Longer than two readings of what is final are compared.
+  passTime(61_000);
+  expect((await finality.confirmed())?.number).toBeGreaterThan(first?.number ?? 0n);
+  await relaying.tendAfter(30);
+  expect(await relaying.rows()).toMatchObject([{ state: "final" }]);
+});

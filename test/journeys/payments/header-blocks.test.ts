@@ -1,0 +1,129 @@
+import { encodePaymentSignatureHeader } from "@x402/core/http";
+import type { PaymentPayload, PaymentRequired } from "@x402/core/types";
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { x402Client } from "@x402/fetch";
+import type { LocalAccount } from "viem";
+import { describe, expect, test } from "vitest";
+import { NETWORKS, type Network } from "../../../api/kernel/networks.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { openOperator } from "../../support/escrow/auth-capture.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type Measured, MOST_HEADER_BYTES, measured } from "../../support/header-block.ts";
+import { HAS_NGINX, stockNginx } from "../../support/nginx.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
+
+// Stock nginx reads the headers of an answer into 4 KB, and turns what does not fit into a 502.
+
+const HOST = `${"a".repeat(52)}.example`;
+
+/** The service under a host name of 60 letters, on one of its two networks, with a limit on requests. */
+async function open(network: Network) {
+  const chain = await forFile(startTestChain({ network }));
+  const escrowAddresses =
+    network === "eip155:8453" ? [(await deployEscrow(chain)).address, (await openOperator(chain)).address] : [];
+  const config = { escrowAddresses, baseUrl: `https://${HOST}`, rateLimitPerMinute: 1_000_000 };
+  const service = await forFile(startService({ chain, config }));
+  const direct = `http://localhost:${service.config.port}`;
+  const at = HAS_NGINX ? (await forFile(stockNginx(direct))).url : direct;
+  return { network, chain, service, direct, at };
+}
+
+const stages = [await open("eip155:8453"), await open("eip155:84532")];
+const [main] = stages as [(typeof stages)[0]];
+
+const challengeIn = ({ headers }: Measured) =>
+  JSON.parse(Buffer.from(headers.get("payment-required") ?? "", "base64").toString()) as PaymentRequired;
+
+/** Every paid route of the service, with its 402. */
+async function unpaid({ direct, service }: typeof main) {
+  const paths = service.mounted.filter(({ method }) => method === "POST").map(({ path }) => path);
+  const answers = await Promise.all(
+    [...new Set(paths)].map(async (path) => ({ path, answer: await measured(direct + path, { method: "POST" }) })),
+  );
+  return answers.filter(({ answer }) => answer.status === 402);
+}
+
+/** What the example of the route's entry for the bazaar would buy. */
+const exampleIn = ({ extensions }: PaymentRequired): string => {
+  const { bazaar } = (extensions ?? {}) as { bazaar?: { info: { input: { body: unknown } } } };
+  return JSON.stringify(bazaar?.info.input.body ?? {});
+};
+
+const tooLong = (answers: readonly (readonly [name: string, Measured])[]) =>
+  answers.flatMap(([name, { status, headerBytes }]) =>
+    headerBytes > MOST_HEADER_BYTES ? [`${name} ${status}: ${headerBytes} bytes`] : [],
+  );
+
+test("the header block of every answer to a plain request stays below 4,000 bytes", async () => {
+  const answers = [];
+  for (const { method, path } of main.service.mounted)
+    for (const accept of ["application/json", "text/html"])
+      answers.push([
+        `${method} ${path}`,
+        await measured(main.direct + path.replaceAll(/:\w+/g, "x"), { method, headers: { accept } }),
+      ] as const);
+  expect(answers.length).toBeGreaterThan(100);
+  expect(tooLong(answers)).toEqual([]);
+});
+
+test("every 402 has its signed offers in the header, or in the body if they do not fit", async () => {
+  for (const { path, answer } of await unpaid(main)) {
+    const challenge = challengeIn(answer);
+    const inBody = JSON.parse(answer.text) as Pick<PaymentRequired, "extensions">;
+    const offers = [challenge, inBody].map(({ extensions }) => {
+      const { info } = (extensions?.["offer-receipt"] ?? {}) as { info?: { offers: readonly unknown[] } };
+      return info?.offers.length;
+    });
+    const all = challenge.accepts.length;
+    expect([path, ...offers]).toEqual(path === "/escrow/demo" ? [path, undefined, all] : [path, all, undefined]);
+    expect(challenge.extensions).toHaveProperty("bazaar");
+  }
+});
+
+const stockClient = (payer: LocalAccount) =>
+  x402Client
+    .fromConfig({ schemes: [], spendControls: false })
+    .register("eip155:*", new ExactEvmScheme(payer))
+    .register("eip155:*", new AuthCaptureEvmScheme(payer));
+
+const inVersion2 = (payment: PaymentPayload) => ({ "payment-signature": encodePaymentSignatureHeader(payment) });
+
+function inVersion1({ accepted: { scheme }, payload }: PaymentPayload, id: Network) {
+  const payment = { x402Version: 1, scheme, network: NETWORKS[id].key, payload };
+  return { "x-payment": Buffer.from(JSON.stringify(payment)).toString("base64") };
+}
+
+describe.each(stages)("on $network", (stage) => {
+  test("what every paid route sells, and the same again, fits in 4,000 bytes in both versions", async () => {
+    const answers: (readonly [string, Measured])[] = [];
+    const payable = (await unpaid(stage)).map(({ path, answer }) => ({ path, challenge: challengeIn(answer) }));
+    for (const { path, challenge } of payable) {
+      if (challenge.accepts[0]?.network !== stage.network) continue;
+      const client = stockClient(await newPayer(stage.chain));
+      const body = exampleIn(challenge);
+      for (const version of ["v2", "v1"]) {
+        const payment = await client.createPaymentPayload(challenge);
+        if (version === "v1" && payment.accepted.scheme !== "exact") continue;
+        const headers = version === "v2" ? inVersion2(payment) : inVersion1(payment, stage.network);
+        for (const time of ["first", "again"])
+          answers.push([
+            `${path} ${version} ${time}`,
+            await measured(stage.direct + path, { method: "POST", headers, body }),
+          ]);
+      }
+    }
+    // Scores are not sold without an index.
+    const unsold = answers.flatMap(([name, { status }]) => (status === 200 ? [] : name.split(" ").slice(0, 1)));
+    expect([...new Set(unsold)]).toEqual(stage === main ? ["/score", "/score/batch", "/arbiter/verify/scored"] : []);
+    expect(tooLong(answers)).toEqual([]);
+  });
+});
+
+test.runIf(HAS_NGINX)("nginx with nothing but proxy_pass hands on every 402", async () => {
+  for (const stage of stages)
+    for (const { path } of await unpaid(stage))
+      expect([path, (await measured(stage.at + path, { method: "POST" })).status]).toEqual([path, 402]);
+});

@@ -1,0 +1,192 @@
+import { randomUUID } from "node:crypto";
+import type { Hex } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
+import { PLACES, SHARES } from "../../../api/adapters/chain/relayer/places.ts";
+import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
+import type { RelayRequest } from "../../../api/adapters/chain/relayer/send.ts";
+import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import type { Lease } from "../../../api/payments/scheme.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
+import { replyTo } from "../../support/chain/rpc.ts";
+import { forFile } from "../../support/for-file.ts";
+import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+
+// What an account has unmined, and what failed payments may cost it.
+
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const GAS = 100_000n;
+const SEAL = createSeal(Buffer.alloc(32, 3));
+type Lane = RelayRequest["lane"];
+
+let relaying: Relaying;
+let sent = 0;
+
+async function begin(limits: Parameters<typeof startRelaying>[1]): Promise<void> {
+  relaying = await startRelaying(base.url, limits);
+  await base.chain.setBalance(relaying.relayer.address, 10n ** 18n);
+}
+beforeEach(async () => {
+  await base.resume();
+  return () => relaying.stop();
+});
+
+const send = (lane: Lane, by: Relayer = relaying.relayer, fields: Partial<RelayRequest> = {}): Promise<Hex> => {
+  const own = purpose(`payment ${sent++}`);
+  return by.send({ to: PAY_TO, data: own, gas: GAS, purpose: own, lane, ...fields });
+};
+const many = (count: number, lane: Lane, processes: readonly Relayer[]) =>
+  Promise.allSettled(Array.from({ length: count }, (_, at) => send(lane, processes[at % processes.length])));
+const isSent = ({ status }: PromiseSettledResult<Hex>): boolean => status === "fulfilled";
+const noPlace = { because: "no place" };
+
+describe("of one account's places", () => {
+  beforeEach(() => begin({ shares: SHARES.facilitator }));
+
+  test("each lane has its share, however many processes race for the last one, and a node never refuses one", async () => {
+    const processes = [relaying.relayer, relaying.another(), relaying.another(), relaying.another()];
+    base.halt();
+    const [alone, together] = await Promise.all([many(40, "alone", processes), many(40, "batch", processes)]);
+    expect([alone.filter(isSent).length, together.filter(isSent).length]).toEqual([4, 12]);
+    expect(base.pool.waiting().length).toBe(PLACES);
+    const refused = [...alone, ...together].flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    for (const reason of refused) expect(reason).toMatchObject(noPlace);
+    expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual(Array.from({ length: PLACES }, (_, at) => at));
+  });
+
+  test("a thousand payments from wallets with code leave the batches theirs", async () => {
+    base.halt();
+    const flood = many(1_000, "alone", [relaying.relayer]);
+    const isFirst = flood.then(() => "the flood");
+    expect(await Promise.race([isFirst, send("batch", relaying.another()).then(() => "the batch")])).toBe("the batch");
+    expect((await flood).filter(isSent).length).toBe(4);
+    expect((await relaying.rows()).length).toBe(5);
+  });
+
+  test("a node that once counted too far leaves a gap, and what fills it does not wait for what comes after it", async () => {
+    base.become(async (call, pass) => (call.method === "eth_getTransactionCount" ? replyTo(call, "0x2") : pass(call)));
+    const ahead = [...(await many(4, "alone", [relaying.relayer])), ...(await many(12, "batch", [relaying.relayer]))];
+    expect(ahead.filter(isSent).length).toBe(PLACES);
+    base.become(null);
+    base.pool.forget();
+    for (const lane of ["batch", "alone"] as const) await send(lane, relaying.another());
+    await relaying.tendAfter(5);
+    await expect.poll(() => base.chain.client.getTransactionCount({ address: relaying.relayer.address })).toBe(18);
+  });
+
+  test("one that becomes free within two blocks goes to the payment that waits for it", async () => {
+    base.halt();
+    await many(4, "alone", [relaying.relayer]);
+    const waiting = send("alone", relaying.another());
+    const isOver = waiting.then(() => true);
+    expect(await Promise.race([isOver, new Promise((done) => setTimeout(done, 300, false))])).toBe(false);
+    await base.resume();
+    expect(await isOver).toBe(true);
+  });
+});
+
+test("a flood of holds leaves the arbiter's account the places of its outcomes", async () => {
+  await begin({ shares: SHARES.arbiter });
+  base.halt();
+  const flood = await Promise.all([
+    many(20, "alone", [relaying.relayer]),
+    many(20, "batch", [relaying.another()]),
+    many(6, "statement", [relaying.another()]),
+  ]);
+  expect(flood.map((one) => one.filter(isSent).length)).toEqual([2, 4, 4]);
+  const outcomes = await many(7, "outcome", [relaying.another()]);
+  expect(outcomes.filter(isSent).length).toBe(6);
+  expect(base.pool.waiting().length).toBe(PLACES);
+});
+
+describe("once wallets with code have lost half of what may be lost in a day", () => {
+  /** Fails once a flag in its storage is set. */
+  const FAILS_LATER = "0x600054600757005b60006000fd" as const;
+  const target = "0x000000000000000000000000000000000000007b";
+
+  /** A payment that is mined without success. */
+  async function fail(lane: Lane): Promise<void> {
+    const index = `0x${"00".repeat(32)}` as const;
+    await base.chain.client.setCode({ address: target, bytecode: FAILS_LATER });
+    await base.chain.client.setStorageAt({ address: target, index, value: index });
+    base.halt();
+    const hash = await send(lane, relaying.relayer, { to: target });
+    await base.chain.client.setStorageAt({ address: target, index, value: `0x${"00".repeat(31)}01` });
+    await base.resume();
+    expect((await relaying.relayer.waitFor(hash, 10_000)).status).toBe("reverted");
+  }
+
+  /** A payment of the journal that its run has marked as leaving. */
+  async function leased(payer: Hex): Promise<Lease> {
+    const journal = createJournal(relaying.pool, SEAL);
+    const entered = newPayment({ payer });
+    const lease = { key: entered.key, token: randomUUID() };
+    expect(await journal.insert(entered, lease.token)).toBe(1);
+    expect(await journal.write(lease.key, lease.token, { ...WRITES.leave, kept: entered })).toBe(1);
+    return lease;
+  }
+
+  async function paidBefore(payer: Hex): Promise<void> {
+    const { key, token } = await leased(payer);
+    expect(await createJournal(relaying.pool, SEAL).write(key, token, WRITES.settle)).toBe(1);
+  }
+
+  test("newcomers among them are not sent, but payers who paid here are, and so is everything in other lanes", async () => {
+    await begin({ shares: SHARES.facilitator, mostLostWei: 2n });
+    await fail("alone");
+    const [newcomer, known] = [hex(20), hex(20)];
+    await paidBefore(known);
+    await expect(send("alone")).rejects.toMatchObject({ because: "gas lost" });
+    await expect(send("alone", relaying.another(), { lease: await leased(newcomer) })).rejects.toMatchObject({
+      because: "gas lost",
+    });
+    await send("alone", relaying.relayer, { lease: await leased(known) });
+    await send("batch", relaying.relayer, { lease: await leased(newcomer) });
+    await relaying.pool.query("UPDATE relay SET created_at = created_at - interval '1 day'");
+    await send("alone", relaying.relayer, { lease: await leased(newcomer) });
+  });
+
+  test("a payer on another chain's money is a newcomer, and so is one whose payment failed or was canceled", async () => {
+    await begin({ shares: SHARES.facilitator, mostLostWei: 2n });
+    await fail("alone");
+    const elsewhere = hex(20);
+    await paidBefore(elsewhere);
+    await relaying.pool.query("UPDATE payment SET chain = 84532");
+    const newcomers = [elsewhere];
+    for (const end of [{ reason: "reverted" }, { reason: "reverted", excused: true }, { reason: "burnt" }] as const) {
+      const payer = hex(20);
+      await paidBefore(payer);
+      const { key, token } = await leased(payer);
+      const write = { do: "write", from: ["settling"], to: "void", ...end } as const;
+      expect(await createJournal(relaying.pool, SEAL).write(key, token, write)).toBe(1);
+      newcomers.push(payer);
+    }
+    for (const payer of newcomers)
+      await expect(send("alone", relaying.relayer, { lease: await leased(payer) })).rejects.toMatchObject({
+        because: "gas lost",
+      });
+  });
+
+  test.each([
+    ["outcomes", "outcome", ""],
+    ["what was mined later than every window is sure to last", "alone", "created_at = created_at - interval '21 s'"],
+  ] as const)("%s do not count", async (_, lane, late) => {
+    await begin({ shares: SHARES.arbiter, mostLostWei: 2n });
+    if (late === "") await fail(lane);
+    else {
+      base.halt();
+      await base.chain.client.setCode({ address: target, bytecode: FAILS_LATER });
+      const index = `0x${"00".repeat(32)}` as const;
+      await base.chain.client.setStorageAt({ address: target, index, value: index });
+      const hash = await send(lane, relaying.relayer, { to: target });
+      await relaying.pool.query(`UPDATE relay SET ${late}`);
+      await base.chain.client.setStorageAt({ address: target, index, value: `0x${"00".repeat(31)}01` });
+      await base.resume();
+      await relaying.relayer.waitFor(hash, 10_000);
+    }
+    await send("alone");
+  });
+});
