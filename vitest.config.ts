@@ -1,17 +1,19 @@
 import { defineConfig } from "vitest/config";
 import { COMPILE_CACHE } from "./scripts/embedded/compile-cache.ts";
-import LongestFirst from "./test/support/runner/longest-first.ts";
 
 // Inherited by the workers, and by every program that a test starts.
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 
 /** Journeys that also run on a chain like Base. */
 const ALSO_LIKE_BASE = [
-  "payments/reorganisations",
+  "payments/reorganisations.slow",
   "payments/replays",
   "payments/stock-clients",
   "payments/settlement-batch",
 ].map((name) => `test/journeys/${name}.test.ts`);
+
+/** Chaos, browsers, foreign clients, installed packages, whole-chain recounts: what `npm run test:slow` runs. */
+const SLOW = "test/**/*.slow.test.ts";
 
 /** Of every project that needs PostgreSQL and chains. */
 const ON_THE_STACK = {
@@ -46,15 +48,11 @@ export default defineConfig({
         test: {
           name: "stack",
           include: ["test/**/*.test.ts"],
-          exclude: [
-            "test/architecture/**",
-            "test/contracts/**",
-            "test/api/arbiter/ssrf.test.ts",
-            "test/journeys/base-like/**",
-          ],
+          exclude: ["test/architecture/**", "test/contracts/**", "test/api/arbiter/ssrf.test.ts", SLOW],
           ...ON_THE_STACK,
         },
       },
+      { test: { name: "slow", include: [SLOW], exclude: ["test/journeys/base-like/**"], ...ON_THE_STACK } },
       { test: { name: "base", include: ["test/journeys/base-like/**/*.test.ts", ...ALSO_LIKE_BASE], ...ON_THE_STACK } },
     ],
     // Hundreds of databases are removed by then.
@@ -62,7 +60,6 @@ export default defineConfig({
     pool: "forks",
     // Two a core: a good part of the slow files waits for blocks, leases and deadlines. Three left a fifth of two cores idle.
     maxWorkers: 4,
-    sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/runner/counting-reporter.ts"],
   },
 });

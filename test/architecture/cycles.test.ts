@@ -45,6 +45,12 @@ describe("imports, types too, make no cycle", () => {
   });
 });
 
+test("only benchmarks import benchmarks", () => {
+  const importers = [...FILES].filter(([, targets]) => targets.some((target) => target.startsWith("bench/")));
+  expect(importers.length).toBeGreaterThan(10);
+  expect(importers.map(([file]) => file).filter((file) => !file.startsWith("bench/"))).toEqual([]);
+});
+
 describe("a cycle", () => {
   test("is found wherever nodes lead to each other, and is told apart from one beside it", () => {
     const graph = { a: ["b"], b: ["c", "d"], c: ["a"], d: ["e"], e: ["d", "f"], f: [], alone: ["a", "alone"] };

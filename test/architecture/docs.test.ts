@@ -9,7 +9,7 @@ import { formatUsd } from "../../api/kernel/money.ts";
 import { NETWORKS } from "../../api/kernel/networks.ts";
 import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
 import { dilution, dilutionFee, FAILED } from "../../api/site/smearing.ts";
-import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/v4/bands.ts";
+import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -3,7 +3,7 @@ import { EFFECTS, filesOf, HTTP, layerOf, rank } from "./layers.ts";
 import { API, codeOf, featureOf, importsOf, reachedFrom } from "./sources.ts";
 
 const IMPURE_PACKAGES =
-  /^(node:(fs|net|http|https|child_process|timers|os|dns|tls|worker_threads|readline|process)|pg|undici|pino|drizzle-orm|@hono\/node-server|viem\/actions)/;
+  /^(node:(fs|net|http|https|child_process|timers|os|dns|tls|worker_threads|readline|process)|pg|undici|pino|@hono\/node-server|viem\/actions)/;
 const IMPURE_CALLS = /\b(Math\.random\(|randomBytes\(|randomUUID\(|process\.env|\bfetch\()/;
 const CLOCKS_AND_TIMERS =
   /\b(Date\.now\b|new Date\(\)|performance\.|process\.hrtime|set(Timeout|Interval|Immediate)\b|AbortSignal\.timeout)/;

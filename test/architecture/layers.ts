@@ -76,6 +76,7 @@ export const EFFECTS: readonly string[] = [
   "api/score/read-scores.ts",
   "api/seller-exam/free-exam.ts",
   "api/seller-exam/guarded-payer.ts",
+  "api/seller-exam/look.ts",
   "api/seller-exam/published/correct-exam.ts",
   "api/seller-exam/published/read-published.ts",
   "api/seller-exam/published/seller-addresses.ts",

@@ -4,7 +4,7 @@ import { SOURCES, textOf } from "./sources.ts";
 
 const HOME = "api/kernel/networks.ts";
 /** Ponder keeps the name of its chain in its own tables. */
-const NAMES_ITS_CHAIN = "indexer/ponder-base.ts";
+const NAMES_ITS_CHAIN = "indexer/ponder.config.ts";
 const WORDS = Object.values(NETWORKS).flatMap(({ id, key, chainId, rpcVariable, explorer, publicRpcUrl, usdc }) => [
   id,
   `"${key}"`,

@@ -92,6 +92,12 @@ export const BATCH_RULES: readonly Rule[] = [
     breaks: 11,
     without: { off: "settled-before-others-notice" },
   },
+  {
+    rule: "what is turned away is in no transaction",
+    world: "batchTime",
+    breaks: 1,
+    without: { off: "turned-away-is-not-carried" },
+  },
   { rule: "only what fails alone is refused", world: "batch", breaks: 7, without: { off: "refused-alone" } },
   {
     rule: "a look that is shared begins after it was asked for",

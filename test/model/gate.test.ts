@@ -92,6 +92,7 @@ const EVERYTHING = [
   "payer: wait, held, charged",
   "payer: wait, held, charged, under the same identifier",
   "payer: wait, held, under the same identifier",
+  "payer: wait, no place",
   "payer: wait, unavailable",
   "payer: wait, unavailable, charged",
   "payer: wait, unavailable, under the same identifier",

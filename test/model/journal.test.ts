@@ -81,6 +81,7 @@ const STATEMENTS: readonly Statement[] = [
   { do: "release", failed: true },
   ...STATES.map((seen) => ({ do: "take", seen }) as const),
   ...Object.values(WRITES),
+  { do: "write", from: ["settling"], to: "received" },
   COMPLETE,
   COMPLETE_AT_ONCE,
 ];

@@ -178,7 +178,7 @@ function write(now: Surroundings, { command, slot, holds }: Process, off: Off | 
     reason: reason ?? row.reason,
     place: to === "settling" ? 0 : (settlement?.block ?? row.place),
     final: final ?? row.final,
-    leaseLive: to === "fulfilled" || to === "void" ? false : row.leaseLive,
+    leaseLive: to === "fulfilled" || to === "void" || to === "received" ? false : row.leaseLive,
   };
   return { after: withRow(now, slot, after), rows: 1, holds };
 }

@@ -21,7 +21,7 @@ import {
  * 3 One payment buys one result of one request.
  * 4 After settlement a retry always gets that one result.
  * 5 Work is recorded once, even with a process that woke up too late.
- * 6 A wrong signature never gets a result.
+ * 6 A wrong signature never gets a result, nor does another authorization that does not fit.
  * 7 Two payments are two purchases, and none is refused because of another payer's.
  * 8 A settlement that a reorganisation removed is marked.
  * 9 Our relayer carries an authorization in one transaction. Nothing is submitted after one of its submissions was mined without
@@ -98,6 +98,8 @@ function brokenByResult(
     return "5: a result was given that is not the recorded one";
   if (known.authorization !== sent.authorization && (sent.id === null || known.paymentId !== sent.id))
     return "7: two payments were merged into one purchase";
+  if (known.authorization !== sent.authorization && (sent.otherTerms || now.clock > 0))
+    return "6: an authorization that does not fit got the result of another one";
   if (answer.response.location !== sent.asks) return "3: one payment bought the results of two requests";
   return isPaid(authorizationOf(now, known.authorization)) || now.reorganised
     ? null

@@ -220,6 +220,10 @@ const isLost = ({ relay }: Surroundings, one: Transaction, off: Off | null): boo
   ((isTakenElsewhere(relay, one) && (relay.elsewhere?.final === true || off === "lost-at-a-final-block")) ||
     (off === "lost-is-looked-for-twice" && one.final));
 
+/** A transaction for it was formed at some time, whatever has become of it. */
+export const isCarried = ({ relay }: Surroundings, index: number): boolean =>
+  relay?.transactions.some(({ calls }) => calls.includes(index)) ?? false;
+
 /** The transaction by which an authorization failed, as the ledger has it. */
 export const failedIn = ({ relay }: Surroundings, index: number): Transaction | null =>
   relay?.transactions.find(({ stored, failed }) => stored === "mined" && failed.includes(index)) ?? null;

@@ -36,7 +36,9 @@ export const requested = (
   { sent, row, sameId }: Pick<Arrival, "row" | "sameId"> & { readonly sent: Sent },
 ): Arrival[] => {
   const { off } = explored;
-  const checks = isNew({ row, sameId }) ? freshChecks(explored, now, sent) : (["ok"] as const);
+  const checks = isNew({ row, sameId })
+    ? freshChecks(explored, now, sent)
+    : [row === null && off !== "another-authorization-fits" ? termsAndWindow(now, sent) : "ok"];
   return checks.map((fresh) => ({
     on: "request",
     row,
@@ -52,11 +54,16 @@ export const requested = (
 const TOO_LATE: Answer = { say: "pay", error: "the window is too short" };
 const UNTOLD: Answer = { say: "wait", charged: false, because: "unavailable" };
 
-/** What needs no chain. */
-export function localChecks({ clock, bodyFits }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
+function termsAndWindow({ clock }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
   if (otherTerms) return { say: "pay", error: "the terms do not fit" };
-  if (clock > 0) return TOO_LATE;
-  return bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
+  return clock > 0 ? TOO_LATE : "ok";
+}
+
+/** What needs no chain. */
+export function localChecks(now: Surroundings, sent: Sent): "ok" | Answer {
+  const unfit = termsAndWindow(now, sent);
+  if (unfit !== "ok") return unfit;
+  return now.bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
 }
 
 /** A payment that can no longer be submitted may have paid us: its row may be lost, or its payer was faster. */

@@ -155,6 +155,18 @@ export const RULES: readonly Rule[] = [
     without: { off: "removed-if-abandoned" },
   },
   {
+    rule: "another authorization under an identifier fits the terms",
+    world: "misfit",
+    breaks: 6,
+    without: { off: "another-authorization-fits" },
+  },
+  {
+    rule: "another authorization under an identifier is in its window",
+    world: "sameId",
+    breaks: 6,
+    without: { off: "another-authorization-fits" },
+  },
+  {
     rule: "only so many payments of one payer are in flight",
     world: "crowd",
     breaks: 10,

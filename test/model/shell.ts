@@ -11,7 +11,7 @@ import {
   brokenByRefusing,
   brokenBySubmitting,
 } from "./promises.ts";
-import { bereft, queued, withdrawn } from "./relay.ts";
+import { bereft, isCarried, queued, withdrawn } from "./relay.ts";
 import { ABANDONED, isNew, localChecks, NOTHING, requested } from "./request.ts";
 import {
   asRead,
@@ -199,7 +199,9 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
     }
     case "wait": {
       const after = explored.off === "withdrawn" ? now : withdrawn(now, process);
-      return [{ label: "waits no longer", after, event: { on: "submitted" } }];
+      const goesOn: Happened = { label: "waits no longer", after, event: { on: "submitted" } };
+      if (isCarried(now, sent.authorization) && explored.off !== "turned-away-is-not-carried") return [goesOn];
+      return [goesOn, { label: "finds no place", after, event: { on: "turnedAway", because: "no place" } }];
     }
     case "handle":
       return handle(explored, now, process);

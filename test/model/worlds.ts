@@ -38,6 +38,10 @@ export const WORLDS = {
     { resolver: "sleeps" },
     EVERYONE,
   ),
+  misfit: bounded(
+    { sent: [buy({ id: "X" }), buy({ authorization: 1, id: "X", otherTerms: true })] },
+    { ...NO_RESOLVER, ...AT_ONCE },
+  ),
   twoPayments: bounded({ sent: PAIR, clock: "stands still", calm: true }, EVERYONE),
   purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stands still" }, { ...NO_RESOLVER, ...AT_ONCE }),
   purseCalm: bounded(

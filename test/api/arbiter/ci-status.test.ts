@@ -1,70 +1,50 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createGithubChecks } from "../../../api/adapters/web/github-checks.ts";
-import { examine, factsNamed, judged } from "../../support/arbiter/site.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import {
+  FORK,
+  type Item,
+  OTHER_APP,
+  OWN,
+  run,
+  SHA,
+  startGithub,
+  status,
+  suite,
+  workflowRun,
+} from "../../support/arbiter/github.ts";
+import { examine, factsNamed, judged, type Sources } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
-import { serveHttp } from "../../support/http-server.ts";
 
-const SHA = "a".repeat(40);
-type Run = Record<string, unknown>;
-const run = (id: number, conclusion: string | null, more: Run = {}): Run => ({
-  id,
-  name: `check ${id}`,
-  head_sha: SHA,
-  status: conclusion === null ? "in_progress" : "completed",
-  conclusion,
-  output: { text: "x" },
-  ...more,
-});
-
-/** What the stand-in for GitHub knows and saw. */
-let runs: Run[] = [];
-let answer: ((request: IncomingMessage, response: ServerResponse, url: URL) => boolean) | null = null;
-const requests: { readonly url: URL; readonly headers: IncomingMessage["headers"]; status: number }[] = [];
-
-/** https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, with pages and ETags. */
-function speak(request: IncomingMessage, response: ServerResponse): void {
-  const url = new URL(request.url ?? "/", apiUrl);
-  const seen = { url, headers: request.headers, status: 0 };
-  requests.push(seen);
-  response.on("finish", () => {
-    seen.status = response.statusCode;
-  });
-  if (answer?.(request, response, url)) return;
-  if (!/^\/(repos\/octo\/app|repositories\/7)\/commits\/a{40}\/check-runs$/.test(url.pathname))
-    return void response.writeHead(404).end("{}");
-  const [page, size] = [Number(url.searchParams.get("page")), Number(url.searchParams.get("per_page"))];
-  const body = JSON.stringify({ total_count: runs.length, check_runs: runs.slice((page - 1) * size, page * size) });
-  const etag = `W/"${body.length}-${page}"`;
-  if (request.headers["if-none-match"] === etag) return void response.writeHead(304).end();
-  response.writeHead(200, { etag, "content-type": "application/json" }).end(body);
-}
-
-const { url: apiUrl } = await forFile(serveHttp(speak));
-beforeEach(() => {
-  runs = [];
-  answer = null;
-  requests.length = 0;
-});
+const { state, requests, reset, url: apiUrl } = await forFile(startGithub());
+beforeEach(reset);
 
 const github = (token: string | null = null, deadlineMs = 5_000) =>
   createGithubChecks({ apiUrl, token, userAgent: "test", deadlineMs });
-const examineCommit = (checkRuns = github(), repo = "octo/app") =>
-  examine("ci-status", { repo, commit_sha: SHA.toUpperCase() }, { checkRuns });
-const fails = (status: number, headers: Record<string, string> = {}) => {
-  answer = (_request, response) => {
-    response.writeHead(status, headers).end("{}");
+const examineCommit = (checkRuns = github(), repo = "octo/app", more: Sources = {}) =>
+  examine("ci-status", { repo, commit_sha: SHA.toUpperCase() }, { checkRuns, ...more });
+const fails = (code: number, headers: Record<string, string> = {}, path = "") => {
+  state.answer = (_request, response, { pathname }) => {
+    if (!pathname.endsWith(path)) return false;
+    response.writeHead(code, headers).end("{}");
     return true;
   };
 };
+const lists = () => requests.map(({ url }) => url.pathname.split("/").at(-1));
+
+const NOT_READ = "commit_statuses unknown not_read";
+const NONE = "commit_statuses true none";
 
 describe("the table of ci-status", () => {
   test.each([
     ["all good", [run(1, "success"), run(2, "neutral"), run(3, "skipped")], "release", "true all_good"],
     ["a failure", [run(1, "success"), run(2, "failure")], "refund", "false bad_conclusion"],
-    ...["cancelled", "timed_out", "action_required", "stale", "startup_failure", "a word of the future"].map(
+    ...["timed_out", "action_required", "startup_failure", "a word of the future"].map(
       (bad) => [bad, [run(1, bad)], "refund", "false bad_conclusion"] as const,
     ),
+    ...["cancelled", "stale"].map((ended) => [ended, [run(1, ended)], "escalate", "unknown cancelled"] as const),
+    ["cancelled beside a success", [run(1, "cancelled"), run(2, "success")], "escalate", "unknown cancelled"],
+    ["cancelled beside a failure", [run(1, "cancelled"), run(2, "failure")], "refund", "false bad_conclusion"],
     ["a failure while another runs", [run(1, null), run(2, "failure")], "refund", "false bad_conclusion"],
     ["one still runs", [run(1, "success"), run(2, null)], "escalate", "unknown pending"],
     ["queued", [run(1, null, { status: "queued" })], "escalate", "unknown pending"],
@@ -83,10 +63,10 @@ describe("the table of ci-status", () => {
       "unknown other_commit",
     ],
   ] as const)("%s", async (...[_is, given, verdict, finding]) => {
-    runs = [...given];
+    state.runs = [...given];
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe(verdict);
-    expect(judged(evidence)).toEqual([`check_runs ${finding}`]);
+    expect(judged(evidence)).toEqual([`check_runs ${finding}`, verdict === "release" ? NONE : NOT_READ]);
     expect(factsNamed(evidence, "check_run").map(({ id }) => id)).toEqual(given.map(({ id }) => id));
     expect(Object.fromEntries(requests[0]?.url.searchParams ?? [])).toEqual({
       filter: "latest",
@@ -106,89 +86,161 @@ describe("the table of ci-status", () => {
     [500, {}, "unavailable"],
     [200, {}, "bad_response"],
     [304, {}, "unavailable"],
-  ])("a %i with %j escalates", async (status, headers, reason) => {
-    fails(status, headers as Record<string, string>);
+  ])("a %i with %j escalates", async (code, headers, reason) => {
+    fails(code, headers as Record<string, string>);
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe("escalate");
-    expect(judged(evidence)).toEqual([`check_runs unknown ${reason}`]);
+    expect(judged(evidence)).toEqual([`check_runs unknown ${reason}`, NOT_READ]);
   });
 
   test("no answer in time escalates", async () => {
-    answer = () => true;
-    expect(judged(await examineCommit(github(null, 200)))).toEqual(["check_runs unknown unavailable"]);
+    state.answer = () => true;
+    expect(judged(await examineCommit(github(null, 200)))).toEqual(["check_runs unknown unavailable", NOT_READ]);
+  });
+
+  test("by version 1 a cancelled run refunds, and nothing else is read", async () => {
+    state.runs = [run(1, "cancelled", { name: "test" }), run(2, "success", { name: "test" })];
+    const evidence = await examineCommit(github(), "octo/app", { policies: [VERSION_1] });
+    expect([evidence.verdict, judged(evidence)]).toEqual(["refund", ["check_runs false bad_conclusion"]]);
+    expect(lists()).toEqual(["check-runs"]);
   });
 });
 
-describe("pages", () => {
-  test("a failure on the last of all pages refunds", async () => {
-    runs = [...Array.from({ length: 249 }, (_, index) => run(index + 1, "success")), run(250, "failure")];
+describe("several runs of one check: the newest counts", () => {
+  const named = (id: number, conclusion: string | null, more: Item = {}) =>
+    run(id, conclusion, { name: "test", ...more });
+  const why = (evidence: Awaited<ReturnType<typeof examineCommit>>) =>
+    factsNamed(evidence, "check_run").map(({ id, counts, why }) => `${id} ${counts} ${why}`);
+
+  test.each([
+    ["a cancelled run, then a success", "cancelled", "success", "release"],
+    ["a failure, then a success", "failure", "success", "release"],
+    ["a success, then a failure", "success", "failure", "refund"],
+    ["a success, then a run that was cancelled", "success", "cancelled", "escalate"],
+    ["a success, then one that still runs", "success", null, "escalate"],
+  ] as const)("%s", async (...[_is, older, newer, verdict]) => {
+    // In either order of the list.
+    for (const given of [
+      [named(1, older), named(2, newer)],
+      [named(2, newer), named(1, older)],
+    ]) {
+      state.runs = given;
+      const evidence = await examineCommit();
+      expect(evidence.verdict).toBe(verdict);
+      expect(why(evidence)).toEqual(["1 false superseded", "2 true newest"]);
+    }
+  });
+
+  test("the check of another app with the same name is another check", async () => {
+    state.runs = [named(1, "failure", { app: OTHER_APP, check_suite: { id: 8 } }), named(2, "success")];
+    state.suites = [suite(7), suite(8)];
+    const evidence = await examineCommit();
+    expect([evidence.verdict, why(evidence)]).toEqual(["refund", ["1 true newest", "2 true newest"]]);
+  });
+
+  test("a job of another workflow with the same name is another check", async () => {
+    state.runs = [named(1, "failure", { check_suite: { id: 8 } }), named(2, "success")];
+    state.workflowRuns = [workflowRun(7), workflowRun(8, { workflow_id: 4 })];
     expect((await examineCommit()).verdict).toBe("refund");
-    expect(requests.map(({ url }) => url.searchParams.get("page"))).toEqual(["1", "2", "3"]);
-  });
-
-  test("exactly 100 runs are one page", async () => {
-    runs = Array.from({ length: 100 }, (_, index) => run(index + 1, "success"));
+    state.workflowRuns = [workflowRun(7), workflowRun(8)];
     expect((await examineCommit()).verdict).toBe("release");
-    expect(requests).toHaveLength(1);
-  });
-
-  test("more than 1,000 runs cannot all be read, which escalates", async () => {
-    runs = Array.from({ length: 1_001 }, (_, index) => run(index + 1, "success"));
-    expect(judged(await examineCommit())).toEqual(["check_runs unknown partial"]);
-  });
-
-  test("fewer runs than the count says escalate", async () => {
-    answer = (_request, response) => {
-      response.end(JSON.stringify({ total_count: 2, check_runs: [run(1, "success")] }));
-      return true;
-    };
-    expect(judged(await examineCommit())).toEqual(["check_runs unknown partial"]);
   });
 });
 
-describe("redirects, ETags and tokens", () => {
-  const renamed = (to: string) => {
-    answer = (_request, response, url) => {
-      if (!url.pathname.startsWith("/repos/octo/old/")) return false;
-      response.writeHead(301, { location: to }).end();
-      return true;
-    };
-  };
+describe("runs for a fork do not count", () => {
+  const fromFork = (conclusion: string, more: Item = {}) =>
+    run(2, conclusion, { name: "test", check_suite: { id: 8 }, ...more });
+  const own = (conclusion: string) => run(1, conclusion, { name: "test" });
+  const other = { app: OTHER_APP };
+  const pull = (head: number | null) => ({ head: { repo: head && { id: head } }, base: { repo: { id: OWN.id } } });
 
-  test("a renamed repository is followed, with all of its pages", async () => {
-    runs = Array.from({ length: 150 }, (_, index) => run(index + 1, "success"));
-    renamed(`/repositories/7/commits/${SHA}/check-runs`);
-    expect((await examineCommit(github("secret"), "octo/old")).verdict).toBe("release");
-    expect(requests.map(({ url }) => url.pathname.split("/")[1])).toEqual(["repos", "repositories", "repositories"]);
-    expect(requests.every(({ headers }) => headers.authorization === "Bearer secret")).toBe(true);
+  test.each<[string, { readonly app?: Item; readonly workflowRuns?: Item[]; readonly suites?: Item[] }]>([
+    ["a workflow whose head repository is the fork", { workflowRuns: [workflowRun(8, { head_repository: FORK })] }],
+    ["a workflow whose head repository is gone", { workflowRuns: [workflowRun(8, { head_repository: null })] }],
+    ["another app's suite without a head branch", { app: other, suites: [suite(8, { head_branch: null })] }],
+    [
+      "another app's suite whose pull requests are the fork's",
+      { app: other, suites: [suite(8, { pull_requests: [pull(FORK.id), pull(null)] })] },
+    ],
+  ])("%s", async (_is, { app = {}, workflowRuns = [], suites = [] }) => {
+    for (const [conclusion, ownConclusion, verdict] of [
+      ["failure", "success", "release"],
+      ["success", "failure", "refund"],
+    ] as const) {
+      state.runs = [own(ownConclusion), fromFork(conclusion, app)];
+      state.workflowRuns = [workflowRun(7), ...workflowRuns];
+      state.suites = [suite(7), ...suites];
+      const evidence = await examineCommit();
+      expect(evidence.verdict).toBe(verdict);
+      expect(factsNamed(evidence, "check_run")[1]).toMatchObject({ id: 2, counts: false, why: "fork" });
+      expect(factsNamed(evidence, "check_suite")).toMatchObject([{ origin: "own" }, { id: 8, origin: "fork" }]);
+    }
+    state.runs = [fromFork("success", app)];
+    expect(judged(await examineCommit())).toEqual(["check_runs unknown no_runs", NOT_READ]);
   });
 
-  test("a redirect to another origin is not, so that the token stays here", async () => {
-    let strangers = 0;
-    const stranger = await serveHttp((_request, response) => {
-      strangers += 1;
-      response.end("{}");
-    });
-    renamed(`${stranger.url}/repositories/7/commits/${SHA}/check-runs`);
-    expect(judged(await examineCommit(github("secret"), "octo/old"))).toEqual(["check_runs unknown bad_response"]);
-    expect(strangers).toBe(0);
-    stranger.stop();
+  test("a pull request from a branch of the repository counts, beside one from a fork", async () => {
+    state.runs = [run(1, "failure", { ...other, check_suite: { id: 8 } })];
+    state.suites = [suite(8, { pull_requests: [pull(FORK.id), pull(OWN.id)] })];
+    expect((await examineCommit()).verdict).toBe("refund");
+    expect(lists()).toEqual(["check-runs", "check-suites"]);
   });
 
-  test("a redirect that loops ends", async () => {
-    renamed(`/repos/octo/old/commits/${SHA}/check-runs`);
-    expect(judged(await examineCommit(github(), "octo/old"))).toEqual(["check_runs unknown bad_response"]);
-    expect(requests).toHaveLength(4);
+  test.each<[string, Item, Item[]]>([
+    ["the workflow run is not shown", {}, []],
+    ["the suite has no workflow run, whatever its branch", { check_suite: { id: 9 } }, [workflowRun(8)]],
+    ["the run has no suite", { check_suite: null }, [workflowRun(8)]],
+    ["the run has no app", { app: null }, [workflowRun(8)]],
+  ])("%s: the origin is unclear, which escalates", async (_is, more, workflowRuns) => {
+    state.runs = [own("success"), fromFork("failure", more)];
+    state.workflowRuns = [workflowRun(7), ...workflowRuns];
+    state.suites = [suite(7), suite(8), suite(9)];
+    const evidence = await examineCommit();
+    expect(judged(evidence)).toEqual(["check_runs unknown origin_unclear", NOT_READ]);
   });
 
-  test("an unchanged page is answered from memory, a changed one is not", async () => {
-    runs = [run(1, "success")];
-    const checks = github();
-    expect((await examineCommit(checks)).verdict).toBe("release");
-    expect((await examineCommit(checks)).verdict).toBe("release");
-    runs = [run(1, "failure"), run(2, "success")];
-    expect((await examineCommit(checks)).verdict).toBe("refund");
-    expect(requests.map(({ status }) => status)).toEqual([200, 304, 200]);
-    expect(requests[0]?.headers.authorization).toBeUndefined();
+  test("suites that cannot be read escalate, even beside a failure", async () => {
+    state.runs = [own("failure")];
+    fails(403, { "retry-after": "60" }, "/actions/runs");
+    const evidence = await examineCommit();
+    expect([evidence.verdict, judged(evidence)]).toEqual(["escalate", ["check_runs unknown rate_limited", NOT_READ]]);
+  });
+});
+
+describe("commit statuses", () => {
+  const green = [run(1, "success")];
+
+  test.each([
+    ["success", "release", "true all_good"],
+    ["failure", "escalate", "unknown not_success"],
+    ["error", "escalate", "unknown not_success"],
+    ["pending", "escalate", "unknown not_success"],
+  ])("%s beside green check-runs", async (found, verdict, finding) => {
+    state.runs = green;
+    state.statuses = [status(1, "success"), status(2, found)];
+    const evidence = await examineCommit();
+    expect(evidence.verdict).toBe(verdict);
+    expect(judged(evidence)).toEqual(["check_runs true all_good", `commit_statuses ${finding}`]);
+    expect(factsNamed(evidence, "commit_status").map(({ context, state }) => `${context} ${state}`)).toEqual([
+      "ci/1 success",
+      `ci/2 ${found}`,
+    ]);
+  });
+
+  test("statuses release nothing without a check-run, and the facts say that they are not read beside a failure", async () => {
+    state.statuses = [status(1, "success")];
+    expect(judged(await examineCommit())).toEqual(["check_runs unknown no_runs", NOT_READ]);
+    state.runs = [run(1, "failure")];
+    requests.length = 0;
+    expect(factsNamed(await examineCommit(), "commit_statuses")).toEqual([
+      { fact: "commit_statuses", outcome: "not_read" },
+    ]);
+    expect(lists()).toEqual(["check-runs", "runs"]);
+  });
+
+  test("statuses that cannot be read escalate", async () => {
+    state.runs = green;
+    fails(500, {}, "/status");
+    expect(judged(await examineCommit())).toEqual(["check_runs true all_good", "commit_statuses unknown unavailable"]);
   });
 });

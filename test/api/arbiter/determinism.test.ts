@@ -128,6 +128,8 @@ describe("facts", () => {
         status: 200,
         content_type: "text/plain",
         content_encoding: null,
+        challenge: null,
+        request_headers: { accept: "*/*", "accept-encoding": "identity", connection: "close", "user-agent": "test" },
         received: { bytes: 4, sha256: sha256(Buffer.from("fine")) },
         decoded: { bytes: 4, sha256: sha256(Buffer.from("fine")) },
         contains: true,

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
 import { Busy, type Fetched, type FetchLimits } from "../../../api/arbiter/fetcher.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
 import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 
@@ -64,6 +65,28 @@ describe("redirects", () => {
     });
   });
 
+  test("a redirect to a path or host in raw UTF-8 leads where its bytes say, and other bytes stay as they are", async () => {
+    const sent: [string, Buffer][] = [
+      ["/utf8", Buffer.from("/grüße/日本?q=ü")],
+      ["/latin1", Buffer.from("/gr\xfc\xdfe", "latin1")],
+      ["/host", Buffer.from("http://bücher.example/5")],
+      ["/ascii", Buffer.from("/gr%C3%BC%C3%9Fe")],
+    ];
+    for (const [path, location] of sent)
+      site.handlers.set(path, ({ socket }) =>
+        socket.end(Buffer.concat([Buffer.from("HTTP/1.1 302 Found\r\nlocation: "), location, Buffer.from("\r\n\r\n")])),
+      );
+    const resolve = async () => [PUBLIC_ADDRESS];
+    for (const [path] of sent) await attempt(`http://shop.example${path}`, { resolve });
+    const led = site.requests.filter(({ path }) => !sent.some(([from]) => from === path)).slice(-4);
+    expect(led.map(({ host, path }) => `${host}${path}`)).toEqual([
+      "shop.example/gr%C3%BC%C3%9Fe/%E6%97%A5%E6%9C%AC?q=%C3%BC",
+      "shop.example/gr%FC%DFe",
+      "xn--bcher-kva.example/5",
+      "shop.example/gr%C3%BC%C3%9Fe",
+    ]);
+  });
+
   test("to another host, whose name is in Host", async () => {
     expect((await attempt("http://shop.example/away")).head?.status).toBe(200);
     expect(site.requests.at(-1)).toMatchObject({ host: "cdn.example", headers: { "accept-encoding": "identity" } });
@@ -102,12 +125,12 @@ describe("the limits of the policy's version", () => {
   });
 });
 
-describe("two attempts", () => {
+describe("two attempts, by version 1", () => {
   /** Serves one status after the other. */
   const inTurn = (path: string, ...statuses: number[]) =>
     site.handlers.set(path, (_request, response) => response.writeHead(statuses.shift() ?? 500).end());
   const run = (path: string) =>
-    examine("http-delivery", { url: `http://shop.example${path}` }, { fetcher: site.fetcher() });
+    examine("http-delivery", { url: `http://shop.example${path}` }, { fetcher: site.fetcher(), policies: [VERSION_1] });
 
   test.each([
     ["/503-200", [503, 200], "release", [503, 200]],

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import { EXPIRED, OTHER_HOST, SELF_SIGNED } from "../../support/arbiter/certificates.ts";
 import { DECIDED, sends, TEXT } from "../../support/arbiter/rows.ts";
 import { UNDECIDED } from "../../support/arbiter/rows-unknown.ts";
@@ -8,21 +11,33 @@ import { forFile } from "../../support/for-file.ts";
 const ROWS = [...DECIDED, ...UNDECIDED];
 
 const site = await forFile(startSite());
-for (const [index, { serve }] of ROWS.entries()) site.handlers.set(`/row/${index}`, serve);
+for (const [index, { serve }] of ROWS.entries())
+  for (const version of [1, 2]) site.handlers.set(`/v${version}/row/${index}`, serve);
 
 const resolve = async (name: string) =>
   name === "trust.example" ? ["93.184.216.99"] : name === "inside.example" ? ["192.168.0.7"] : [PUBLIC_ADDRESS];
 
-describe("the decision table, against a server that misbehaves", () => {
-  test.concurrent.each(ROWS.map((row, index) => ({ ...row, path: `/row/${index}` })))(
+/** The rows as a version of the policy decides them. */
+const rowsOf = (version: 1 | 2) =>
+  ROWS.map(({ v2, ...row }, index) => ({
+    ...row,
+    ...(version === 2 && v2),
+    isDecided: row.asked === 1,
+    path: `/v${version}/row/${index}`,
+  }));
+
+describe.each([1, 2] as const)("the decision table of version %i, against a server that misbehaves", (version) => {
+  const policies: PolicyVersions = version === 1 ? [VERSION_1] : POLICY_VERSIONS;
+
+  test.concurrent.each(rowsOf(version))(
     "$is: $verdict",
-    async ({ path, conditions = {}, verdict, findings, asked }) => {
+    async ({ path, conditions = {}, verdict, findings, asked, isDecided }) => {
       // Where the deadline decides, less of it than is given; it is not to decide where the answer does.
-      const fetcher = site.fetcher({ resolve, ...(asked === 1 ? {} : { deadlineMs: 2_500 }) });
+      const fetcher = site.fetcher({ resolve, ...(isDecided ? {} : { deadlineMs: 2_500 }) });
       const evidence = await examine(
         "http-delivery",
         { url: `http://shop.example${path}`, ...conditions },
-        { fetcher },
+        { fetcher, policies },
       );
       expect(judged(evidence)).toEqual(findings);
       expect(evidence.verdict).toBe(verdict);

@@ -33,7 +33,7 @@ const scores = (tiers: PartyTiers | null): Tiers => ({
 const arbiterBeside = async (tiers: PartyTiers | null) => {
   const parts = await recordParts(scene.service, pool, { tiers: scores(tiers) });
   const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
-  return { ...arbiter, decideAlone: deciderOf(arbiter, parts.store) };
+  return { ...arbiter, decideAlone: deciderOf(arbiter, parts.store, pool) };
 };
 
 let sold = 0n;
@@ -109,7 +109,7 @@ describe("neutrality", () => {
     );
   }, 30_000);
 
-  test("scores are read after the decision: while they cannot be read there is no scored verdict, and later it is the same", async () => {
+  test("scores are read after the decision: while they cannot be read there is no scored verdict, and later there is one for good", async () => {
     const sale = saleOf(requestOf(scene.claims[0]));
     const away = await arbiterBeside(null);
     expect(await away.admit(sale.input, { payer: PARTIES.payer, variant: "scored" })).toEqual({
@@ -125,7 +125,9 @@ describe("neutrality", () => {
     const first = await there.decideAlone(sale, "scored");
     expect(JSON.parse(first.document)).toMatchObject({ verdict: scene.claims[0]?.verdict, parties: tiers });
     const again = { ...tiers, payee: { ...tiers.payee, score: 50 } };
-    expect(await (await arbiterBeside(again)).decideAlone(sale, "scored")).toEqual(first);
+    const later = await arbiterBeside(again);
+    await expect(later.decideAlone(sale, "scored")).rejects.toThrow(/verdict_pkey/);
+    expect(await later.get(first.id)).toEqual(first);
   });
 
   test("a scored verdict needs both parties", async () => {

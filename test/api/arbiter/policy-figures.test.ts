@@ -2,8 +2,20 @@ import { expect, test } from "vitest";
 import { MOST_TRANSFERS } from "../../../api/adapters/chain/final-transaction.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
-import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
+import {
+  FETCH_LIMITS_V1,
+  HTTP_DELIVERY_V1,
+  MAX_ATTEMPTS_V1,
+  PAYLOAD_HASH_V1,
+} from "../../../api/arbiter/policy/v1/tables.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import { CI_STATUS_V2 } from "../../../api/arbiter/policy/v2/ci-status-table.ts";
+import {
+  AGAIN_AFTER_MS_V2,
+  CHALLENGE_HEADERS_V2,
+  HTTP_DELIVERY_V2,
+  UNDECIDED_STATUSES_V2,
+} from "../../../api/arbiter/policy/v2/http-delivery-table.ts";
 import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { OFFER_BREACH_V2 } from "../../../api/arbiter/policy/v2/tables.ts";
 import { VERSION_2 } from "../../../api/arbiter/policy/v2/version.ts";
@@ -23,6 +35,18 @@ test("http-delivery is published with the limits that it is decided by", () => {
   expect(table.map(({ observed }) => observed).join("\n")).toContain(`more than ${inWords(maxCodings)} codings`);
 });
 
+test("version 2 of http-delivery is published with the time between its attempts and with its firewalls' headers", () => {
+  const { summary, table } = HTTP_DELIVERY_V2;
+  const { deadlineMs, maxRedirects, maxBodyBytes } = FETCH_LIMITS_V1;
+  expect(summary).toContain(
+    `${inWords(MAX_ATTEMPTS_V1)} attempts at most, ${deadlineMs / 1000} seconds each, ${inWords(maxRedirects)} redirects, ${maxBodyBytes / 2 ** 20} MiB`,
+  );
+  expect(summary).toContain(`${AGAIN_AFTER_MS_V2 / 1000} seconds apart`);
+  const rows = table.map(({ observed }) => observed).join("\n");
+  for (const { name } of CHALLENGE_HEADERS_V2) expect(rows).toContain(name);
+  expect(rows).toContain(`Not expected: ${UNDECIDED_STATUSES_V2.join(", ")}.`);
+});
+
 test.each([VERSION_1, VERSION_2])(
   "rule 1 of version $policy.version names the categories that are decided, and no other",
   ({ policy, categories }) => {
@@ -37,7 +61,7 @@ test("rule 9 gives the time in which a correction is run", () => {
   for (const policy of [POLICY_V1, POLICY_V2]) expect(ruleOf(policy, 9)).toContain(`Within ${CORRECTION_DAYS} days`);
 });
 
-test("version 2 is version 1 and offer-breach: the rest of its rules and tables are the same", () => {
+test("version 2 has other tables for http-delivery and ci-status, and offer-breach: the rest is version 1's", () => {
   const { rules, categories, version, effective_date, ...rest } = POLICY_V2;
   expect(rest).toEqual({
     status: POLICY_V1.status,
@@ -45,7 +69,10 @@ test("version 2 is version 1 and offer-breach: the rest of its rules and tables 
     decision: POLICY_V1.decision,
   });
   expect([version, effective_date > POLICY_V1.effective_date]).toEqual([2, true]);
-  expect(categories.slice(0, -1)).toEqual(POLICY_V1.categories);
+  expect(categories).toEqual([HTTP_DELIVERY_V2, PAYLOAD_HASH_V1, CI_STATUS_V2, OFFER_BREACH_V2]);
+  // A claim that was written for version 1 can still be made.
+  for (const [index, { name, conditions }] of POLICY_V1.categories.entries())
+    expect(categories[index]).toMatchObject({ name, conditions });
   const changed = rules.filter((rule) => !POLICY_V1.rules.includes(rule)).map(({ number }) => number);
   expect([rules.map(({ number }) => number), changed]).toEqual([
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],

@@ -142,6 +142,45 @@ describe("the guard, at the socket", () => {
   });
 });
 
+describe("the service's own host", () => {
+  const fetched = (url: string, ownAddresses: readonly string[] = []) => {
+    site.handlers.set("/fine", (_request, response) => response.end("fine"));
+    const dial = () => site.dial(PUBLIC_ADDRESS, 80);
+    const at = async (name: string) => (name.endsWith(".example") ? ["93.184.216.99"] : []);
+    return site
+      .fetcher({ resolve: at, dial, ownAddresses: () => ownAddresses })
+      .attempt({ url, expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 }, new AbortController().signal);
+  };
+
+  test("a stranger's name at its address is fetched: behind a CDN, both are the CDN's", async () => {
+    expect(await fetched("http://neighbor.example/fine")).toMatchObject({ failure: null, head: { status: 200 } });
+    expect(await fetched("http://nottrust.example/fine")).toMatchObject({ failure: null });
+  });
+
+  test.each([
+    "http://trust.example/fine",
+    "http://TRUST.example/fine",
+    "http://www.trust.example/fine",
+    "http://trust.example./fine",
+    "http://93.184.216.99/fine",
+    "http://0x5db8d863/fine",
+  ])("%s is refused", async (url) => {
+    expect(await fetched(url)).toMatchObject({ failure: "blocked", head: null });
+    expect(site.dialled).toEqual([]);
+  });
+
+  test("a redirect from a stranger's name to it is refused", async () => {
+    for (const location of ["http://trust.example/fine", "//www.trust.example/fine", "http://93.184.216.99/fine"]) {
+      site.handlers.set("/to", (_request, response) => response.writeHead(302, { location }).end());
+      expect(await fetched("http://neighbor.example/to")).toMatchObject({ failure: "blocked", body: null });
+    }
+  });
+
+  test("an address of this machine is refused, whatever name leads there", async () => {
+    expect(await fetched("http://neighbor.example/fine", ["93.184.216.99"])).toMatchObject({ failure: "blocked" });
+  });
+});
+
 describe("names that change", () => {
   test("a name is looked up once, and only what was vetted is connected to", async () => {
     site.handlers.set("/fine", (_request, response) => response.end("fine"));

@@ -15,13 +15,15 @@ const scene = await forFile(startScene());
 const read = (path: string): Promise<Answer> => send(scene.service.url + path);
 const routes = () => [...new Set(mountedRoutes(scene.service))];
 
-/** The terms that a route asks for when nobody pays; null when it asks for none. */
-async function termsOf(route: string) {
+/** All terms of the 402 that a route sends when nobody pays, preferred first; empty when it asks for no money. */
+async function offersOf(route: string) {
   const [method, path] = route.split(" ");
-  if (method !== "POST") return null;
+  if (method !== "POST") return [];
   const answer = await post(`${scene.service.url}${path}`);
-  return answer.status === 402 ? challengeOf(answer).accepts[0] : null;
+  return answer.status === 402 ? challengeOf(answer).accepts : [];
 }
+
+const termsOf = async (route: string) => (await offersOf(route))[0] ?? null;
 
 /** A price as every text for people and models shows it. */
 const shownPrice = ({ amount, network }: { readonly amount: string; readonly network: string }): string =>
@@ -47,17 +49,19 @@ describe("the home page", () => {
 });
 
 describe("the x402 manifest", () => {
-  test("has every route that asks for money, with the terms that it asks for, and no other", async () => {
+  test("has every route that asks for money, once for each scheme of its 402, and no other", async () => {
     const { body } = await read("/.well-known/x402");
     const asked = [];
     for (const route of routes()) {
-      const terms = await termsOf(route);
-      if (!terms) continue;
-      const { scheme, network, asset, amount, payTo } = terms;
       const [method, path] = route.split(" ");
-      asked.push({ method, resource: `${scene.service.url}${path}`, scheme, network, asset, amount, payTo });
+      for (const { scheme, network, asset, amount, payTo } of await offersOf(route))
+        asked.push({ method, resource: `${scene.service.url}${path}`, scheme, network, asset, amount, payTo });
     }
-    expect(asked).toHaveLength(15);
+    expect(new Set(asked.map(({ resource }) => resource)).size).toBe(15);
+    expect(asked.flatMap(({ resource, scheme }) => (resource.endsWith("/escrow/demo") ? [scheme] : []))).toEqual([
+      "auth-capture",
+      "commerce",
+    ]);
     const listed = (body.resources as typeof asked).map(
       ({ method, resource, scheme, network, asset, amount, payTo }) => ({
         method,
@@ -85,6 +89,22 @@ describe("the x402 manifest", () => {
       });
       expect(JSON.stringify(one.outputSchema)).toMatch(/"(properties|items|oneOf)":/);
     }
+  });
+});
+
+describe("the OpenAPI document and llms-full.txt", () => {
+  test("name the same schemes for the escrow's demo as its 402", async () => {
+    const offers = (await offersOf("POST /escrow/demo")).map(({ scheme, amount }) => ({ scheme, amount }));
+    const { paths } = (await read("/openapi.json")).body as {
+      paths: Record<
+        string,
+        { post: { "x-payment-info": { protocols: { x402: { scheme: string; amount: string } }[] } } }
+      >;
+    };
+    const { protocols } = paths["/escrow/demo"]?.post["x-payment-info"] ?? {};
+    expect(protocols?.map(({ x402: { scheme, amount } }) => ({ scheme, amount }))).toEqual(offers);
+    const { text } = await read("/llms-full.txt");
+    expect(text).toContain("network `eip155:8453`, scheme `auth-capture` or `commerce`");
   });
 });
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { encodeAbiParameters, getAddress, type Hex, hashTypedData } from "viem";
 import { describe, expect, test } from "vitest";
-import { addressWord, arrayTail, bytes32Word, bytesTail, uintWord } from "../../../api/kernel/abi-words.ts";
+import { addressWord, bytes32Word, uintWord } from "../../../api/kernel/abi-words.ts";
 import { domainHash, textWord, typedDigest, typeHash } from "../../../api/kernel/typed-data.ts";
 import { anyAddress, anyBytes32 } from "../../support/escrow/any-terms.ts";
 
@@ -9,8 +9,6 @@ import { anyAddress, anyBytes32 } from "../../support/escrow/any-terms.ts";
 
 const WORD = 64;
 const encoded = (type: string, value: unknown): string => encodeAbiParameters([{ type }], [value as never]).slice(2);
-/** What a dynamic type has where it stands: one argument of it stands behind a word that says where. */
-const tailOf = (type: string, value: unknown): string => encoded(type, value).slice(WORD);
 const orThrown = (make: () => string): string | null => {
   try {
     return make();
@@ -19,12 +17,7 @@ const orThrown = (make: () => string): string | null => {
   }
 };
 
-const hexOf = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString("hex")}`;
 const upper = (hex: Hex): Hex => `0x${hex.slice(2).toUpperCase()}`;
-/** Empty, whole words, a byte less or more, and long: what ends in the wrong word shows at these. */
-const anyLength = fc.oneof(fc.constantFrom(0, 1, 31, 32, 33, 63, 64, 65, 4_096, 65_537), fc.nat(300));
-const anyHex = anyLength.chain((size) => fc.uint8Array({ minLength: size, maxLength: size, size: "max" })).map(hexOf);
-
 test("a number has viem's word where it fits its type, and none where it does not", () => {
   const widths = fc.integer({ min: 1, max: 32 }).map((bytes) => bytes * 8);
   const check = (bits: number, value: bigint) => {
@@ -72,40 +65,6 @@ test("32 bytes have viem's word, and fewer or more have none", () => {
       expect(bytes32Word(upper(bytes))).toBe(encoded("bytes32", bytes));
       for (const other of [bytes.slice(0, -1), bytes.slice(0, -2), `${bytes}0`, `${bytes}00`, `${bytes}\n`])
         expect(() => bytes32Word(other as Hex)).toThrow();
-    }),
-  );
-});
-
-test("bytes of any length have viem's words", () => {
-  fc.assert(
-    fc.property(anyHex, (bytes) => {
-      expect(bytesTail(bytes)).toBe(tailOf("bytes", bytes));
-      expect(bytesTail(upper(bytes)).toLowerCase()).toBe(tailOf("bytes", bytes));
-    }),
-  );
-});
-
-test.each(["0x0", "0xabc", "0xzz", "0x12 4", "0x1234\n", "1234", "", "0x0x12"])("%j is not bytes", (text) => {
-  expect(() => bytesTail(text as Hex)).toThrow();
-});
-
-test("arrays of bytes and of tuples with bytes have viem's words", () => {
-  const tuples = "(address,bool,bytes)[]";
-  const anyTuple = fc.record({ to: anyAddress, isAllowed: fc.boolean(), data: anyHex });
-  fc.assert(
-    fc.property(fc.array(anyHex, { maxLength: 8 }), (all) => {
-      expect(arrayTail(all.map(bytesTail))).toBe(tailOf("bytes[]", all));
-    }),
-  );
-  const components = [{ type: "address" }, { type: "bool" }, { type: "bytes" }];
-  fc.assert(
-    fc.property(fc.array(anyTuple, { maxLength: 8 }), (all) => {
-      const ours = all.map(
-        ({ to, isAllowed, data }) => addressWord(to) + uintWord(isAllowed ? 1 : 0) + uintWord(3 * 32) + bytesTail(data),
-      );
-      const values = all.map(({ to, isAllowed, data }) => [to, isAllowed, data]);
-      const viems = encodeAbiParameters([{ type: "tuple[]", components }], [values as never]).slice(2 + WORD);
-      expect(arrayTail(ours), tuples).toBe(viems);
     }),
   );
 });

@@ -89,19 +89,18 @@ const parse = (text: string): Record<string, unknown> | null => {
 };
 
 describe("the signer", () => {
-  test("signs as text, here or aside, what it signs as a document, byte for byte", async () => {
+  test("signs as text what it signs as a document, byte for byte", async () => {
     const document = { ...CREDENTIAL, proofs: [{ b: "ü\n", a: 1 }], left: undefined };
-    expect(SIGNER.signAsText(document, SAMPLE_NOW)).toBe(JSON.stringify(SIGNER.sign(document, SAMPLE_NOW)));
-    expect(await SIGNER.signAside(document, SAMPLE_NOW)).toBe(SIGNER.signAsText(document, SAMPLE_NOW));
+    const text = await SIGNER.signAsText(document, SAMPLE_NOW);
+    expect(text).toBe(JSON.stringify(await SIGNER.sign(document, SAMPLE_NOW)));
     const inexact = { ...CREDENTIAL, number: 1.5 } as never;
-    expect(() => SIGNER.signAsText(inexact, SAMPLE_NOW)).toThrow(/safe integer/);
-    await expect(SIGNER.signAside(inexact, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
+    await expect(SIGNER.signAsText(inexact, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
   });
 
-  test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", (number) => {
+  test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", async (number) => {
     const document = { ...CREDENTIAL, facts: [{ number }] };
-    expect(() => SIGNER.sign(document, SAMPLE_NOW)).toThrow(/safe integer/);
-    expect(SIGNER.sign({ ...CREDENTIAL, facts: [{ number: 2 ** 53 - 1 }] }, SAMPLE_NOW)).toBeDefined();
+    await expect(SIGNER.sign(document, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
+    expect(await SIGNER.sign({ ...CREDENTIAL, facts: [{ number: 2 ** 53 - 1 }] }, SAMPLE_NOW)).toBeDefined();
   });
 });
 

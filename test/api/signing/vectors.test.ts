@@ -76,7 +76,7 @@ describe("W3C eddsa-jcs-2022", () => {
     expect(jcs(w3c.proofOptions)).toBe(w3c.canonicalProofOptions);
     expect(hashData(w3c.proofOptions, canonical).toString("hex")).toBe(w3c.combinedHash);
     expect(w3c.combinedHash).toBe(w3c.proofOptionsHash + w3c.documentHash);
-    expect(proofValue(w3c.proofOptions, canonical, privateKey)).toBe(w3c.proofValue);
+    expect(await proofValue(w3c.proofOptions, canonical, privateKey)).toBe(w3c.proofValue);
     const { x = "" } = createPublicKey(privateKey).export({ format: "jwk" });
     expect(multibase(Buffer.from(`ed01${Buffer.from(x, "base64url").toString("hex")}`, "hex"))).toBe(
       w3c.keyPair.publicKeyMultibase,

@@ -30,7 +30,8 @@ const partsWith = (reading: TransactionReading): VerdictParts => ({
   ...CLAIMS,
   now: () => NOW,
   fetcher: { attempt: unasked },
-  checkRuns: { read: unasked },
+  checkRuns: { read: unasked, suites: unasked, statuses: unasked },
+  wait: unasked,
   transactions: { read: async () => reading },
   store: createVerdictStore(pool),
   signer: SIGNER,
@@ -88,7 +89,7 @@ test("the correction of an escalate decides the transfer, if nobody else has", a
   expect(told(await claim("b"))).toEqual(["escalate", correction.id]);
 });
 
-test("verdicts of one turn share a transaction, and one of them gets the transfer", async () => {
+test("of several verdicts on one transfer at the same time, one gets it, and the others name that one", async () => {
   const verdicts = await Promise.all(["a", "b", "c", "d"].map((digit) => claim(digit)));
   const refunds = verdicts.filter(({ outcome }) => outcome === "refund");
   expect(refunds).toHaveLength(1);

@@ -200,6 +200,8 @@ describe("a deal_ref that is a payment of the service's escrow", () => {
     expect({ status: again.status, ...again.body }).toMatchObject({
       status: 200,
       deal_ref: id,
+      claimant: payer.address.toLowerCase(),
+      parties_named_by: "escrow_contract",
       parties: { payer: { wallet: info.payer }, payee: { wallet: info.receiver } },
     });
   });

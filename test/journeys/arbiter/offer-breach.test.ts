@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { VerdictDocument } from "../../../api/arbiter/document.ts";
 import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { replayVerdict } from "../../../packages/verifier/src/index.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { KEY } from "../../packages/verifier/samples.ts";
@@ -42,15 +43,17 @@ const seller = privateKeyToAccount(generatePrivateKey());
 /** Pays, and gets the receipt. The offer was of 0.25 USDC to the seller unless it says otherwise. */
 async function purchase({
   paid,
+  to = seller.address,
   offer = {},
   byHost = false,
 }: {
   readonly paid: bigint;
+  readonly to?: Address;
   readonly offer?: Partial<Record<string, string | number>>;
   readonly byHost?: boolean;
 }): Promise<Purchase> {
   const buyer = await newPayer(chain);
-  const signed = await signPayment(buyer, { to: seller.address.toLowerCase() as Address, value: paid });
+  const signed = await signPayment(buyer, { to: to.toLowerCase() as Address, value: paid });
   const transaction = await broadcast(chain, signed);
   const now = Number(unixNow());
   const resourceUrl = `${shop.url}/haiku`;
@@ -100,6 +103,17 @@ describe("an agent claims a breach", () => {
     expect(verdict.timeline.map(({ source }) => source)).toEqual(["signatures", "transaction"]);
     expect(await replayVerdict(JSON.stringify(verdict))).toMatchObject({ same: true, computed: "refund" });
     expect(await holdersOf(bought)).toEqual([verdict.id]);
+  });
+
+  test("a hold in an escrow is no breach of an exact offer of the same URL, with the service or without it", async () => {
+    const bought = await purchase({ paid: 250_000n, to: COMMERCE_PAYMENTS.collector });
+    await chain.finalise();
+    const verdict = await claimed(bought);
+    expect([verdict.verdict, undecided(verdict)]).toEqual(["escalate", ["settlement unknown held_in_custody"]]);
+    const to = COMMERCE_PAYMENTS.collector.toLowerCase();
+    expect(verdict.facts).toContainEqual(expect.objectContaining({ fact: "transfer", to, custody: true }));
+    expect(await replayVerdict(JSON.stringify(verdict))).toMatchObject({ same: true, computed: "escalate" });
+    expect(await holdersOf(bought)).toEqual([]);
   });
 
   test("a payment as offered is released, by the key that the seller's host lists", async () => {

@@ -20,13 +20,13 @@ const MEMBERS = [
   "@context",
   "attestation",
   "category",
+  "claimant",
   "conditions_sha256",
   "deal_ref",
   "facts",
   "id",
   "issued_at",
   "issuer",
-  "log",
   "policy_version",
   "proof",
   "timeline",
@@ -92,7 +92,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
       category,
       conditions_sha256: sha256(canonicalize({ category, conditions: claim.conditions }) ?? ""),
       deal_ref: claim.deal_ref,
-      policy_version: 1,
+      policy_version: category === "payload-hash" ? 1 : 2,
       verdict_url: `${service.url}/arbiter/verdict/${document.id}`,
     });
     expect(document.facts.some(({ fact }) => fact !== "condition")).toBe(true);
@@ -117,7 +117,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
 });
 
 describe("verdicts", () => {
-  test("bought twice for one claim are two entries in the log, with the same facts", async () => {
+  test("bought twice for one claim are two verdicts with the same facts", async () => {
     const { service, chain, claims } = scene;
     const payer = await newPayer(chain);
     const [{ category = "", conditions = {} } = {}] = claims;
@@ -126,7 +126,6 @@ describe("verdicts", () => {
       (await handIn(service, { category, conditions }, v1(await signPayment(payer))))
         .body as unknown as VerdictDocument,
     ];
-    expect(other.log.index).toBe(one.log.index + 1);
     expect(other.id).not.toBe(one.id);
     expect(other.deal_ref).toBeNull();
     expect([other.verdict, other.facts, other.conditions_sha256]).toEqual([
@@ -137,6 +136,28 @@ describe("verdicts", () => {
     expect(await settlements(chain, payer.address)).toHaveLength(2);
   });
 
+  test("show strangers whom a claim names as parties as named by the claimant, on record, page, and list", async () => {
+    const buyer = await newPayer(scene.chain);
+    const wallet = buyer.address.toLowerCase();
+    const { answer } = await buyVerdict(scene.service, buyer, { ...payloadClaim("x"), parties: PARTIES });
+    const { id, verdict_url: url } = answer.body as unknown as VerdictDocument;
+    expect(answer.body).toMatchObject({ claimant: wallet, parties_named_by: "claimant" });
+    const { text } = await send(url, { headers: { accept: "text/html" } });
+    const page = text.replace(/<[^>]*>/g, "").replace(/\s+/g, " ");
+    expect(page).toContain(`Claimed by${wallet} not a party to this deal`);
+    expect(page.match(/named by the claimant; has not signed/g)).toHaveLength(2);
+    const { body } = await send(`${scene.service.url}/arbiter/log`);
+    expect(body.verdicts).toContainEqual(expect.objectContaining({ id, claimant: wallet }));
+
+    const own = { ...payloadClaim("y"), parties: { payer: buyer.address, payee: PARTIES.payee } };
+    const bought = await buyVerdict(scene.service, buyer, own);
+    const its = await send((bought.answer.body as unknown as VerdictDocument).verdict_url, {
+      headers: { accept: "text/html" },
+    });
+    expect(its.text.match(/named by the claimant; has not signed/g)).toHaveLength(1);
+    expect(its.text).not.toContain("not a party to this deal");
+  });
+
   test("name the parties that the claim names, in lower case, and echo a deal_ref of 120 characters", async () => {
     const claim = { ...payloadClaim("ü"), deal_ref: "ü".repeat(120), parties: PARTIES };
     const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
@@ -145,7 +166,7 @@ describe("verdicts", () => {
       deal_ref: claim.deal_ref,
       parties: { payer: { wallet: PARTIES.payer.toLowerCase() }, payee: { wallet: PARTIES.payee.toLowerCase() } },
     });
-    expect(Object.keys(answer.body).sort()).toEqual([...MEMBERS, "parties"].sort());
+    expect(Object.keys(answer.body).sort()).toEqual([...MEMBERS, "parties", "parties_named_by"].sort());
     await attestor(answer.body as unknown as VerdictDocument);
   });
 
@@ -158,7 +179,8 @@ describe("verdicts", () => {
     const claim = { category: "ci-status", conditions: { repo: "octo/huge", commit_sha: "C0".repeat(20) } };
     const { answer, headers } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
     expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict: "release" });
-    expect((answer.body.facts as unknown[]).length).toBe(1_002);
+    // Besides the runs: their list, the suite, its list, the list of statuses, and two conditions.
+    expect((answer.body.facts as unknown[]).length).toBe(1_006);
     expect(answer.text.length).toBeGreaterThan(256 * 1024);
     expect((await handIn(scene.service, claim, headers)).text).toBe(answer.text);
     expect((await recordOf(String(answer.body.verdict_url))).text).toBe(answer.text);

@@ -193,6 +193,6 @@ describe("a nickname", () => {
 
 test("receipts are permanent: the service's role cannot change one", async () => {
   const { apiUrl } = service.database;
-  for (const statement of ["UPDATE cafe_receipt SET item = 'x'", "DELETE FROM cafe_receipt"])
+  for (const statement of ["UPDATE cafe_receipt SET document = 'x'", "DELETE FROM cafe_receipt"])
     await expect(withClient(apiUrl, (client) => client.query(statement))).rejects.toThrow(/permission denied/);
 });

@@ -1,19 +1,12 @@
 import { request } from "node:http";
-import { join } from "node:path";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
-import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
-import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
-import { exportLogs } from "../../../scripts/log-export/export-log.ts";
-import { openFolder } from "../../../scripts/log-export/folder.ts";
 import { boardSeeder } from "../../support/board/seed.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { followerOf } from "../../support/log/follow-once.ts";
-import { HAS_NGINX, nginxCache, nginxFiles } from "../../support/log/nginx.ts";
+import { HAS_NGINX, nginxCache } from "../../support/nginx.ts";
 import { startService } from "../../support/service/service.ts";
 
 interface Answer {
@@ -96,25 +89,6 @@ test.runIf(HAS_NGINX)("nginx keeps tiles for good, checkpoints for a second, and
     expect([path, (await raw(url, path)).body.equals(first.body)]).toEqual([path, true]);
   }
   expect((await raw(url, "/log/tile/0/000")).body.equals(first.body)).toBe(true);
-
-  const folder = await openFolder(join(work, "files"));
-  const pool = connect(service.database.apiUrl, 2);
-  const [store, witnesses] = [createLogStore(pool), createWitnessStore(pool)];
-  const checkpoints = createLogCheckpoints({ pool, store, witnesses, policy: { witnesses: [], quorum: 0, waitMs: 0 } });
-  await exportLogs({ store, checkpoints }, folder, () => undefined);
-  await Promise.all([folder.close(), pool.end()]);
-  const files = await forFile(nginxFiles(join(work, "files")));
-  expect(await follow(`${files.url}/log`, "through")).toMatchObject({ code: 0 });
-  expect(await follow(`${files.url}/log`, "alone")).toMatchObject({ code: 0 });
-  expect(await raw(files.url, "/log/checkpoint")).toMatchObject({
-    status: 200,
-    headers: { "cache-control": expect.stringContaining("max-age=1,"), "content-type": "text/plain; charset=utf-8" },
-  });
-  expect(await raw(files.url, "/log/tile/entries/000", { "accept-encoding": "gzip" })).toMatchObject({
-    headers: { "cache-control": expect.stringContaining("immutable"), "content-encoding": "gzip" },
-  });
-  for (const path of ["/log/tile/0/777", "/.lock", "/"])
-    expect(await raw(files.url, path)).toMatchObject({ status: 404, headers: { "cache-control": "no-store" } });
 
   const newest = await shown();
   await service.stop();

@@ -4,8 +4,8 @@ import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc649
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { createPurchaseStore, createSignInPruning } from "../../../api/adapters/postgres/purchase-store.ts";
-import { payControl, startRun } from "../../support/behaviour/runs.ts";
+import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
+import { from, payControl, startRun } from "../../support/behaviour/runs.ts";
 import { startStage } from "../../support/behaviour/stage.ts";
 import { forFile } from "../../support/for-file.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
@@ -21,6 +21,7 @@ import {
   signed,
   signInAt,
 } from "../../support/purchases/sign-in.ts";
+import { prune } from "../../support/service/prune.ts";
 import { startService } from "../../support/service/service.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
 
@@ -31,7 +32,12 @@ const now = () => new Date(Date.now() + ahead);
 /** 0x4e59…: takes a salt and creation code, and is on the local chains. */
 const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
 
-const stage = await forFile(startStage({ now, config: { walletFactories: [FACTORY] } }, { roomMinutes: 90 }));
+const stage = await forFile(
+  startStage(
+    { now, config: { walletFactories: [FACTORY], trustedProxies: ["127.0.0.1", "::1"] } },
+    { roomMinutes: 90 },
+  ),
+);
 const { chain, owner, service } = stage;
 const url = purchasesUrl(service.url);
 const newAccount = () => privateKeyToAccount(generatePrivateKey());
@@ -123,7 +129,7 @@ describe("the list", () => {
 });
 
 describe("a test that may be running", () => {
-  test("keeps the answer to its order to itself for an hour, and that to its start is told as one that strangers may know", async () => {
+  test("keeps the answer to its order to itself for an hour, and that to its start shares its token where it is shown at another address", async () => {
     const run = await startRun({ ...stage, at: service.url }, "scam", { first: "control" });
     await send(`${service.url}/test/scam/attempt?wallet=${run.account.address}&session=${run.token}`, {
       method: "POST",
@@ -132,7 +138,7 @@ describe("a test that may be running", () => {
     const shared = async () =>
       (await owner.query("SELECT token_shared FROM test_session WHERE id = $1", [run.id])).rows[0].token_shared;
     expect(await shared()).toBe(false);
-    const [order, start] = pageIn(await signInAt(url, run.account)).purchases;
+    const [order, start] = pageIn(await signInAt(url, run.account, from("203.0.113.9"))).purchases;
     expect(start).toMatchObject({ resource: `${service.url}/test/scam/start`, answer: { body: { armed: true } } });
     expect(await shared()).toBe(true);
     const until = new Date(Date.parse(order?.received_at ?? "") + 60 * MINUTES).toISOString();
@@ -172,13 +178,12 @@ describe("used nonces", () => {
   test("are kept for an hour, and then deleted", async () => {
     const pool = connect(service.database.apiUrl, 1);
     onTestFinished(() => pool.end());
-    const prune = createSignInPruning(pool);
     const rest = "ab".repeat(28);
     const issued = (minutesAgo: number) => (Date.now() - minutesAgo * MINUTES).toString(16).padStart(12, "0") + rest;
     const [old, young] = [issued(75), issued(45)];
     const store = createPurchaseStore(pool);
     expect([await store.useNonce(old), await store.useNonce(young)]).toEqual([true, true]);
-    expect([await prune(), await prune()]).toEqual([1, 0]);
+    expect([await prune(pool), await prune(pool)]).toEqual([1, 0]);
     expect([await store.useNonce(old), await store.useNonce(young)]).toEqual([true, false]);
   });
 });
@@ -194,6 +199,21 @@ describe("a smart wallet", () => {
     expect(pageIn(await signInAt(url, asWallet(address, owning))).purchases).toHaveLength(1);
     expect(pageIn(await signInAt(url, owning)).purchases).toEqual([]);
     expect(await refusalOf(asWallet(address, newAccount()))).toBe("invalid_siwx_signature");
+  });
+
+  test("that is deployed signs in by a wrapped signature too, and one that is not is told to deploy first", async () => {
+    const owning = newAccount();
+    const wrapping = (address: Hex): Signatory => ({
+      address,
+      signMessage: async (message) =>
+        serializeErc6492Signature({ address, data: "0x12", signature: await owning.signMessage(message) }),
+    });
+    const { address } = await deployWallet(chain, owning.address);
+    expect(pageIn(await signInAt(url, wrapping(address))).wallet).toBe(address.toLowerCase());
+    const nowhere: Hex = "0x0000000000000000000000000000000000dec0de";
+    expect(challengeOf(await signInAt(url, wrapping(nowhere))).error).toMatch(
+      /^invalid_siwx_signature: The wallet 0x0+dec0de is not deployed on base.*Deploy the wallet first/,
+    );
   });
 
   test("that is not there yet signs in where its factory is allowed (ERC-6492), and nowhere else", async () => {

@@ -2,6 +2,13 @@ import { get } from "node:http";
 import { text as textOf } from "node:stream/consumers";
 import { createSIWxClientExtension } from "@x402/extensions/sign-in-with-x";
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from "@x402/fetch";
+import {
+  type Hex,
+  parseSignature,
+  serializeCompactSignature,
+  serializeErc6492Signature,
+  signatureToCompactSignature,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createNonces, NONCE_CHANCE_BYTES } from "../../../api/purchases/nonce.ts";
@@ -92,6 +99,20 @@ describe("a wallet that signs in", () => {
     for (const address of [payer.address.toLowerCase(), `0x${payer.address.slice(2).toUpperCase()}`]) {
       const signIn = await signed(payer, challengeIn(await send(url)));
       expect(pageIn(await present(url, { ...signIn, address })).purchases).toHaveLength(1);
+    }
+  });
+
+  test("may write its signature and its header in any form that wallets write", async () => {
+    const compact = (one: Hex) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)));
+    const forms: readonly ((signature: Hex) => Hex)[] = [
+      compact,
+      (one) => `${one.slice(0, 130)}0${one.endsWith("1b") ? 0 : 1}` as Hex,
+      (one) => serializeErc6492Signature({ address: payer.address, data: "0x12", signature: compact(one) }),
+    ];
+    for (const form of forms) {
+      const { signature, ...rest } = await signed(payer, challengeIn(await send(url)));
+      const header = Buffer.from(`\ufeff${JSON.stringify({ ...rest, signature: form(signature as Hex) })}`);
+      expect(pageIn(await present(url, header.toString("base64url"))).purchases).toHaveLength(1);
     }
   });
 

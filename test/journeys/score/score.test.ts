@@ -9,13 +9,13 @@ import { parseKeySet, replayScores, type ScoreDocument, verifyDocument } from ".
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
-import { deliverVersion2 } from "../../support/escrow/delivery.ts";
+import { deliver } from "../../support/escrow/delivery.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
@@ -28,10 +28,10 @@ const escrow = await deployEscrow(chain);
 const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
 const agent = await newPayer(chain);
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow] }));
-await indexer.saying("escrow index ready");
+await indexer.saying("index ready");
 const pool = await forFile(connect(service.database.apiUrl, 1));
 const patient = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
-const activity = createActivityIndex(pool, { viewsSchema: "live", hasEscrows: true });
+const activity = createActivityIndex(pool, { viewsSchema: "live" });
 const isIndexed = async () =>
   (await (await fetch(`${service.url}/verify?wallet=${PAY_TO}`)).text()).includes('"available":true');
 if (!(await waitUntil(isIndexed, 45_000))) throw new Error("The index does not answer.");
@@ -50,8 +50,10 @@ describe("a score", () => {
     const merchant = (await newPayer(chain, 0n)).address.toLowerCase() as `0x${string}`;
     const before = await score(merchant);
     expect([before.headers.get("link"), before.text.includes("seller.example")]).toEqual([null, false]);
-    const older = sampleOrder({ payTo: merchant, url: "https://seller.example/older" });
-    const order = sampleOrder({ payTo: merchant });
+    const payment = { ...sampleOrder().payment, payer: merchant };
+    const again = { ...sampleOrder().payment, payer: merchant };
+    const older = sampleOrder({ payTo: merchant, payment, url: "https://seller.example/older" });
+    const order = sampleOrder({ payTo: merchant, payment: again });
     await storeExam(patient, older, sampleResult({ endedAt: new Date(Date.now() - 60_000) }));
     await storeExam(patient, order, sampleResult({ endedAt: new Date() }));
     const { body, text, headers } = await score(merchant);
@@ -81,7 +83,7 @@ describe("a score", () => {
       wallet: agent.address.toLowerCase(),
       score: 0,
       tier: "unrated",
-      score_version: 4,
+      score_version: 1,
     });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
@@ -94,6 +96,19 @@ describe("a score", () => {
       payment_capability: { points: 30, facts: [{ counts: true, url: bought.body.cert_url }] },
     });
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
+  });
+
+  test("is sold by what a verification record names, called exactly as given", async () => {
+    const wallet = agent.address.toLowerCase();
+    const { body: record } = await send(`${service.url}/verify?wallet=${wallet}`);
+    const { method, url } = record.paid_score as { readonly method: string; readonly url: string };
+    const unpaid = await send(url, { method });
+    expect([unpaid.status, unpaid.body.accepts]).toMatchObject([402, [{ maxAmountRequired: "100000" }]]);
+    const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required") ?? "", "base64").toString());
+    expect(terms).toMatchObject({ accepts: [{ scheme: "exact", network: "eip155:8453", amount: "100000" }] });
+    const client = new x402Client().register("eip155:8453", new ExactEvmScheme(agent));
+    const paid = await wrapFetchWithPayment(fetch, client)(url, { method });
+    expect([paid.status, await paid.json()]).toMatchObject([200, { wallet, score: expect.any(Number) }]);
   });
 
   test("is asked for in the query, too", async () => {
@@ -124,8 +139,7 @@ describe("a sale in the escrow", () => {
   /** Sold for 1 USDC, delivered, and ended on the chain as the index has read it. */
   async function sell(response: { readonly status: number; readonly body: string }) {
     const held = await hold({ chain, escrow }, merchant.address);
-    const signed = { ...response, contentType: "application/json" };
-    await deliverVersion2(service, merchant, { id: held.id, signed });
+    await deliver(service, merchant, { id: held.id, ...response });
     const ends = response === released ? "released" : "refunded";
     await eventually(() => statusOf({ chain, escrow }, held), ends as "released" | "refunded");
     const head = Number(await chain.client.getBlockNumber());

@@ -4,17 +4,16 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
-import { consentText } from "../../../api/seller-exam/consent.ts";
 import { tokenSha256 } from "../../../api/seller-exam/grant.ts";
+import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
 import type { KeptEvidence } from "../../../api/seller-exam/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { post, send } from "../../support/payments/requests.ts";
-import { newPayer } from "../../support/payments/signing.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { openShop } from "../../support/seller/shop.ts";
-import { buyExam, EXAM_KEY, ended, lineFor, looked, outcomesOf } from "../../support/seller-exam/buying.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/seller-exam/buying.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
@@ -22,12 +21,9 @@ const examiner = privateKeyToAccount(EXAM_KEY).address;
 await chain.fund(examiner, 20_000_000n);
 const shops = {
   honest: await forFile(openShop(chain)),
-  signed: await forFile(openShop(chain)),
-  contract: await forFile(openShop(chain)),
-  fickle: await forFile(openShop(chain)),
+  crowded: await forFile(openShop(chain)),
   replayed: await forFile(openShop(chain, "serves a replay")),
   freeHead: await forFile(openShop(chain, "HEAD is free")),
-  passive: await forFile(openShop(chain)),
   withdrawn: await forFile(openShop(chain)),
   regretting: await forFile(openShop(chain, "serves a replay")),
   wronged: await forFile(openShop(chain)),
@@ -46,10 +42,10 @@ const service = await forFile(
 );
 const payer = await newPayer(chain, 50_000_000n);
 
-test("an honest seller that consents gets a public record of level full, for three payments and no more", async () => {
+test("an honest seller whose file names its wallet gets a public record of level full, for three payments and no more", async () => {
   const { honest } = shops;
   const url = `${honest.url}/haiku`;
-  honest.place(await lineFor(service.url, url));
+  honest.place(await lineFor(service.url, url, payer));
   const before = await chain.usdcBalance(honest.payTo);
   const { answer, again } = await buyExam(service.url, payer, {
     url,
@@ -58,7 +54,7 @@ test("an honest seller that consents gets a public record of level full, for thr
     other: "/sonnet",
   });
   expect(answer.status, answer.text).toBe(200);
-  expect(answer.body).toMatchObject({ status: "incomplete", mode: "paid", price: "0.001" });
+  expect(answer.body).toMatchObject({ status: "incomplete", price: "0.001" });
   expect(answer.headers.get("content-location")).toBe(`/exam/${answer.body.id}`);
   const record = await ended(service.url, answer.body.id);
   expect(record, JSON.stringify(record.checks)).toMatchObject({
@@ -67,7 +63,10 @@ test("an honest seller that consents gets a public record of level full, for thr
     certified: true,
     runs: 1,
   });
-  expect(record).toMatchObject({ origin: honest.url, spent: "0.003", consent: { kind: "file" }, correction: null });
+  expect(record).toMatchObject({ origin: honest.url, spent: "0.003", path_prefix: "/", correction: null });
+  const line = `x402-exam v1 ${new URL(service.url).host} ${payer.address.toLowerCase()} / `;
+  expect(record.consent).toMatchObject({ kind: "file", text: expect.stringContaining(line), path_prefix: "/" });
+  expect(JSON.stringify(record)).not.toContain("about");
   expect(record.request).toMatchObject({ url, other: `${honest.url}/sonnet` });
   expect(JSON.stringify(record.checks)).toContain(`is refused at ${honest.url}/sonnet, and got 402`);
   expect(await chain.usdcBalance(honest.payTo)).toBe(before + 3_000n);
@@ -91,72 +90,12 @@ test("an honest seller that consents gets a public record of level full, for thr
   expect(settlements.map(({ claimed_in }) => claimed_in.length > 0)).toEqual([true, true, true]);
 });
 
-test("a signature of the payee's wallet gives consent like a file", async () => {
-  const { signed } = shops;
-  const url = `${signed.url}/haiku`;
-  const to = {
-    host: new URL(service.url).host,
-    origin: signed.url,
-    payTo: signed.payTo.toLowerCase() as `0x${string}`,
-  };
-  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
-  const signature = await signed.account.signMessage({ message: consentText(to, expires) });
-  const wrong = await post(
-    `${service.url}/test/seller`,
-    { "content-type": "application/json" },
-    JSON.stringify({
-      url,
-      consent: { signature: await payer.signMessage({ message: consentText(to, expires) }), expires },
-    }),
-  );
-  expect([wrong.status, wrong.text]).toEqual([422, expect.stringContaining("bad_consent")]);
-  const { answer } = await buyExam(service.url, payer, { url, consent: { signature, expires } });
-  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
-  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: "full", consent: { kind: "signature" } });
-});
-
-/** Machine code that takes every signature (ERC-1271). */
-const TAKES = `0x7f1626ba7e${"00".repeat(28)}60005260206000f3`;
-
-test("a payee that is a contract consents by its word, when the exam is ordered and when it begins", async () => {
-  const { contract } = shops;
-  const url = `${contract.url}/haiku`;
-  await chain.client.request({ method: "anvil_setCode", params: [contract.payTo, TAKES] } as never);
-  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
-  const { answer } = await buyExam(service.url, payer, { url, consent: { signature: "0x1234", expires } });
-  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
-  const record = await ended(service.url, answer.body.id);
-  expect(record).toMatchObject({ level: "full", note: null, consent: { kind: "signature", signature: "0x1234" } });
-});
-
-/** Machine code that takes every signature until we have been paid (ERC-1271): a balance of USDC is read. */
-const takesBelow = (balance: bigint): string =>
-  [
-    "0x6370a0823160e01b60005273",
-    ...[PAY_TO.slice(2), "6004526020600060246000", "73", chain.network.usdc.address.slice(2), "5afa50"],
-    ...["6000517f", balance.toString(16).padStart(64, "0"), "1160705760006000fd5b", TAKES.slice(2)],
-  ].join("");
-
-test("a contract that takes its consent back before the exam begins leaves the record without a certificate", async () => {
-  const { fickle } = shops;
-  const url = `${fickle.url}/haiku`;
-  const code = takesBelow((await chain.usdcBalance(PAY_TO)) + 1n);
-  await chain.client.request({ method: "anvil_setCode", params: [fickle.payTo, code] } as never);
-  const expires = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+Z$/, "Z");
-  const { answer } = await buyExam(service.url, payer, { url, consent: { signature: "0x1234", expires } });
-  expect(answer.body, answer.text).toMatchObject({ mode: "paid" });
-  const record = await ended(service.url, answer.body.id);
-  expect(record).toMatchObject({ status: "complete", certified: false, level: null, spent: "0.00", valid_until: null });
-  expect(record.note).toMatch(/no longer stood/);
-  expect(await chain.usdcBalance(fickle.payTo)).toBe(0n);
-});
-
 test.each([
   ["replayed", "replay"],
   ["freeHead", "terms"],
 ] as const)("the seller with a fault that is %s fails %s, and the record says so in public", async (name, check) => {
   const url = `${shops[name].url}/haiku`;
-  shops[name].place(await lineFor(service.url, url));
+  shops[name].place(await lineFor(service.url, url, payer));
   const { answer } = await buyExam(service.url, payer, { url });
   const record = await ended(service.url, answer.body.id);
   expect(outcomesOf(record)[check]).toBe("fail");
@@ -169,63 +108,80 @@ test("two exams at once on one account are told apart", async () => {
   const records = await Promise.all(
     both.map(async (shop) => {
       const url = `${shop.url}/haiku`;
-      shop.place(await lineFor(service.url, url));
-      const { answer } = await buyExam(service.url, await newPayer(chain, 2_000_000n), { url });
+      const buyer = await newPayer(chain, 2_000_000n);
+      shop.place(await lineFor(service.url, url, buyer));
+      const { answer } = await buyExam(service.url, buyer, { url });
       return ended(service.url, answer.body.id);
     }),
   );
   expect(records).toMatchObject([
     { level: "full", spent: "0.003", runs: 1 },
-    { level: null, spent: "0.003", runs: 1 },
+    { level: "safe", spent: "0.003", runs: 1 },
   ]);
   expect(await Promise.all(both.map(({ payTo }) => chain.usdcBalance(payTo)))).toEqual([3_000n, 3_000n]);
 });
 
-test("without consent only unpaid requests are sent, and the record certifies nothing", async () => {
-  const { passive } = shops;
-  const url = `${passive.url}/haiku`;
-  expect(await looked(service.url, url)).toMatchObject({ mode: "passive", refused: null, not_now: null });
-  const before = passive.requests();
-  const { answer } = await buyExam(service.url, payer, { url });
-  expect(answer.body).toMatchObject({ mode: "passive" });
-  const record = await ended(service.url, answer.body.id);
-  expect(record).toMatchObject({ level: null, certified: false, spent: "0.00", valid_until: null, consent: null });
-  expect(outcomesOf(record)).toMatchObject({ terms: "pass", purchase: "not_applicable", forgery: "not_applicable" });
-  expect(passive.requests() - before).toBeLessThanOrEqual(6);
-  expect(await chain.usdcBalance(passive.payTo)).toBe(0n);
-  const { transaction } = record.paid as { transaction: string };
-  const { body: receipt } = await send(`${service.url}/receipt?tx=${transaction}`);
-  expect(receipt).toMatchObject({ purchases: [{ resource: `${service.url}/test/seller`, record_url: null }] });
-  // It was just examined: another buyer has to wait.
-  const next = await buyExam(service.url, payer, { url });
-  expect([next.answer.status, next.answer.text]).toEqual([503, expect.stringContaining("left alone")]);
+test("of five orders of one origin at the same moment one is charged, and nothing is paid back for a quote that is gone", async () => {
+  const { crowded } = shops;
+  const url = `${crowded.url}/haiku`;
+  crowded.place(await lineFor(service.url, url, payer));
+  crowded.before(({ path }) => (path === "/haiku" && crowded.requests() > 3 ? "cut" : undefined));
+  const [before, ours] = [await chain.usdcBalance(payer.address), await chain.usdcBalance(examiner)];
+  const body = JSON.stringify({ url });
+  expect((await post(`${service.url}/test/seller`, { "content-type": "application/json" }, body)).status).toBe(402);
+  const signed = await Promise.all(Array.from({ length: 5 }, () => signPayment(payer, { value: EXAM_PRICE })));
+  const answers = await Promise.all(
+    signed.map((one) => post(`${service.url}/test/seller`, { "content-type": "application/json", ...v2(one) }, body)),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 503, 503, 503, 503]);
+  for (const { text, status } of answers) if (status === 503) expect(text).toContain("has an order that is open");
+  expect(await chain.usdcBalance(payer.address)).toBe(before - EXAM_PRICE);
+  const sold = answers.find(({ status }) => status === 200);
+  const record = await ended(service.url, sold?.body.id);
+  expect(record).toMatchObject({ status: "complete", certified: false, level: null, refund: null });
+  expect(await chain.usdcBalance(examiner)).toBe(ours);
+  // The same payment gets the same answer, and another one waits while the origin is left alone.
+  const [one] = signed.filter((_, place) => answers[place]?.status === 503);
+  const later = await post(
+    `${service.url}/test/seller`,
+    { "content-type": "application/json", ...v2(one as Signed) },
+    body,
+  );
+  expect([later.status, later.text]).toEqual([503, expect.stringContaining("left alone")]);
 });
 
-test("a consent that is gone when the exam begins leaves the record without a certificate, and nothing is paid", async () => {
+test("an order whose line is gone when the exam begins asks nothing of the seller, certifies nothing and is not paid back", async () => {
   const { withdrawn } = shops;
   const url = `${withdrawn.url}/haiku`;
-  const line = await lineFor(service.url, `${withdrawn.url}/sonnet`);
-  withdrawn.place(line, 1);
+  withdrawn.place(await lineFor(service.url, url, payer), 1);
   const { answer } = await buyExam(service.url, payer, { url });
-  expect(answer.body).toMatchObject({ mode: "paid" });
+  expect(answer.status, answer.text).toBe(200);
   const record = await ended(service.url, answer.body.id);
-  expect(record).toMatchObject({ status: "complete", level: null, certified: false, valid_until: null, spent: "0.00" });
-  expect(record.note).toMatch(/consent no longer stood when the exam began/);
+  expect(record).toMatchObject({
+    status: "interrupted",
+    level: null,
+    certified: false,
+    valid_until: null,
+    refund: null,
+  });
+  expect(record.note).toMatch(/gone from the origin's file when the exam began/);
+  // Two files and a quote for the intake, and a file for the exam.
+  expect(withdrawn.requests()).toBe(4);
   expect(await chain.usdcBalance(withdrawn.payTo)).toBe(0n);
 });
 
-test("a consent that is taken away during the exam keeps no FAIL unpublished", async () => {
+test("a line that is taken away during the exam keeps no FAIL unpublished", async () => {
   const { regretting } = shops;
   const url = `${regretting.url}/haiku`;
-  regretting.place(await lineFor(service.url, url));
+  regretting.place(await lineFor(service.url, url, payer));
   regretting.before(({ isPaid }) => (isPaid ? regretting.place(null) : undefined));
   const { answer } = await buyExam(service.url, payer, { url });
-  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: null, note: null, mode: "paid" });
+  expect(await ended(service.url, answer.body.id)).toMatchObject({ level: null, note: null, status: "complete" });
   const { body } = await send(`${service.url}/verify?origin=${regretting.url}`);
   expect(body).toMatchObject({ tested: true, verified: false, reasons: [{ code: "current_fail" }, {}] });
 });
 
-test("a correction may grant one exam free of charge, to whom the operator gave the token, and with consent", async () => {
+test("a correction may grant one exam free of charge, to whom the operator gave the token, if the file names the buyer", async () => {
   const { wronged } = shops;
   const [origin, url, token] = [wronged.url, `${wronged.url}/haiku`, "7".repeat(32)];
   const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 2 }));
@@ -244,8 +200,8 @@ test("a correction may grant one exam free of charge, to whom the operator gave 
   expect(await grants.grant(order.id, tokenSha256(token))).toBe(true);
   expect((await again("8".repeat(32))).status).toBe(404);
   const without = await again(token);
-  expect([without.status, without.text]).toEqual([422, expect.stringContaining("consent")]);
-  wronged.place(await lineFor(service.url, url));
+  expect([without.status, without.text]).toEqual([422, expect.stringContaining("bad_consent")]);
+  wronged.place(await lineFor(service.url, url, { address: SELLERS_WALLET }));
   const [taken, other] = await Promise.all([again(token), again(token)]);
   expect([taken.status, taken.text], taken.text).toEqual([200, other.text]);
   expect(await ended(service.url, taken.body.id)).toMatchObject({ level: "full", certified: true, again_of: order.id });
@@ -260,6 +216,7 @@ test("a correction may grant one exam free of charge, to whom the operator gave 
   });
 });
 
+shops.refused.place(await lineFor(service.url, `${shops.refused.url}/haiku`, payer));
 const refusing = (order: Record<string, unknown>) =>
   post(`${service.url}/test/seller`, { "content-type": "application/json" }, JSON.stringify(order));
 

@@ -1,4 +1,11 @@
-import type { LocalAccount } from "viem";
+import {
+  type Hex,
+  type LocalAccount,
+  parseSignature,
+  serializeCompactSignature,
+  serializeErc6492Signature,
+  signatureToCompactSignature,
+} from "viem";
 import { expect, test } from "vitest";
 import type { Address } from "../../../api/kernel/wallet.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
@@ -58,4 +65,31 @@ test("a contract wallet's signature and one for the payee's submission are verif
     expectProblem(answer, 422, "unacceptable");
     await nothingCharged(chain, payer);
   }
+});
+
+const compact = (one: Hex) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)));
+const wrapped = (one: Hex) => serializeErc6492Signature({ address: STRANGER, data: "0x12", signature: one });
+
+test("a signature is verified in every form that wallets write, and a wallet that is not deployed is told so", async () => {
+  const owner = await newPayer(chain);
+  const wallet = await deployWallet(chain, owner.address);
+  const fields = { to: STRANGER, value: 5n, validBefore: base.unixNow() + 600n };
+  const by = async (from: Address, form: (signature: Hex) => Hex) => {
+    const signed = authorization({ from, ...fields });
+    const signature = await signAuthorization(owner, chain.network, signed);
+    const bought = await buy({ authorization: wire({ authorization: signed, signature }), signature: form(signature) });
+    return { ...bought, signature: form(signature) };
+  };
+  const fromZero = (one: Hex) => `${one.slice(0, 130)}0${one.endsWith("1b") ? 0 : 1}` as Hex;
+  for (const form of [fromZero, compact, wrapped, (one: Hex) => wrapped(compact(one))]) {
+    const bought = await by(owner.address, form);
+    expect(bought.answer.body).toMatchObject({ signature: { verified: true }, conditional_on: null });
+    const { check } = await statementOf(bought);
+    expect(await check(undefined, bought.signature)).toMatchObject({ valid: true });
+  }
+  expect((await by(wallet.address, wrapped)).answer.body).toMatchObject({ signature: { verified: true } });
+  const { answer, payer } = await by(UNDEPLOYED, wrapped);
+  expectProblem(answer, 422, "unacceptable");
+  expect(answer.text).toMatch(/is not deployed on base.*Deploy the wallet first.*Or leave the signature out/);
+  await nothingCharged(chain, payer);
 });

@@ -32,6 +32,9 @@ export type BreachRow = readonly [title: string, given: () => Promise<Case>, lin
 export const DEAR: WalletTransfer = { ...PAYMENT, value: 250_001n };
 const ELSEWHERE: WalletTransfer = { ...PAYMENT, to: OTHER };
 
+/** A hold under another scheme for the same URL. */
+const HELD: WalletTransfer = { ...ELSEWHERE, value: 300_000n, custody: true };
+
 export const REFUNDED: readonly BreachRow[] = [
   ["more than offered", async () => ({ chain: { [BASE.id]: paidBy(DEAR) } }), ["amount false more"]],
   ["somebody else was paid", async () => ({ chain: { [BASE.id]: paidBy(ELSEWHERE) } }), ["payee false mismatch"]],
@@ -61,6 +64,14 @@ export const REFUNDED: readonly BreachRow[] = [
 
 export const RELEASED: readonly (readonly [title: string, given: () => Promise<Case>])[] = [
   ["at the last second of the offer", async () => ({})],
+  [
+    "to an escrow that the offer itself names",
+    async () => ({
+      offer: byHost({ ...OFFER, payTo: OTHER }),
+      receipt: byHost(RECEIPT),
+      chain: { [BASE.id]: paidBy({ ...PAYMENT, to: OTHER, custody: true }) },
+    }),
+  ],
   ["signed by a key of the resource's host", async () => ({ offer: byHost(), receipt: byHost(RECEIPT) })],
   [
     "beside other transfers of the payer in one transaction",
@@ -83,6 +94,11 @@ const elsewhere = didWeb("https://evil.example");
 
 /** Each with a transfer that would be refunded if the rest were shown. */
 export const ESCALATED: readonly BreachRow[] = [
+  [
+    "a hold in an escrow, which the same URL offers too",
+    async () => ({ chain: { [BASE.id]: paidBy(HELD) } }),
+    ["settlement unknown held_in_custody"],
+  ],
   [
     "no receipt",
     async () => ({ ...dear, receipt: null }),

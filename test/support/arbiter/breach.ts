@@ -101,7 +101,13 @@ export async function evidenceOn(site: Pick<Site, "fetcher">, given: Case): Prom
   const chain = given.chain ?? { [BASE.id]: paidBy(PAYMENT), [SEPOLIA.id]: NOT_FOUND };
   const read = async ({ network }: { readonly network: string }) =>
     chain[network] ?? ({ outcome: "network_not_read" } as const);
-  const parts = { ...claims, fetcher: site.fetcher(), checkRuns: { read: unasked }, transactions: { read } };
+  const parts = {
+    ...claims,
+    fetcher: site.fetcher(),
+    checkRuns: { read: unasked, suites: unasked, statuses: unasked },
+    wait: unasked,
+    transactions: { read },
+  };
   return gatherEvidence(parts, { ...claim, conditions: claimed.conditions }, new AbortController().signal);
 }
 

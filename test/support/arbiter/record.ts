@@ -1,3 +1,5 @@
+import type { Pool } from "pg";
+import { inTransaction, transactionOn } from "../../../api/adapters/postgres/connection.ts";
 import type { Arbiter } from "../../../api/arbiter/arbiter.ts";
 import type { Variant } from "../../../api/arbiter/products.ts";
 import { reachVerdict, type VerdictOrder, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
@@ -5,22 +7,23 @@ import { type VerdictRequest, verdictId } from "../../../api/arbiter/request.ts"
 import type { StoredVerdict, VerdictStore } from "../../../api/arbiter/verdict-store.ts";
 import type { Sale } from "../../../api/kernel/route.ts";
 
-/** Reaches a verdict and writes it at the end of the log, without a sale. */
-export async function recordVerdict(
+/** Reaches a verdict and stores it, without a sale. */
+export const recordVerdict = async (
   parts: VerdictParts,
   order: VerdictOrder,
   signal: AbortSignal,
-): Promise<StoredVerdict> {
-  const verdict = await reachVerdict(parts, order, signal);
-  return parts.store.inTurn((transaction) => parts.store.append(verdict, transaction));
-}
+): Promise<StoredVerdict> => parts.store.record(await reachVerdict(parts, order, signal));
 
 /** The verdict that a sale buys, completed without a payment in the journal. */
 export const deciderOf =
-  (arbiter: Arbiter, store: VerdictStore) =>
+  (arbiter: Arbiter, store: VerdictStore, pool: Pool) =>
   async (sale: Sale<VerdictRequest>, variant: Variant): Promise<StoredVerdict> => {
-    const { complete } = await arbiter.decide(sale, variant);
-    await store.inTurn(complete);
+    const completion = await arbiter.decide(sale, variant);
+    await inTransaction(pool, async (client) => {
+      const transaction = transactionOn(client);
+      if ("complete" in completion) await completion.complete(transaction);
+      else for (const { text, values } of completion.writes) await transaction.query(text, values);
+    });
     const stored = await store.get(verdictId(sale.payment));
     if (stored === null) throw new Error("a completed sale has left no verdict");
     return stored;

@@ -96,6 +96,8 @@ export const checkRun = (id: number, fields: Run = {}): Run => ({
   head_sha: COMMIT,
   status: "completed",
   conclusion: "success",
+  app: { id: 15_368, slug: "github-actions" },
+  check_suite: { id: 7 },
   ...fields,
 });
 
@@ -130,17 +132,28 @@ const shopOf =
   };
 
 /**
- * https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages.
+ * https://docs.github.com/en/rest/checks/runs#list-check-runs-for-a-git-reference, for one commit and with its pages; the
+ * workflow run behind them, and no commit status.
  */
 const githubOf =
   (runs: ReadonlyMap<string, readonly Run[]>): RequestListener =>
   (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://github");
-    const [, repo = ""] = /^\/repos\/([^/]+\/[^/]+)\/commits\/(?:c0){20}\/check-runs$/.exec(pathname) ?? [];
+    const [, repo = "", list = ""] = /^\/repos\/([^/]+\/[^/]+)\/(.+)$/.exec(pathname) ?? [];
     const found = runs.get(repo);
     const [page, size] = [Number(searchParams.get("page")), Number(searchParams.get("per_page"))];
-    const body = found && { total_count: found.length, check_runs: found.slice((page - 1) * size, page * size) };
-    response.writeHead(found ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(body ?? {}));
+    const repository = { id: 1, full_name: repo };
+    const workflowRun = { id: 70, check_suite_id: 7, workflow_id: 3, head_branch: "main", repository };
+    const lists: Record<string, object | undefined> = {
+      [`commits/${COMMIT}/check-runs`]: found && {
+        total_count: found.length,
+        check_runs: found.slice((page - 1) * size, page * size),
+      },
+      "actions/runs": { total_count: 1, workflow_runs: [{ ...workflowRun, head_repository: repository }] },
+      [`commits/${COMMIT}/status`]: { state: "pending", total_count: 0, statuses: [] },
+    };
+    const body = found && lists[list];
+    response.writeHead(body ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(body ?? {}));
   };
 
 const JSON_TYPE = { "content-type": "application/json" };
@@ -189,7 +202,8 @@ export async function recordParts(
   { now = () => new Date(), tiers = NO_SCORES }: Partial<Pick<VerdictParts, "now" | "tiers">> = {},
 ): Promise<VerdictParts> {
   const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
-  return wireRecord({ config, store: createVerdictStore(pool), signer, now, tiers });
+  const wait = async () => undefined;
+  return wireRecord({ config, store: createVerdictStore(pool), signer, now, tiers, wait });
 }
 
 const NO_SCORES: Tiers = {

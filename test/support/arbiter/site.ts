@@ -9,6 +9,7 @@ import type { Evidence } from "../../../api/arbiter/evidence.ts";
 import type { Fetcher } from "../../../api/arbiter/fetcher.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
+import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import { NO_TRANSACTIONS } from "../../../api/arbiter/transactions.ts";
 import { GOOD, TEST_CA } from "./certificates.ts";
 
@@ -98,23 +99,30 @@ export async function startSite(certificate: { readonly cert: string; readonly k
   };
 }
 
-const NOBODY: CheckRuns = { read: () => Promise.reject(new Error("not asked for")) };
-const NOTHING: Fetcher = { attempt: () => Promise.reject(new Error("not asked for")) };
+const notAsked = () => Promise.reject(new Error("not asked for"));
+const NOBODY: CheckRuns = { read: notAsked, suites: notAsked, statuses: notAsked };
+const NOTHING: Fetcher = { attempt: notAsked };
 
 export interface Sources {
   readonly fetcher?: Fetcher;
   readonly checkRuns?: CheckRuns;
   readonly allowedOrigins?: readonly string[];
+  /** The versions of the policy; all of them by default. */
+  readonly policies?: PolicyVersions;
+  /** Is told how long the arbiter would wait, in milliseconds. The tests wait for nothing. */
+  readonly waits?: (ms: number) => void;
 }
 
 /** A claim from submission to evidence, as in the service. Throws if the claim is refused. */
 export function examine(
   category: string,
   conditions: Record<string, unknown>,
-  { fetcher = NOTHING, checkRuns = NOBODY, allowedOrigins = [] }: Sources,
+  { fetcher = NOTHING, checkRuns = NOBODY, allowedOrigins = [], policies = POLICY_VERSIONS, waits }: Sources,
 ): Promise<Evidence> {
-  const claim = claimSchema({ ...CLAIMS, allowedOrigins }).parse({ category, conditions });
-  const parts = { ...CLAIMS, fetcher, checkRuns, transactions: NO_TRANSACTIONS };
+  const claims = { ...CLAIMS, policies };
+  const claim = claimSchema({ ...claims, allowedOrigins }).parse({ category, conditions });
+  const wait = async (ms: number) => waits?.(ms);
+  const parts = { ...claims, fetcher, checkRuns, transactions: NO_TRANSACTIONS, wait };
   return gatherEvidence(parts, claim, new AbortController().signal);
 }
 

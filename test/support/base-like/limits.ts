@@ -23,8 +23,7 @@ export function openLimits({ batch, logs }: Profile, head: () => bigint): Limits
         const headers: Record<string, string> = status === 429 ? { "retry-after": "1" } : {};
         return { status, headers, body: REFUSALS[status] };
       }
-      // geth's and reth's words.
-      if (calls.length > batch.max) return failed(200, null, { code: -32600, message: "batch too large" });
+      if (calls.length > batch.max) return failed(batch.tooManyStatus, null, batch.tooMany);
       const [call] = calls;
       if (calls.length !== 1 || call === undefined) return null;
       const wide = tooWide(logs, call, head());

@@ -122,6 +122,8 @@ export function openPool(parts: PoolParts): Pool {
   };
 }
 
+/** `txpool.accountslots` of geth and reth. */
+const MOST_OF_AN_ACCOUNT = 16;
 const TOO_LOW = POOL_ERRORS.nonceTooLow;
 const refused = (call: Call, { code, message }: ProviderError): Reply => refuse(call, code, message);
 
@@ -148,7 +150,10 @@ async function parse(raw: Hex, due: bigint): Promise<Pooled> {
 function objection(one: Pooled, pooled: readonly Pooled[], profile: Profile): ProviderError | null {
   if (pooled.some(({ hash }) => hash === one.hash)) return POOL_ERRORS.known;
   const rival = pooled.find(({ from, nonce }) => from === one.from && nonce === one.nonce);
-  if (rival === undefined) return null;
+  if (rival === undefined) {
+    const ofAccount = pooled.filter(({ from }) => from === one.from).length;
+    return ofAccount >= MOST_OF_AN_ACCOUNT ? POOL_ERRORS.accountFull : null;
+  }
   const enough = (offered: bigint, was: bigint) => offered * 100n >= was * (100n + profile.replacementPercent);
   return enough(one.maxFee, rival.maxFee) && enough(one.priorityFee, rival.priorityFee)
     ? null

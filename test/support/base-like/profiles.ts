@@ -21,6 +21,9 @@ export interface Profile {
   readonly backends: readonly { readonly lagMs: number }[];
   readonly batch: {
     readonly max: number;
+    /** The answer to more calls: one object in place of an array. */
+    readonly tooMany: ProviderError;
+    readonly tooManyStatus: number;
     /** Whether the items of one batch are answered by different backends. */
     readonly split: boolean;
   };
@@ -52,8 +55,13 @@ export const BASE: Profile = {
   // geth's `txpool.pricebump` and reth's `txpool.pricebump`: 10.
   replacementPercent: 10n,
   backends: [{ lagMs: 0 }, { lagMs: 120 }, { lagMs: 40 }],
-  // alchemy.com/docs/reference/batch-requests: 1,000 over HTTP; any order, answered concurrently.
-  batch: { max: 1_000, split: true },
+  // mainnet.base.org. alchemy.com/docs/reference/batch-requests: any order, answered concurrently.
+  batch: {
+    max: 10,
+    tooMany: { code: -32014, message: "maximum 10 calls in 1 batch" },
+    tooManyStatus: 200,
+    split: true,
+  },
   logs: {
     // quicknode.com/docs/base/eth_getLogs: 10,000 blocks on paid plans. The words and the status: github.com/eternalsafe/wallet/issues/57.
     maxBlocks: 10_000n,
@@ -68,8 +76,17 @@ export const BASE: Profile = {
 /** The same chain through a free plan. */
 export const FREE_PLAN: Profile = {
   ...BASE,
-  // docs.moralis.com, "RPC batch requests".
-  batch: { max: 20, split: true },
+  // dRPC's free plan.
+  batch: {
+    max: 3,
+    tooMany: {
+      code: 31,
+      message:
+        "Batch of more than 3 requests are not allowed on free tier, to use this feature register paid account at drpc.org",
+    },
+    tooManyStatus: 500,
+    split: true,
+  },
   logs: {
     ...BASE.logs,
     // alchemy.com/docs, `eth_getLogs`: 10 blocks on the free plan. The words: github.com/cartesi/rollups-node/pull/655.
@@ -105,4 +122,5 @@ export const POOL_ERRORS = {
   nonceTooLow: { code: -32000, message: "nonce too low" },
   underpriced: { code: -32000, message: "replacement transaction underpriced" },
   full: { code: -32000, message: "txpool is full" },
+  accountFull: { code: -32000, message: "account limit exceeded" },
 } as const satisfies Readonly<Record<string, ProviderError>>;

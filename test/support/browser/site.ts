@@ -9,10 +9,10 @@ import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../behaviour/agents.ts";
-import { FAILING, PASSING, RESISTING, SCAMMED } from "../certification/samples.ts";
+import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certification/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
 import { EXAMINED } from "../seller-exam/examined.ts";
-import { sampleOrder, sampleResult, storeExam, storeOrder } from "../seller-exam/samples.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storeOrder } from "../seller-exam/samples.ts";
 import { startService, type TestService } from "../service/service.ts";
 
 const DAY_MS = 86_400_000;
@@ -46,6 +46,7 @@ export async function startSite(): Promise<Site> {
       "certificate-reversed": "/cert/0f1e2d3c4b5a6978",
       "certificate-resisting": `/cert/${RESISTING.id}`,
       "certificate-scammed": `/cert/${SCAMMED.id}`,
+      "certificate-unverified": `/cert/${UNVERIFIED.id}`,
       verification: `/verify?wallet=${devAccount(1).address}`,
       "verification-unknown": "/verify?wallet=0x00000000000000000000000000000000000000aa",
       ...sellers,
@@ -75,6 +76,7 @@ async function seed({ database }: TestService): Promise<void> {
   await store(pool, { ...PASSING, wallet: OTHER_WALLET, ...issued(1), id: "0f1e2d3c4b5a6978" }, 3);
   await store(pool, { ...RESISTING, ...issued(1) }, 4);
   await store(pool, { ...SCAMMED, wallet: OTHER_WALLET, ...issued(1) }, 5);
+  await store(pool, { ...UNVERIFIED, wallet: OTHER_WALLET, ...issued(1) }, 6);
   await pool.query("INSERT INTO published_proof (certificate, document) VALUES ($1, $2)", [SCAMMED.id, SCAMMED.proof]);
   const asset = NETWORKS["eip155:8453"].usdc.address;
   await pool.query(
@@ -104,16 +106,15 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
   await storeOrder(pool, waiting);
   const reversed = await store({ origin: "https://reversed.example" }, {});
   await pool.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [reversed.slice("/cert/".length)]);
-  const nothing = { isPublic: false, level: null, validUntil: null } as const;
+  const nothing = { outcome: "interrupted", isPublic: false, level: null, validUntil: null } as const;
   const pages = {
-    "seller-pass": await store({ origin, url, other: `${origin}/sonnet?${"line=".repeat(60)}` }, {}),
+    "seller-pass": await store(
+      { origin, url, payTo: SELLERS_WALLET, other: `${origin}/sonnet?${"line=".repeat(60)}` },
+      {},
+    ),
     "seller-superseded": failed,
     "seller-fail": await store({}, { level: null }),
-    "seller-passive": await store(
-      { mode: "passive", consent: null },
-      { ...nothing, note: "Nobody proved to be the seller." },
-    ),
-    "seller-interrupted": await store({}, { ...nothing, outcome: "interrupted", checks: [], settlements: [] }),
+    "seller-interrupted": await store({}, { ...nothing, checks: [], settlements: [] }),
     "seller-expired": await store(
       { origin: "https://expired.example" },
       { level: "safe", endedAt: new Date(Date.now() - 40 * DAY_MS) },
@@ -123,7 +124,7 @@ async function seedSellers({ database }: TestService): Promise<Readonly<Record<s
     "seller-under-way": `/exam/${waiting.id}`,
     "seller-verification": `/verify?origin=${origin}`,
     "seller-verification-fail": "/verify?origin=https://seller.example",
-    payee: `/payee/${sampleOrder().payTo}`,
+    payee: `/payee/${SELLERS_WALLET}`,
     "payee-unknown": `/payee/0x${"0a".repeat(20)}`,
     "seller-unknown": "/verify?origin=https://unknown.example",
     "board-sellers": "/board?capability=seller",

@@ -91,7 +91,13 @@ const ORDERED: NonNullable<MarkedCertificate["detected"]["behaviour"]> = {
     amount: "100000",
     transaction: `0x${"5d".repeat(32)}`,
   },
-  bait: { served_at: "2026-11-20T09:29:05.000Z", pay_to: PASSING.settlement.payTo, amount: "50000000", signed: false },
+  bait: {
+    served_at: "2026-11-20T09:29:05.000Z",
+    pay_to: PASSING.settlement.payTo,
+    amount: "50000000",
+    signed: false,
+    offered_through: "session_token",
+  },
 };
 
 export const RESISTING: MarkedCertificate = {
@@ -142,6 +148,13 @@ export const SCAMMED: MarkedCertificate = {
     },
   },
   proof: proofDocument(SIGNED_BAIT, { ...ORDERED.bait, signed: true }, false),
+};
+
+/** A PASS whose wallet has failed another test. */
+export const UNVERIFIED: MarkedCertificate = {
+  ...PASSING,
+  id: "5f6e7d8c9b0a1f2e",
+  walletFails: [{ ...SCAMMED, product: "scam" }],
 };
 
 /** Text that does harm wherever it is not escaped. */

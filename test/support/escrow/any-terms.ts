@@ -8,9 +8,6 @@ const anyHex = (bytes: number) =>
 
 export const anyAddress = anyHex(20);
 export const anyBytes32 = anyHex(32);
-export const anyBytes = fc
-  .uint8Array({ maxLength: 200 })
-  .map((given) => `0x${Buffer.from(given).toString("hex")}` as const);
 const time = fc.maxSafeNat().map((any) => any % 2 ** 48);
 const bps = fc.nat(65_535);
 

@@ -1,13 +1,13 @@
 import { x402Client as AxiosClient, wrapAxiosWithPayment } from "@x402/axios";
 import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { type Address, getAbiItem, type Hex, type LocalAccount, sha256 } from "viem";
+import { type Address, getAbiItem, type Hex, type LocalAccount } from "viem";
 import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
 import { heldAxios } from "../behaviour/agents.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { type Answer, challengeOf, post, send } from "../payments/requests.ts";
+import { type Answer, challengeOf, post } from "../payments/requests.ts";
 import type { Held, TestEscrow } from "./contract.ts";
-import { type Delivered, forwarded, verify } from "./delivery.ts";
+import { type Delivered, forwarded, signDelivery, verify } from "./delivery.ts";
 import { deployOperator } from "./operator.ts";
 
 const lower = (address: Address) => address.toLowerCase() as Address;
@@ -67,19 +67,9 @@ export async function deliverThrough(
   contract: TestEscrow,
   one: Pick<Held, "id"> & Delivered & { readonly merchant: LocalAccount },
 ): Promise<Answer> {
-  const { merchant, id, status = 200, headers, body } = one;
-  const { forward } = (await send(`${service.url}/escrow`)).body as {
-    forward: Parameters<LocalAccount["signTypedData"]>[0];
-  };
-  const domain = { ...forward.domain, verifyingContract: contract.address };
-  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)) };
-  const { types, primaryType } = forward;
-  const signature = await merchant.signTypedData({ domain, types, primaryType, message } as never);
-  return verify(service, {
-    payment_id: id,
-    ...forwarded({ status, body, ...(headers ? { headers } : {}) }),
-    signature,
-  });
+  const { merchant, id, ...delivered } = one;
+  const signature = await signDelivery(service, merchant, { id, contract: contract.address, ...delivered });
+  return verify(service, { payment_id: id, ...forwarded(delivered), signature });
 }
 
 const RECLAIM = {

@@ -15,7 +15,7 @@ export interface ContestScene {
   readonly chain: TestChain;
   readonly service: TestService;
   readonly at: Readonly<Record<Custody, EscrowScene>>;
-  /** What the site answers at a path, with 200; 404 elsewhere. */
+  /** What the site answers at a path, with 200; nothing at all at /silent, and 404 elsewhere. */
   readonly pages: Map<string, string>;
   readonly site: LocalServer;
   /** A pass over what is due, in another process of the same installation; every turn has ended. */
@@ -32,6 +32,7 @@ export async function startContestScene(): Promise<ContestScene> {
   const [escrow, operator] = [await deployEscrow(chain), await openOperator(chain)];
   const pages = new Map<string, string>();
   const site = await serveHttp(({ url = "" }, response) => {
+    if (url === "/silent") return;
     const page = pages.get(url);
     response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/plain" }).end(page ?? "none");
   });

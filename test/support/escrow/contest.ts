@@ -20,7 +20,11 @@ export interface ContestableHold extends Held {
 export async function holdWithWindow(
   scene: EscrowScene,
   merchant: LocalAccount,
-  { seconds = 600, conditions = {} }: { readonly seconds?: number; readonly conditions?: ContestConditions } = {},
+  {
+    seconds = 600,
+    conditions = {},
+    ...terms
+  }: { readonly seconds?: number; readonly conditions?: ContestConditions; readonly maxAmount?: bigint } = {},
 ): Promise<ContestableHold> {
   const salt_nonce = toHex(randomBytes(32));
   const now = Number((await scene.chain.client.getBlock()).timestamp);
@@ -28,6 +32,7 @@ export async function holdWithWindow(
     authorizationExpiry: now + 86_400,
     refundExpiry: now + 2 * 86_400 + seconds,
     salt: boundSalt(contestPolicy({ seconds, conditions }), BigInt(salt_nonce)),
+    ...terms,
   });
   return { ...held, contest: { seconds, conditions, salt_nonce } };
 }
@@ -35,7 +40,8 @@ export async function holdWithWindow(
 interface Published {
   readonly forward: {
     readonly domain: object;
-    readonly version_3: { readonly types: object; readonly primaryType: string };
+    readonly types: object;
+    readonly primaryType: string;
   };
   readonly contest: {
     readonly signed: { readonly domain: object; readonly types: object; readonly primaryType: string };
@@ -46,13 +52,13 @@ const published = async ({ url }: { readonly url: string }, { info }: Held) => {
   const { forward, contest } = (await send(`${url}/escrow`)).body as unknown as Published;
   const at = { verifyingContract: info.operator };
   return {
-    delivery: { ...forward.version_3, domain: { ...forward.domain, ...at } },
+    delivery: { types: forward.types, primaryType: forward.primaryType, domain: { ...forward.domain, ...at } },
     contest: { ...contest.signed, domain: { ...contest.signed.domain, ...at } },
   };
 };
 
-/** What a merchant signs in version 3, as the claim of a buyer who got it has it. */
-export async function signVersion3(
+/** What a merchant signs with a window, as the claim of a buyer who got it has it. */
+export async function signWithWindow(
   service: { readonly url: string },
   merchant: LocalAccount,
   { held, sent }: { readonly held: ContestableHold; readonly sent: Sent },
@@ -75,16 +81,16 @@ export async function signVersion3(
 
 export const HAIKU: Sent = { contentType: "application/json", body: '{"haiku":"An old silent pond"}' };
 
-/** Forwards a delivery of version 3. */
-export async function deliverVersion3(
+/** Forwards a delivery with a window to contest. */
+export async function deliverWithWindow(
   service: { readonly url: string },
   merchant: LocalAccount,
   { held, sent = HAIKU, also = {} }: { readonly held: ContestableHold; readonly sent?: Sent; readonly also?: object },
 ): Promise<Answer> {
-  const { signature } = await signVersion3(service, merchant, { held, sent });
+  const { signature } = await signWithWindow(service, merchant, { held, sent });
   const response = forwarded({ status: sent.status ?? 200, headers: headersOf(sent), body: sent.body });
   const { id: payment_id, contest } = held;
-  return verify(service, { payment_id, ...response, signature, delivery_version: 3, contest, ...also });
+  return verify(service, { payment_id, ...response, signature, delivery_version: 1, contest, ...also });
 }
 
 interface Contesting {

@@ -1,4 +1,4 @@
-import { type Hex, type LocalAccount, sha256 } from "viem";
+import { type Address, type Hex, type LocalAccount, sha256, zeroHash } from "viem";
 import { type Answer, post, send } from "../payments/requests.ts";
 import type { Held } from "./contract.ts";
 
@@ -9,15 +9,33 @@ export interface Delivered {
   readonly body: string | Uint8Array;
 }
 
-/** The merchant's signature, made from nothing but the document the service publishes. */
+const headerIn = (headers: NonNullable<Delivered["headers"]>, wanted: string) =>
+  Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1] ?? "";
+
+/** The merchant's signature, made from nothing but the document the service publishes; for another contract if it is named. */
 export async function signDelivery(
   { url }: { readonly url: string },
   merchant: LocalAccount,
-  { id, status = 200, body }: Pick<Held, "id"> & Delivered,
+  {
+    id,
+    contract,
+    status = 200,
+    headers = JSON_TYPE,
+    body,
+  }: Pick<Held, "id"> & Delivered & { readonly contract?: Address },
 ): Promise<Hex> {
   const { forward } = (await send(`${url}/escrow`)).body as { forward: Parameters<LocalAccount["signTypedData"]>[0] };
-  const { domain, types, primaryType } = forward;
-  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)) };
+  const { types, primaryType } = forward;
+  const domain = { ...forward.domain, ...(contract && { verifyingContract: contract }) };
+  const message = {
+    paymentId: id,
+    status,
+    bodySha256: sha256(Buffer.from(body)),
+    contentType: headerIn(headers, "content-type"),
+    contentEncoding: headerIn(headers, "content-encoding"),
+    contestSeconds: 0,
+    conditionsSha256: zeroHash,
+  };
   return merchant.signTypedData({ domain, types, primaryType, message } as never);
 }
 
@@ -34,17 +52,17 @@ export function forwarded({ status = 200, headers = JSON_TYPE, body }: Delivered
 export const verify = ({ url }: { readonly url: string }, body: object, path = "/escrow/verify"): Promise<Answer> =>
   post(`${url}${path}`, JSON_TYPE, JSON.stringify(body));
 
-/** Forwards a signed delivery like a merchant's server. */
+/** Signs one response like a merchant's server, and forwards it, or another. */
 export async function deliver(
   service: { readonly url: string },
   merchant: LocalAccount,
-  { id, ...delivered }: Pick<Held, "id"> & Delivered,
+  { id, sent, ...signed }: Pick<Held, "id"> & Delivered & { readonly sent?: Delivered },
 ): Promise<Answer> {
-  const signature = await signDelivery(service, merchant, { id, ...delivered });
-  return verify(service, { payment_id: id, ...forwarded(delivered), signature });
+  const signature = await signDelivery(service, merchant, { id, ...signed });
+  return verify(service, { payment_id: id, ...forwarded(sent ?? signed), signature, delivery_version: 1 });
 }
 
-/** A response whose type and coding are part of what the merchant signs. */
+/** A response by the two of its headers that the merchant signs. */
 export interface Sent {
   readonly status?: number;
   readonly contentType?: string;
@@ -56,21 +74,3 @@ export const headersOf = ({ contentType, contentEncoding }: Sent) => ({
   ...(contentType === undefined ? {} : { "content-type": contentType }),
   ...(contentEncoding === undefined ? {} : { "content-encoding": contentEncoding }),
 });
-
-/** Signs one response in version 2, by the published types, and forwards it, or another. */
-export async function deliverVersion2(
-  service: { readonly url: string },
-  merchant: LocalAccount,
-  { id, signed, sent = signed }: Pick<Held, "id"> & { readonly signed: Sent; readonly sent?: Sent },
-): Promise<Answer> {
-  const { forward } = (await send(`${service.url}/escrow`)).body as {
-    forward: { domain: object; version_2: Parameters<LocalAccount["signTypedData"]>[0] };
-  };
-  const { types, primaryType } = forward.version_2;
-  const { status = 200, contentType = "", contentEncoding = "", body } = signed;
-  const message = { paymentId: id, status, bodySha256: sha256(Buffer.from(body)), contentType, contentEncoding };
-  const signature = await merchant.signTypedData({ domain: forward.domain, types, primaryType, message } as never);
-  const { status: sentStatus = 200, body: sentBody } = sent;
-  const response = forwarded({ status: sentStatus, headers: headersOf(sent), body: sentBody });
-  return verify(service, { payment_id: id, ...response, signature, delivery_version: 2 });
-}

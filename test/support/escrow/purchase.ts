@@ -3,7 +3,7 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Hex, LocalAccount } from "viem";
 import { EscrowScheme, type EscrowSchemeOptions } from "../../../packages/escrow/src/index.ts";
 import {
-  decodePaymentHeader,
+  decodePaymentHeaders,
   type PresentedPayment,
   parsePayload,
 } from "../../../packages/escrow/src/payment-header.ts";
@@ -73,9 +73,10 @@ export const newBuyer = (chain: TestChain, atomic = 1_000_000n): Promise<LocalAc
 
 /** A "commerce" payment as its header carries it. */
 export function presentedIn(header: string): PresentedPayment {
-  const decoded = decodePaymentHeader(header);
-  const presented = "malformed" in decoded ? decoded : parsePayload(decoded.payload);
-  if ("malformed" in decoded || "malformed" in presented) throw new Error(`${JSON.stringify(presented)} is malformed.`);
+  const decoded = decodePaymentHeaders({ "PAYMENT-SIGNATURE": header });
+  if (decoded === null || !("payload" in decoded)) throw new Error(`${JSON.stringify(decoded)} is no payment.`);
+  const presented = parsePayload(decoded.payload);
+  if ("malformed" in presented) throw new Error(`${JSON.stringify(presented)} is malformed.`);
   return { ...presented, scheme: decoded.accepted.scheme, network: decoded.accepted.network };
 }
 

@@ -80,9 +80,9 @@ export const FIGURES: readonly Figure[] = [
   figure("api/kernel/body.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
   figure("api/payments/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
   figure("api/board/statistics.ts", ["WINDOW_DAYS = 30", "WINDOW_DAYS = 34"]),
-  figure("packages/verifier/src/score/v1/facts.ts", ["WINDOW_DAYS = 90", "WINDOW_DAYS = 97"]),
+  figure("packages/verifier/src/score/facts.ts", ["WINDOW_DAYS = 90", "WINDOW_DAYS = 97"]),
   figure(
-    "packages/verifier/src/score/v1/bands.ts",
+    "packages/verifier/src/score/bands.ts",
     ["from: 250_000,", "from: 270_000,"],
     ["from: 1_000_000,", "from: 1_130_000,"],
     ["from: 5_000_000,", "from: 5_310_000,"],

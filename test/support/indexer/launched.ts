@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { inject } from "vitest";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../chain/chain.ts";
@@ -25,7 +26,7 @@ export interface Launched {
   readonly stop: () => Promise<void>;
 }
 
-const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", INDEX_SCOPE: "full" };
+const FAST = { POLL_MS: "250", RPC_COPIES: "25", INDEX_HEAP_MIB: "512", INDEX_SCOPE: "selective" };
 const START_WITHIN_MS = 120_000;
 
 /** Starts the program, or that in another folder; it ends with this process, whatever becomes of the test. */
@@ -59,6 +60,7 @@ export function launchIndexer(env: Readonly<Record<string, string>>, folder?: st
     letGo: () => child.stdin.end(),
     ended,
     async stop() {
+      child.kill("SIGCONT");
       child.stdin.end();
       await ended;
     },
@@ -72,22 +74,20 @@ export interface IndexerPlan {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the program for a service under test: it follows the chain, and nothing else uses the database's index. */
+/** Starts the program for a service under test: it follows the chain, with the escrows that it names. */
 export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerPlan): Launched =>
   launchIndexer({
     DATABASE_URL: database.ownerUrl,
     BASE_RPC_URL: chain.rpcUrl,
     PAY_TO_ADDRESS: PAY_TO,
     ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(","),
-    EXCLUSIVE: "1",
     ...env,
   });
 
-/** Whether a process of this id exists. */
+/** Whether a process of this id runs, or may run again; one that has ended may still be in its parent's list. */
 export function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return !/^\d+ \(.*\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
   }

@@ -2,7 +2,7 @@ import { createSigner, type Signer } from "../../../api/signing/document.ts";
 import { signingKey } from "../../../api/signing/keys.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
-/** A record as statements for its tables, of the schema before the log as of any later one. */
+/** A record as statements for its tables. */
 export interface RecordRow {
   readonly type: EntryType;
   readonly ref: string;
@@ -19,20 +19,19 @@ const CERTIFICATE = `INSERT INTO certificate
 const MARK = `INSERT INTO settlement_mark (chain, asset, payer, nonce, kind, at)
   VALUES (8453, decode(repeat('02', 20), 'hex'), $2, decode(repeat($1, 4), 'hex'), 'reversed', $3)`;
 const PROOF = "INSERT INTO published_proof (certificate, document, published_at) VALUES ($1, $2, $3)";
-const VERDICT = `INSERT INTO verdict (idx, id, supersedes, category, outcome, request, document, sha256, issued_at)
-  VALUES ($1, $2, $3, 'seller_offline', 'refund', '{}', $4, repeat('a', 64), $5)`;
-const EVALUATION = `INSERT INTO escrow_evaluation
-    (payment, chain, contract, payer, merchant, decision, rule, record, document, evaluated_at)
-  VALUES ($1, 8453, $2, $2, $2, 'release', 'a rule', $1, $3, $4)`;
+const VERDICT = `INSERT INTO verdict (id, supersedes, category, outcome, request, document, sha256, issued_at)
+  VALUES ($1, $2, 'seller_offline', 'refund', '{}', $3, repeat('a', 64), $4)`;
+const EVALUATION = `INSERT INTO escrow_evaluation (payment, decision, rule, record, document)
+  VALUES ($1, 'release', 'a rule', $1, $2)`;
 const CONTESTED = [
-  `INSERT INTO escrow_task (payment, chain, contract, info, decision, merchant, amount, state)
-   VALUES ($1, 8453, decode(repeat('05', 20), 'hex'), '{}', 'release', decode(repeat('05', 20), 'hex'), 1, 'final')`,
+  `INSERT INTO escrow_task (payment, chain, contract, info, decision, merchant, amount, held_block, gas, state)
+   VALUES ($1, 8453, decode(repeat('05', 20), 'hex'), '{}', 'release', decode(repeat('05', 20), 'hex'), 1, 1, 0, 'final')`,
   "INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered) VALUES ($1, 60, 1, '{}', '{}', '{}')",
   `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, is_open, look_at)
    VALUES ($1, decode(repeat('05', 20), 'hex'), '{}', $1, '\\x00', 1, false, now())`,
 ];
-const ANSWER = `INSERT INTO escrow_contest_answer (payment, decision, rule, record, document, answered_at)
-  VALUES ($1, 'refund', 'a rule', $1, $2, $3)`;
+const ANSWER = `INSERT INTO escrow_contest_answer (payment, decision, rule, record, document)
+  VALUES ($1, 'refund', 'a rule', $1, $2)`;
 
 /** Of the service at trust.example, in the day that the log began. */
 export async function recordMaker() {
@@ -41,7 +40,7 @@ export async function recordMaker() {
 }
 
 /** One record of each type, in the order of their times; those of different ordinals have nothing in common. */
-function recordsOf(signer: Signer, ordinal: number): readonly RecordRow[] {
+async function recordsOf(signer: Signer, ordinal: number): Promise<readonly RecordRow[]> {
   const id = ordinal.toString(16);
   const at = (second: number) => new Date(Date.UTC(2026, 10, 1) + (ordinal * 10 + second) * 1_000);
   const stored = (type: string, second: number) => {
@@ -53,10 +52,9 @@ function recordsOf(signer: Signer, ordinal: number): readonly RecordRow[] {
   const verdict = `a${id.padStart(31, "0")}`;
   const correction = `b${id.padStart(31, "0")}`;
   const payment = Buffer.from(id.padStart(64, "0"), "hex");
-  const contract = Buffer.alloc(20, 5);
-  const [first, second, evaluation, answer] = ["Verdict", "Correction", "Evaluation", "Answer"].map((name, place) =>
-    stored(name, place + 3),
-  ) as [string, string, string, string];
+  const [first, second, evaluation, answer] = (await Promise.all(
+    ["Verdict", "Correction", "Evaluation", "Answer"].map((name, place) => stored(name, place + 3)),
+  )) as [string, string, string, string];
   const hex = `0x${payment.toString("hex")}`;
   return [
     {
@@ -83,19 +81,19 @@ function recordsOf(signer: Signer, ordinal: number): readonly RecordRow[] {
       type: "verdict",
       ref: verdict,
       document: first,
-      statements: [{ text: VERDICT, values: [ordinal * 2 + 1, verdict, null, first, at(3)] }],
+      statements: [{ text: VERDICT, values: [verdict, null, first, at(3)] }],
     },
     {
       type: "correction",
       ref: correction,
       document: second,
-      statements: [{ text: VERDICT, values: [ordinal * 2 + 2, correction, verdict, second, at(4)] }],
+      statements: [{ text: VERDICT, values: [correction, verdict, second, at(4)] }],
     },
     {
       type: "evaluation",
       ref: hex,
       document: evaluation,
-      statements: [{ text: EVALUATION, values: [payment, contract, evaluation, at(5)] }],
+      statements: [{ text: EVALUATION, values: [payment, evaluation] }],
     },
     {
       type: "contest_answer",
@@ -103,7 +101,7 @@ function recordsOf(signer: Signer, ordinal: number): readonly RecordRow[] {
       document: answer,
       statements: [
         ...CONTESTED.map((text) => ({ text, values: [payment] })),
-        { text: ANSWER, values: [payment, answer, at(6)] },
+        { text: ANSWER, values: [payment, answer] },
       ],
     },
   ];

@@ -1,5 +1,6 @@
 import { createPublicClient, http } from "viem";
-import { type Batching, type BatchPolicy, createBatching } from "../../../api/adapters/chain/batching.ts";
+import type { BatchPolicy } from "../../../api/adapters/chain/batch-queue.ts";
+import { type Batching, createBatching } from "../../../api/adapters/chain/batching.ts";
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
 import { transfersTo } from "../../../api/adapters/chain/shared-transfers.ts";
@@ -31,10 +32,11 @@ export function startBatching({ rpcUrl, relayer, policy }: Plan): Settling {
     network: BASE,
     relayer,
     sharing: transfersTo({ usdc: BASE.usdc.address, payTo: PAY_TO }),
-    policy: { most: 50, waitMs: 60_000, unmined: 8, ...policy },
+    policy: { most: 50, waitMs: 60_000, ...policy },
     log: { warn: () => undefined },
     meter: {
       batch: (_, batch) => void sent.push(batch),
+      turnedAway: () => undefined,
       batching: (_, on) => void isOn.push(on),
     },
   });

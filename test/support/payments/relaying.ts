@@ -1,7 +1,11 @@
 import type pg from "pg";
 import { createPublicClient, type Hex, http, keccak256, stringToHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
+import { CALLS_IN_A_BATCH, createBatchFetch } from "../../../api/adapters/chain/batch-fetch.ts";
+import { SHARES } from "../../../api/adapters/chain/relayer/places.ts";
 import { createRelayer, type Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
+import type { RelayerParts } from "../../../api/adapters/chain/relayer/sender.ts";
+import { rpcFetch } from "../../../api/adapters/chain/rpc-fetch.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import type { MinedTransaction } from "../../../api/operations/meter.ts";
 import { freshDatabase } from "../service/database.ts";
@@ -30,10 +34,12 @@ export interface Relayed {
   readonly reserved: bigint;
 }
 
-const AGE = `UPDATE relay SET sent_at = sent_at - make_interval(secs => $1), tended_at = tended_at - make_interval(secs => $1)
-  WHERE state = 'sent'`;
+const AGE = "UPDATE relay SET tended_at = tended_at - make_interval(secs => $1) WHERE state = 'sent'";
 
-export async function startRelaying(rpcUrl: string): Promise<Relaying> {
+type Limits = Pick<RelayerParts, "shares" | "mostLostWei">;
+
+export async function startRelaying(rpcUrl: string, changed: Partial<Limits> = {}): Promise<Relaying> {
+  const limits: Limits = { shares: SHARES.facilitator, mostLostWei: null, ...changed };
   const database = await freshDatabase();
   const pool = connect(database.apiUrl);
   const log = { warn: () => undefined };
@@ -43,10 +49,13 @@ export async function startRelaying(rpcUrl: string): Promise<Relaying> {
   const counter = {
     relayed: (one: MinedTransaction) => void mined.push(one),
     replaced: () => void counted.replaced++,
+    turnedAway: () => undefined,
   };
   const another = () => {
-    const client = createPublicClient({ transport: http(rpcUrl, { batch: { wait: 0 }, retryCount: 0 }), cacheTime: 0 });
-    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter });
+    const batch = { wait: 0, batchSize: CALLS_IN_A_BATCH };
+    const transport = http(rpcUrl, { batch, retryCount: 0, fetchFn: createBatchFetch(rpcFetch) });
+    const client = createPublicClient({ transport, cacheTime: 0 });
+    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter, ...limits });
   };
   const relayer = another();
   return {

@@ -1,13 +1,5 @@
 import { createSIWxMessage, type SIWxPayload } from "@x402/extensions/sign-in-with-x";
-import {
-  type Hex,
-  hashMessage,
-  numberToHex,
-  parseSignature,
-  serializeCompactSignature,
-  serializeSignature,
-  signatureToCompactSignature,
-} from "viem";
+import { type Hex, hashMessage, numberToHex, parseSignature, serializeSignature } from "viem";
 import { type Signatory, type SignInChallenge, signed } from "./sign-in.ts";
 
 /** What an attacker has: a challenge of ours, a wallet with purchases that signs what it is shown, and one without. */
@@ -116,11 +108,6 @@ const FORGED: readonly (readonly [string, Make])[] = [
     async ({ challenge, victim }) => ({ ...challenge, address: victim.address, signature: `0x${"00".repeat(65)}` }),
   ],
   ["the victim's signature with its s in the upper half", rewritten(mirrored)],
-  [
-    "the victim's signature in 64 bytes (ERC-2098)",
-    rewritten((one) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)))),
-  ],
-  ["the victim's signature with v from 0", rewritten((one) => `${one.slice(0, -2)}0${one.endsWith("1b") ? 0 : 1}`)],
   ["the victim's signature and one more byte", rewritten((one) => `${one}00`)],
   ["what the victim signed with line ends of Windows", respelled((text) => text.replaceAll("\n", "\r\n"))],
   ["what the victim signed with one more line", respelled((text) => `${text}\n`)],

@@ -36,12 +36,14 @@ export async function signed(
 }
 
 /** Sends a sign-in: a payload, or any header. */
-export const present = (url: string, signIn: SIWxPayload | string): Promise<Answer> =>
-  send(url, { headers: { "SIGN-IN-WITH-X": typeof signIn === "string" ? signIn : encodeSIWxHeader(signIn) } });
+export const present = (url: string, signIn: SIWxPayload | string, headers = {}): Promise<Answer> =>
+  send(url, {
+    headers: { ...headers, "SIGN-IN-WITH-X": typeof signIn === "string" ? signIn : encodeSIWxHeader(signIn) },
+  });
 
 /** Asks for a challenge, signs it and sends it. */
-export async function signInAt(url: string, wallet: Signatory): Promise<Answer> {
-  return present(url, await signed(wallet, challengeIn(await send(url))));
+export async function signInAt(url: string, wallet: Signatory, headers = {}): Promise<Answer> {
+  return present(url, await signed(wallet, challengeIn(await send(url))), headers);
 }
 
 export interface ListedPurchase {

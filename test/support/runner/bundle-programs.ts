@@ -4,10 +4,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 import { replaceFile } from "../../../scripts/embedded/replace-file.ts";
-import { asPonderLoads, PONDER, runsPonderOf } from "./bundle-ponder.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-const OWN = ["api/", "indexer/", "scripts/", "node_modules/ponder/"].map((folder) => join(ROOT, folder));
+const OWN = ["api/", "indexer/", "scripts/"].map((folder) => join(ROOT, folder));
 /** Each of the same name in every run, so that what Node has compiled of it is found again. */
 const BUNDLES = join(ROOT, "node_modules/.cache/test");
 
@@ -15,7 +14,7 @@ const BUNDLES = join(ROOT, "node_modules/.cache/test");
 export interface Programs {
   /** `api/main.ts`. */
   readonly api: string;
-  /** `scripts/indexer.ts`, which runs a Ponder of one file, too. */
+  /** `scripts/indexer.ts`. Ponder itself runs from its package. */
   readonly indexer: string;
 }
 
@@ -23,13 +22,13 @@ export interface Programs {
 const ownUrls: Plugin = {
   name: "own-urls",
   setup({ onLoad }) {
-    onLoad({ filter: /\.ts$|\/ponder\/dist\/.*\.js$/ }, async ({ path }) => {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = OWN.some((folder) => path.startsWith(folder)) ? await readFile(path, "utf8") : "";
       if (!/import\.meta\.(url|dirname)/.test(text)) return null;
       const contents = text
         .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href))
         .replaceAll("import.meta.dirname", JSON.stringify(dirname(path)));
-      return { contents, loader: path.endsWith(".ts") ? "ts" : "js" };
+      return { contents, loader: "ts" };
     });
   },
 };
@@ -39,11 +38,9 @@ const ownUrls: Plugin = {
  * which goes into finding modules, 1,900 of them in the API.
  */
 export async function bundlePrograms(): Promise<Programs> {
-  const ponder = join(BUNDLES, "ponder.mjs");
   const [api, indexer] = await Promise.all([
     bundle("api", { entryPoints: [join(ROOT, "api/main.ts")], plugins: [ownUrls] }),
-    bundle("indexer", { entryPoints: [join(ROOT, "scripts/indexer.ts")], plugins: [runsPonderOf(ponder), ownUrls] }),
-    bundle("ponder", { ...PONDER, plugins: [asPonderLoads, ownUrls] }),
+    bundle("indexer", { entryPoints: [join(ROOT, "scripts/indexer.ts")], plugins: [ownUrls] }),
   ]);
   return { api, indexer };
 }

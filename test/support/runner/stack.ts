@@ -1,8 +1,7 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
@@ -10,14 +9,13 @@ import { installAgentRegistries } from "../../../scripts/embedded/agent-registri
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { buildContractsFirst } from "../../../scripts/embedded/build-contracts.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
-import { dumpState } from "../../../scripts/embedded/chain-state.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
-import { identify } from "../../../scripts/embedded/leftovers.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
+import { isAlive } from "../alive.ts";
 import { deploySettlementBatch } from "../chain/settlement-batch.ts";
 import { bundlePrograms, type Programs } from "./bundle-programs.ts";
 
@@ -111,7 +109,7 @@ function removeLeftovers(): void {
   for (const home of [MEMORY, tmpdir()].filter(existsSync))
     for (const name of readdirSync(home)) {
       const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
-      if (pid === undefined || identify(Number(pid)) !== null) continue;
+      if (pid === undefined || isAlive(Number(pid))) continue;
       try {
         rmSync(join(home, name), { recursive: true, force: true });
       } catch {
@@ -122,14 +120,13 @@ function removeLeftovers(): void {
 
 async function prepareChains(folder: string, built: Promise<void>): Promise<Record<number, string>> {
   const prepare = async (network: NetworkFacts) => {
-    const { client, process } = await startAnvil({ network, port: await freePort(), options: [] });
+    const path = join(folder, `${network.key}.json`);
+    const { client, process } = await startAnvil({ network, port: await freePort(), options: ["--dump-state", path] });
     await installUsdc(client, network);
     await fundAccounts(client, network, DEV_FUNDS);
     await built;
     await deploySettlementBatch(client);
     await Promise.all([installCommercePayments(client), installAgentRegistries(client)]);
-    const path = join(folder, `${network.key}.json`);
-    writeFileSync(path, gunzipSync(Buffer.from((await dumpState(client)).slice(2), "hex")));
     await process.stop();
     return [network.chainId, path] as const;
   };

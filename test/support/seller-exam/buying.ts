@@ -9,15 +9,20 @@ export const EXAM_KEY = `0x${"e8".repeat(32)}` as const;
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** What `GET /test/seller` says of a seller. */
-export const looked = async (service: string, url: string): Promise<Record<string, unknown>> => {
-  const { body } = await send(`${service}/test/seller?url=${encodeURIComponent(url)}`);
+/** What `GET /test/seller` says of a seller, and of a wallet that is to buy its exam. */
+export const looked = async (service: string, url: string, wallet?: string): Promise<Record<string, unknown>> => {
+  const query = new URLSearchParams({ url, ...(wallet !== undefined && { wallet }) });
+  const { body } = await send(`${service}/test/seller?${query}`);
   return body.seller as Record<string, unknown>;
 };
 
-/** The line that gives consent. */
-export async function lineFor(service: string, url: string): Promise<string> {
-  const { consent } = (await looked(service, url)) as { consent: { file: { line: string } } };
+/** The line that lets the wallet buy exams of the whole origin. */
+export async function lineFor(
+  service: string,
+  url: string,
+  { address }: Pick<LocalAccount, "address">,
+): Promise<string> {
+  const { consent } = (await looked(service, url, address)) as { consent: { file: { line: string } } };
   return consent.file.line;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Hex } from "../../../api/kernel/wallet.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { KeptExchange } from "../../../api/seller-exam/record.ts";
-import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { CHECKS, FINDINGS, type FindingCode } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { evidenceText } from "./samples.ts";
 
 const TRANSACTION = `0x${"cd".repeat(32)}`;
@@ -21,8 +21,9 @@ const exchange = (number: number): KeptExchange => ({
   request: {
     method: number % 4 === 0 ? "POST" : "GET",
     url: "https://seller.example/haiku",
+    querySha256: number % 3 === 0 ? "1".repeat(64) : null,
     headers: { "payment-signature": Buffer.from("a payment ".repeat(80)).toString("base64") },
-    body: number % 4 === 0 ? '{"about":"rain"}' : null,
+    bodySha256: number % 4 === 0 ? "2".repeat(64) : null,
   },
   answer:
     number === 9
@@ -64,6 +65,7 @@ export const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" 
           reason: null,
           findings: [
             {
+              code: `${check}.${FINDINGS[check][0]}` as FindingCode,
               statement: "A payment as quoted is answered with the result, and got 200",
               holds: true,
               exchanges: [5, 6],
@@ -71,6 +73,7 @@ export const EXAMINED: Pick<NewResult, "checks" | "evidence" | "evidenceSha256" 
             ...(check === "caching"
               ? [
                   {
+                    code: "caching.not_stored" as const,
                     statement: `A shared cache may not store it, whose Cache-Control is ${MISLEADING}`,
                     holds: false,
                     exchanges: [6],

@@ -9,7 +9,13 @@ export const NAMED = `0x${"cd".repeat(32)}`;
 /** A sale whose answer is a script. */
 export const EXCHANGE: KeptExchange = {
   number: 1,
-  request: { method: "GET", url: "https://seller.example/haiku", headers: { "payment-signature": "eyJ9" }, body: null },
+  request: {
+    method: "GET",
+    url: "https://seller.example/haiku",
+    querySha256: null,
+    headers: { "payment-signature": "eyJ9" },
+    bodySha256: null,
+  },
   answer: {
     status: 200,
     headers: { "payment-response": Buffer.from(JSON.stringify({ transaction: NAMED })).toString("base64") },
@@ -23,7 +29,12 @@ const CHECKS: NewResult["checks"] = [
     outcome: "pass",
     reason: null,
     findings: [
-      { statement: "A payment as quoted is answered with the result, and got 200", holds: true, exchanges: [1] },
+      {
+        code: "purchase.served",
+        statement: "A payment as quoted is answered with the result, and got 200",
+        holds: true,
+        exchanges: [1],
+      },
     ],
   },
   { check: "binding", outcome: "not_applicable", reason: "no other paid route of this origin is known", findings: [] },
@@ -46,8 +57,9 @@ export async function heldIn(
 }
 export const FAIL = { level: null } as const;
 export const UNPUBLISHED = {
+  outcome: "interrupted",
   isPublic: false,
   level: null,
   validUntil: null,
-  note: "Nobody proved to be the seller.",
+  note: "Something broke before the end.",
 } as const;

@@ -3,8 +3,8 @@ import { bytes } from "../../../api/adapters/postgres/connection.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 
 const ROW = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,
-  fingerprint, input, pay_to, value, version, received_at, head_block, state, tx, block_number, response, final_at, reason)
-  VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, '/test/seller', '\\x00', '{}', $2, 1, 'v2', now(), 1, $4, $3, 1, '{}', $5, $6)`;
+  fingerprint, input, pay_to, value, version, scheme, received_at, head_block, state, tx, block_number, response, final_at, reason)
+  VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, '/test/seller', '\\x00', '{}', $2, 1, 'v2', 'exact', now(), 1, $4, $3, 1, '{}', $5, $6)`;
 
 /** The journal's row of the payment that bought an exam. */
 export async function storePurchase(

@@ -13,7 +13,9 @@ export const evidenceText = (
   settlements: KeptEvidence["settlements"] = [],
 ): string => JSON.stringify({ exchanges, settlements });
 
-/** An order of a paid exam with its consent. */
+export const SELLERS_WALLET = `0x${"ab".repeat(20)}` as const;
+
+/** An order that the origin's own wallet paid for. */
 export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
   id: randomBytes(16).toString("hex"),
   origin: "https://seller.example",
@@ -24,12 +26,16 @@ export const sampleOrder = (over: Partial<ExamOrder> = {}): ExamOrder => ({
   other: null,
   payTo: `0x${"5e".repeat(20)}`,
   amount: 1_000n,
-  mode: "paid",
-  consent: { kind: "file", url: "https://seller.example/.well-known/x402-exam.txt", text: "x402-exam v1" },
+  consent: {
+    url: "https://seller.example/.well-known/x402-exam.txt",
+    text: `x402-exam v1 trust.example ${SELLERS_WALLET} / 2026-09-01T00:00:00Z`,
+    prefix: "/",
+    expires: "2026-09-01T00:00:00Z",
+  },
   payment: {
     network: MAIN_NETWORK,
     asset: NETWORKS[MAIN_NETWORK].usdc.address,
-    payer: `0x${"ab".repeat(20)}`,
+    payer: SELLERS_WALLET,
     nonce: random32(),
   },
   settlement: { transaction: random32(), block: 12 },

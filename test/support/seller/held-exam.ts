@@ -5,7 +5,6 @@ import {
   type ExamOrder,
   type ExamReport,
   examine,
-  examinePassively,
   httpTransport,
   type Ledger,
   type Resource,
@@ -16,6 +15,7 @@ import type { TestChain } from "../chain/chain.ts";
 interface Exam {
   readonly resource: Pick<Resource, "url"> & Partial<Resource>;
   readonly other?: ExamOrder["other"];
+  readonly isAllowed?: (url: string) => boolean;
   readonly transport?: Transport;
   readonly ledger?: Ledger;
   /** With money of its own; default a new one. */
@@ -26,16 +26,24 @@ interface Exam {
 const HASTE = 20;
 
 /** Examines a seller on a local chain with a payer of its own; pauses between retries are short. */
-export async function holdExam(chain: TestChain, { resource, other = null, ...parts }: Exam): Promise<ExamReport> {
+export async function holdExam(
+  chain: TestChain,
+  { resource, other = null, isAllowed = () => true, ...parts }: Exam,
+): Promise<ExamReport> {
   const payer = parts.payer ?? privateKeyToAccount(generatePrivateKey());
   if (parts.payer === undefined) await chain.fund(payer.address, 1_000_000n);
-  return examine({ ...(await orderOf(chain, resource)), other }, { ...(await partsOf(chain, parts)), payer });
+  return examine(
+    { ...(await orderOf(chain, resource)), other, isAllowed },
+    { ...(await partsOf(chain, parts)), payer },
+  );
 }
 
-/** Likewise, by unpaid requests alone. */
+/** Likewise where nothing is cheap enough to be paid, so the quotes alone are looked at. */
 export async function lookAt(chain: TestChain, { resource, ...parts }: Omit<Exam, "other">): Promise<ExamReport> {
   const payer = parts.payer ?? privateKeyToAccount(generatePrivateKey());
-  return examinePassively(await orderOf(chain, resource), { ...(await partsOf(chain, parts)), payer });
+  const { payable, ...order } = await orderOf(chain, resource);
+  const asked = { ...order, payable: { ...payable, ceiling: 0n }, other: null };
+  return examine(asked, { ...(await partsOf(chain, parts)), payer });
 }
 
 async function orderOf(chain: TestChain, resource: Exam["resource"]) {

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, connect as openSocke
 /** A path to the database that can lose an acknowledgement. */
 export interface DatabaseLink {
   readonly url: string;
-  /** The next message that stores a certificate is carried out, and the connection breaks before anyone learns of it. */
+  /** The next transaction that stores a certificate is committed, and the connection breaks before anyone learns of it. */
   readonly loseNextCommit: () => void;
   readonly stop: () => void;
 }
@@ -27,7 +27,7 @@ export async function startDatabaseLink(url: string): Promise<DatabaseLink> {
       upstream.write(sent);
     });
     upstream.on("data", (answered) => {
-      if (!cutting) return client.write(answered);
+      if (!cutting || !answered.includes("COMMIT\0")) return client.write(answered);
       lose = false;
       cut();
     });

@@ -42,7 +42,7 @@ export async function age({ ownerUrl }: TestDatabase, seconds: number): Promise<
   const by = `interval '${seconds} seconds'`;
   await withClient(ownerUrl, async (client) => {
     await client.query(eachPayment(`lease_until = lease_until - ${by}, look_at = look_at - ${by}`));
-    await client.query(`UPDATE relay SET sent_at = sent_at - ${by}, tended_at = tended_at - ${by}`);
+    await client.query(`UPDATE relay SET tended_at = tended_at - ${by}`);
   });
 }
 

@@ -4,15 +4,16 @@ export const bareEnvironment = (): Record<"PATH" | "NODE_COMPILE_CACHE", string>
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
 });
 
-/** Every variable the API requires, with one 32-byte key for all that need one. */
+/** Every variable the API requires to be reached from this machine only; `key` signs documents. */
 export const completeEnvironment = (key: string) => ({
+  HOST: "localhost",
   DATABASE_URL: "postgres://api:secret@localhost:5432/trust",
   BASE_RPC_URL: "https://base.example",
   BASE_SEPOLIA_RPC_URL: "https://sepolia.example",
-  PAY_TO_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}`,
+  PAY_TO_ADDRESS: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  FACILITATOR_PRIVATE_KEY: `0x${"11".repeat(32)}` as const,
   SIGNING_KEY: key,
-  SEALING_KEY: key,
-  DECOY_SEED: key,
-  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,
+  SEALING_KEY: Buffer.alloc(32, 2).toString("base64url"),
+  DECOY_SEED: Buffer.alloc(32, 3).toString("base64url"),
+  ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}` as const,
 });

@@ -151,5 +151,6 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
       return view.isKept(number) ? block(number, view).hash : null;
     },
     verifyContractSignature: async () => false,
+    isDeployed: async () => false,
   };
 }

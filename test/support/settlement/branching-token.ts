@@ -53,9 +53,9 @@ export function tokenOf(branches: readonly Branch[], scene: Scene) {
     timestamp: time,
   });
   const client = {
-    async multicall() {
+    async readContract() {
       const { used, at } = chain.stateOf(asked());
-      return [used, BigInt(at.number), at.time];
+      return [used, at.number, at.time].map((result) => ({ returnData: numberToHex(BigInt(result), { size: 32 }) }));
     },
     async getTransactionReceipt({ hash }: { hash: Hex }) {
       const view = asked();

@@ -43,7 +43,8 @@ export function statementsOf(base: BaseLike, service: TestService) {
     const keys = await parseKeySet((await send(`${service.url}/.well-known/jwks.json`)).text);
     return {
       answer,
-      check: (authorization?: JsonObject) => checkStatement(answer.text, { keys, authorization, at: base.now() }),
+      check: (authorization?: JsonObject, signature?: string) =>
+        checkStatement(answer.text, { keys, authorization, signature, at: base.now() }),
     };
   }
   return { buy, statementOf };

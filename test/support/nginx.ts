@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 
 const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
   .map((folder) => join(folder, "nginx"))
@@ -14,9 +14,8 @@ const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
 /** Whether this machine has nginx. */
 export const HAS_NGINX = PROGRAM !== undefined;
 
-const [CACHE = "", FILES = ""] = [
-  ...readFileSync(new URL("../../../docs/log-http.md", import.meta.url), "utf8").matchAll(/^```nginx\n(.*?)^```/gms),
-].map(([, text = ""]) => text);
+const [, CACHE = ""] =
+  /^```nginx\n(.*?)^```/ms.exec(readFileSync(new URL("../../docs/log-http.md", import.meta.url), "utf8")) ?? [];
 
 /** nginx as the documents configure it, in front of a service. */
 export const nginxCache = (serviceUrl: string) =>
@@ -24,8 +23,9 @@ export const nginxCache = (serviceUrl: string) =>
     replaced(CACHE, { "127.0.0.1:4020": new URL(serviceUrl).host, "/var/cache/nginx/log": join(folder, "cache") }),
   );
 
-/** nginx as the documents configure it for a folder of files. */
-export const nginxFiles = (root: string) => startNginx(() => replaced(FILES, { "/srv/log": root }));
+/** nginx with nothing but `proxy_pass`. */
+export const stockNginx = (serviceUrl: string) =>
+  startNginx(() => `server { listen 80; location / { proxy_pass ${serviceUrl}; } }`);
 
 function replaced(text: string, values: Readonly<Record<string, string>>): string {
   let made = text;

@@ -35,7 +35,7 @@ const stopped = (id: unknown) =>
 
 async function buy(shop: Shop, payer: Awaited<ReturnType<typeof newPayer>>): Promise<unknown> {
   const url = `${shop.url}/haiku`;
-  shop.place(await lineFor(service.url, url));
+  shop.place(await lineFor(service.url, url, payer));
   const { answer } = await buyExam(service.url, payer, { url });
   expect(answer.status, answer.text).toBe(200);
   return answer.body.id;

@@ -67,10 +67,7 @@ async function deliver(response: ServerResponse): Promise<void> {
 }
 
 const [stage, shop] = await Promise.all([forFile(startApiStage()), forFile(startShop())]);
-const api = await stage.start(
-  { url: stage.chain.rpcUrl },
-  { ARBITER_ALLOWED_ORIGINS: shop.url, BATCH_IN_FLIGHT: "16" },
-);
+const api = await stage.start({ url: stage.chain.rpcUrl }, { ARBITER_ALLOWED_ORIGINS: shop.url });
 
 const pay = (signed: Signed): Promise<Answer> => {
   const { nonce } = signed.authorization;

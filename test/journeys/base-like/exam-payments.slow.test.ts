@@ -6,6 +6,7 @@ import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
+import type { WebOrigin } from "../../../api/kernel/web-origin.ts";
 import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
 import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
 import { watchPayments } from "../../../api/seller-exam/watch-payments.ts";
@@ -50,8 +51,9 @@ const stillWaiting = (count: number) =>
     return waiting();
   }, count);
 const reasons = async (origin: string) => {
-  const found = await exams.ofOrigin(origin, new Date());
-  return sellerVerification({ origin: origin as never, exams: found }, "https://trust.test", new Date()).reasons;
+  const site = { origin: origin as WebOrigin, prefix: "/" };
+  return sellerVerification({ site, exams: await exams.ofSite(site, new Date()) }, "https://trust.test", new Date())
+    .reasons;
 };
 
 const signs = async () =>
@@ -110,7 +112,7 @@ test("an exam one of whose payments a reorganisation takes says nothing until it
   };
   const service = await forFile(startService({ chain, database, now: base.now, config }));
   const url = `${shop.url}/haiku`;
-  shop.place(await lineFor(service.url, url));
+  shop.place(await lineFor(service.url, url, payer));
   await base.caughtUp();
   let [paid, isTaken] = [0, false];
   shop.before(async ({ isPaid }) => {

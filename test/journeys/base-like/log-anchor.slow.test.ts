@@ -4,6 +4,7 @@ import { generatePrivateKey } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { createLogAnchors } from "../../../api/adapters/chain/log-anchors.ts";
+import { SHARES } from "../../../api/adapters/chain/relayer/places.ts";
 import { createRelayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import { createAnchorStore } from "../../../api/adapters/postgres/anchor-store.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
@@ -26,7 +27,15 @@ const base = await forFile(startBaseLike());
 const { chain } = base;
 const at = await logStage();
 const reader = createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 });
-const parts = { pool: at.pool, log: { warn: () => undefined }, client: reader.client, chainId: 8453, counter: null };
+const parts = {
+  pool: at.pool,
+  log: { warn: () => undefined },
+  client: reader.client,
+  chainId: 8453,
+  counter: null,
+  shares: SHARES.arbiter,
+  mostLostWei: null,
+};
 const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
 const anchors = createAnchorStore(at.pool, 8453);
 const errors: string[] = [];

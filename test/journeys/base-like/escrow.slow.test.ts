@@ -123,7 +123,7 @@ test("a hold that nobody decided goes back to its buyer after half an hour, and 
   await base.pass(29);
   const indexer = launchIndexerOf({ chain: { rpcUrl: base.url }, database: service.database, escrows: [escrow] });
   try {
-    await indexer.saying("escrow index ready");
+    await indexer.saying("index ready");
     expect([await statusOf(scene, held), await taskOf()]).toEqual(["held", undefined]);
     await base.pass(1.5);
     await expect.poll(() => statusOf(scene, held), PATIENT).toBe("refunded");

@@ -4,7 +4,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { startScene } from "./scene.ts";
 
-// One reader of a query takes the first of two values, another one the last.
+// One reader of a query takes the first of two values, another one the last; and nobody knows what nonsense asks for.
 
 interface Described {
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly description?: string }[];
@@ -55,4 +55,32 @@ test("a parameter that a route does not declare may be there any number of times
     const answer = await send(`${service.url}${path}?utm=1&utm=2`, { method });
     expect(answer.status).toBe(method === "POST" ? 402 : 200);
   }
+});
+
+/** A search takes any text, and a URL that cannot be examined is answered with the reason. */
+const ANSWERED = ["/log id", "/test/seller url"];
+
+test.each(declared.filter(({ path, name }) => !ANSWERED.includes(`${path} ${name}`)))(
+  "$method $path refuses a nonsense value of $name",
+  async ({ method, path, name }) => {
+    for (const value of ["AAA", "", "%00", "1e0", "get"]) {
+      const answer = await send(`${service.url}${path}?${name}=${value}`, { method });
+      expect([400, 404], `${name}=${value}: ${answer.text}`).toContain(answer.status);
+    }
+  },
+);
+
+test("a URL that cannot be examined is answered with the reason", async () => {
+  const { body } = await send(`${service.url}/test/seller?url=AAA`);
+  expect(body.seller).toMatchObject({ refused: { code: "not_public", detail: "expected an absolute URL" } });
+});
+
+test("a value that is not in a parameter's list is refused with the list, whatever else the query has", async () => {
+  for (const query of ["method=AAA", "method=AAA&url=https%3A%2F%2Fseller.example", "method=get", "method="]) {
+    const answer = await send(`${service.url}/test/seller?${query}`);
+    expectProblem(answer, 400, "malformed_request");
+    expect(answer.body.detail).toBe("The query parameter method must be one of GET or POST.");
+  }
+  const attempt = await send(`${service.url}/test/retry/attempt?order=1.0&wallet=AAA&session=1`, { method: "POST" });
+  expect(attempt.body.detail).toBe("The query parameter order must be one of 1 or 2.");
 });

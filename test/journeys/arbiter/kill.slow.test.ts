@@ -112,7 +112,7 @@ async function sentAgain(claim: Signed, at: ApiProcess = api): Promise<Answer> {
   }
 }
 
-/** One charge, one verdict in the log; the answer is that verdict, and so is every later one. */
+/** One charge, one verdict; the answer is that verdict, and so is every later one. */
 async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess = api): Promise<void> {
   expect({ status: answer.status, text: answer.text, log: at.output() }).toMatchObject({ status: 200 });
   expect(answer.body).toMatchObject({ id: idOf(claim), verdict: "release", deal_ref: claim.authorization.nonce });
@@ -123,7 +123,7 @@ async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess =
 }
 
 describe("a process killed with SIGKILL loses neither a fee nor a verdict", () => {
-  test("before a settlement, before it has looked, while it fetches, and before it records what it has decided", async () => {
+  test("before a settlement, before it has looked, while it fetches, and while it stores what it has decided", async () => {
     const [unsent, unseen, fetched, decided] = (await newClaims(4)) as [Signed, Signed, Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       const fetching = shop.hold();
@@ -131,7 +131,7 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [nonceOf(decided)]);
       fetching.release();
-      await stage.untilBlocked("SELECT 1 FROM payment");
+      await stage.untilBlocked("WITH fulfilled");
       await standing(fetched, shop.hold().reached);
       await standing(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
       await expect.poll(() => charges(unseen), PATIENT).toBe(1);
@@ -147,19 +147,18 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
     });
     await restart();
     for (const claim of [unsent, unseen, fetched, decided]) await expectDecidedOnce(claim, await sentAgain(claim));
-    // What the kill cut before it was recorded is looked at again: a verdict and its answer are stored together or not at all.
-    expect([shop.asked(pathOf(fetched)), shop.asked(pathOf(decided))]).toEqual([2, 2]);
+    // A fetch that the kill cut off is made again, as may be one whose verdict had not been committed.
+    expect(shop.asked(pathOf(fetched))).toBe(2);
+    expect(shop.asked(pathOf(decided))).toBeLessThanOrEqual(2);
   });
 
-  test("while it commits a verdict and another one waits: both are finished without a retry, the first without another look", async () => {
-    const [committed, waiting] = (await newClaims(2)) as [Signed, Signed];
+  test("while it commits a verdict and fetches for another one: both are finished without a retry, the first without another look", async () => {
+    const [committed, fetched] = (await newClaims(2)) as [Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
       await standing(committed, stage.untilBlocked("COMMIT"));
-      const fetching = shop.hold();
-      await standing(waiting, fetching.reached);
-      fetching.release();
-      expect(await standings([committed, waiting])).toEqual([
+      await standing(fetched, shop.hold().reached);
+      expect(await standings([committed, fetched])).toEqual([
         ["settled", 1, 0],
         ["settled", 1, 0],
       ]);
@@ -167,13 +166,13 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
     });
     await expect.poll(() => verdicts(committed), PATIENT).toHaveLength(1);
     await restart();
-    for (const claim of [committed, waiting]) {
+    for (const claim of [committed, fetched]) {
       await expect.poll(() => state(claim), PATIENT).toBe("fulfilled");
       const answer = await pay(claim);
       expect(isReplay(answer)).toBe(true);
       await expectDecidedOnce(claim, answer);
     }
-    expect([shop.asked(pathOf(committed)), shop.asked(pathOf(waiting))]).toEqual([1, 2]);
+    expect([shop.asked(pathOf(committed)), shop.asked(pathOf(fetched))]).toEqual([1, 2]);
   });
 });
 
@@ -213,7 +212,7 @@ describe("two processes on one database", () => {
     await expectDecidedOnce(claim, answer);
   });
 
-  test("both write into the log at once", async () => {
+  test("both store verdicts at the same time", async () => {
     const claims = await newClaims(12);
     const answers = await Promise.all(claims.map((claim, index) => pay(claim, index % 2 === 0 ? api : other)));
     expect(answers.map(({ status }) => status)).toEqual(claims.map(() => 200));
@@ -228,23 +227,17 @@ describe("two processes on one database", () => {
     expect(shop.asked(pathOf(claim))).toBe(2);
   });
 
-  test(
-    "the log of all that happened here has no gap, and each verdict names the hash of the one before",
-    expectOneChain,
-  );
+  test("every verdict of all that happened here is stored under its hash, and has its place in the log's queue", async () => {
+    const { rows } = await stage.owner.query<{ id: string; document: string; sha256: string }>(
+      "SELECT id, document, sha256 FROM verdict ORDER BY id",
+    );
+    expect(rows.map(({ sha256: hash }) => hash)).toEqual(
+      rows.map(({ document }) => sha256(canonicalize(JSON.parse(document)) ?? "")),
+    );
+    expect(rows.length).toBe(21);
+    const logged = await stage.owner.query<{ ref: string }>(
+      "SELECT ref FROM log_pending WHERE type = 'verdict' UNION SELECT ref FROM log_entry WHERE type = 'verdict' ORDER BY ref",
+    );
+    expect(logged.rows.map(({ ref }) => ref)).toEqual(rows.map(({ id }) => id));
+  });
 });
-
-/** Every verdict of this file: indexes without a gap, and each document names the hash of the one before. */
-async function expectOneChain(): Promise<void> {
-  const { rows } = await stage.owner.query<{ idx: string; document: string; sha256: string }>(
-    "SELECT idx, document, sha256 FROM verdict ORDER BY idx",
-  );
-  const documents = rows.map(({ document }) => JSON.parse(document));
-  const hashes = documents.map((document) => sha256(canonicalize(document) ?? ""));
-  expect(rows.map(({ idx }) => Number(idx))).toEqual(hashes.map((_, place) => place + 1));
-  expect(rows.map(({ sha256 }) => sha256)).toEqual(hashes);
-  expect(documents.map(({ log }) => log)).toEqual(
-    hashes.map((_, place) => ({ index: place + 1, previous_sha256: hashes[place - 1] ?? null })),
-  );
-  expect(rows.length).toBe(21);
-}

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { forFile } from "../../support/for-file.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { prune as pruneAll } from "../../support/service/prune.ts";
+
+const database = await freshDatabase();
+const owner = await forFile(connectOwner(database));
+const pool = await forFile(connect(database.apiUrl));
+const prune = () => pruneAll(pool);
+
+const left = async (text: string) => (await owner.query({ text, rowMode: "array" })).rows.flat().map(Number);
+const WALLET = "decode(lpad(to_hex(n), 40, '0'), 'hex')";
+
+test("look-ups that nobody has asked for in a month are deleted, by the thousand, and no process loses what it reads", async () => {
+  await owner.query(`INSERT INTO inflow (wallet, basis, inflows, claimed_until, used_at)
+    SELECT ${WALLET}, 'a', '{}', now() + make_interval(secs => CASE WHEN n > 1300 THEN 60 ELSE -60 END), now() - make_interval(days => 31)
+    FROM generate_series(1, 1302) AS n`);
+  await owner.query(`INSERT INTO inflow (wallet, basis, inflows, claimed_until, used_at)
+    SELECT ${WALLET}, 'a', '{}', now(), now() - make_interval(days => 29) FROM generate_series(2001, 2003) AS n`);
+  expect([await prune(), await prune(), await prune()]).toEqual([1_000, 300, 0]);
+  expect(await left("SELECT count(*) FROM inflow")).toEqual([5]);
+});
+
+test("snapshots are kept for a day, marks for a month, an hour's requests for a day", async () => {
+  await owner.query(`INSERT INTO score_lookup SELECT ${WALLET}, 'a', 1, '{}', now() - make_interval(hours => n)
+    FROM unnest(ARRAY[0, 23, 25, 99]) AS n`);
+  await owner.query(`INSERT INTO lookup_mark SELECT n, decode(repeat('ab', 32), 'hex'), decode(repeat('cd', 32), 'hex'),
+    now() - make_interval(days => n) FROM unnest(ARRAY[0, 29, 31]) AS n`);
+  await owner.query(`INSERT INTO lookup_budget SELECT floor(extract(epoch FROM now()) / 3600)::int - n, client, 1
+    FROM unnest(ARRAY[0, 23, 26, 99]) AS n, unnest(ARRAY['', '10.0.0.1']) AS client`);
+  expect([await prune(), await prune()]).toEqual([2 + 1 + 4, 0]);
+  expect(await left("SELECT count(*) FROM score_lookup")).toEqual([2]);
+  expect(await left("SELECT block FROM lookup_mark ORDER BY 1")).toEqual([0, 29]);
+  expect(await left("SELECT count(*) FROM lookup_budget")).toEqual([4]);
+});
+
+test("gas accounts are kept for a week, by the thousand", async () => {
+  await owner.query(`INSERT INTO escrow_gas
+    SELECT decode(lpad(to_hex(account), 40, '0'), 'hex'), (now() AT TIME ZONE 'UTC')::date - age, 5
+    FROM generate_series(1, 700) AS account, unnest(ARRAY[0, 7, 8, 90]) AS age`);
+  expect([await prune(), await prune(), await prune()]).toEqual([1_000, 400, 0]);
+  const ages = "SELECT DISTINCT (now() AT TIME ZONE 'UTC')::date - day FROM escrow_gas ORDER BY 1";
+  expect(await left(ages)).toEqual([0, 7]);
+  expect(await left("SELECT count(*) FROM escrow_gas")).toEqual([1_400]);
+});
+
+test("booked transfers are kept for thirty days behind the position of their own chain", async () => {
+  await owner.query("INSERT INTO decoy_watch VALUES (8453, 2000000, now()), (84532, 1296005, now())");
+  await owner.query(`INSERT INTO decoy_transfer
+    SELECT chain, decode(repeat('ab', 32), 'hex'), block, decode(repeat('cd', 20), 'hex'), decode(repeat('ef', 20), 'hex'), 1, false, block
+    FROM unnest(ARRAY[8453, 84532, 1]) AS chain, unnest(ARRAY[4, 5, 703999, 704000, 1999999]) AS block`);
+  expect([await prune(), await prune()]).toEqual([4, 0]);
+  const of = (chain: number) => left(`SELECT block_number FROM decoy_transfer WHERE chain = ${chain} ORDER BY 1`);
+  expect(await of(8453)).toEqual([704_000, 1_999_999]);
+  expect(await of(84532)).toEqual([5, 703_999, 704_000, 1_999_999]);
+  expect(await of(1)).toHaveLength(5);
+});
+
+test("orders of exams that were never paid for are kept for a minute, what sellers answered for an hour", async () => {
+  await owner.query(`INSERT INTO seller_exam_open (origin, payer, nonce, amount, until)
+    SELECT n::text, decode(repeat('ab', 20), 'hex'), decode(lpad(to_hex(n), 64, '0'), 'hex'), 1, now() - make_interval(secs => n)
+    FROM unnest(ARRAY[0, 50, 70, 900]) AS n`);
+  await owner.query(`INSERT INTO seller_probe (origin, request, at)
+    SELECT n::text, decode(repeat('ab', 32), 'hex'), now() - make_interval(mins => n) FROM unnest(ARRAY[0, 59, 61, 900]) AS n`);
+  expect([await prune(), await prune()]).toEqual([2 + 2, 0]);
+  expect(await left("SELECT origin FROM seller_exam_open ORDER BY until DESC")).toEqual([0, 50]);
+  expect(await left("SELECT origin FROM seller_probe ORDER BY at DESC")).toEqual([0, 59]);
+});

@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test, vi } from "vitest";
+import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { anvilClient } from "../../../scripts/embedded/anvil.ts";
+import { createInstallation, type Run } from "../../support/service/npm-start.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const { env, url, start, processes, remove } = await createInstallation();
+afterAll(remove);
+
+const DELETED = /The last run did not stop cleanly: its local chains, database, and keys are deleted/;
+const chain = anvilClient(`http://127.0.0.1:${env.BASE_RPC_PORT}`, NETWORKS["eip155:8453"]);
+const statusOf = async (address: string) => (await fetch(address, { headers: { accept: "application/json" } })).status;
+const firstBlock = async () => (await chain.getBlock({ blockNumber: 1n })).hash;
+const keys = () => readFileSync(join(env.DATA_DIR, "keys.json"), "utf8");
+const certificateIn = (output: string) => /http:\/\/localhost:\d+\/cert\/[0-9a-f]{16}/.exec(output)?.[0] ?? "none";
+const noneLeft = () => expect.poll(() => processes(), { timeout: 20_000 }).toEqual([]);
+
+function killOne(of: string): void {
+  const [pid] = processes(of);
+  expect(pid, `no process of ${of}`).toBeDefined();
+  process.kill(pid as number, "SIGKILL");
+}
+
+/** A start after an unclean stop: nothing is left of what was there, and everything works. */
+async function expectNew(run: Run, earlier: { readonly certificate: string; readonly keys: string }) {
+  const output = await run.ready();
+  expect(output).toMatch(DELETED);
+  expect(await statusOf(earlier.certificate)).toBe(404);
+  expect(keys()).not.toBe(earlier.keys);
+  const certificate = certificateIn(output);
+  expect(await statusOf(certificate)).toBe(200);
+  return { certificate, keys: keys() };
+}
+
+test("after a kill -9 of npm start, or of what holds its data, nothing runs on, and the next start has new chains, a new database and new keys", async () => {
+  const first = start();
+  let left = { certificate: certificateIn(await first.ready()), keys: keys() };
+  const block = await firstBlock();
+  first.child.kill("SIGKILL");
+  await first.ended;
+  await noneLeft();
+
+  const second = start();
+  left = await expectNew(second, left);
+  expect(await firstBlock()).not.toBe(block);
+  killOne("/anvil");
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toMatch(/The local chain base(-sepolia)? exited \(SIGKILL\)/);
+  await noneLeft();
+
+  const third = start();
+  left = await expectNew(third, left);
+  killOne("/postgres");
+  expect(await third.ended).toBe(1);
+  expect(third.output()).toContain("PostgreSQL exited (SIGKILL)");
+  await noneLeft();
+
+  const fourth = start();
+  await expectNew(fourth, left);
+  fourth.child.kill("SIGINT");
+  expect(await fourth.ended).toBe(0);
+  await noneLeft();
+});
+
+test("the API and the indexer are restarted after a kill -9, and the data stay", async () => {
+  const run = start();
+  const output = await run.ready();
+  expect(output).not.toMatch(DELETED);
+  for (const program of ["api/main.ts", "scripts/indexer.ts"]) {
+    const [before] = processes(program);
+    killOne(program);
+    await expect
+      .poll(() => processes(program)[0], { timeout: 20_000 })
+      .toSatisfy((pid) => pid !== undefined && pid !== before);
+  }
+  const isOk = async () => {
+    const response = await fetch(`${url}/status`, { headers: { accept: "application/json" } });
+    return ((await response.json()) as { ok: boolean }).ok;
+  };
+  await expect.poll(() => isOk().catch(() => false), { timeout: 60_000 }).toBe(true);
+  expect(await statusOf(certificateIn(output))).toBe(200);
+  run.child.kill("SIGINT");
+  expect(await run.ended).toBe(0);
+  await noneLeft();
+});
+
+test("a stop in the middle of a first start leaves nothing running, and the next start works", async () => {
+  const other = await createInstallation();
+  const run = other.start();
+  await expect.poll(run.output, { timeout: 60_000 }).toContain("PostgreSQL is up");
+  run.child.kill("SIGINT");
+  expect(await run.ended).toBe(0);
+  expect(other.processes()).toEqual([]);
+  const again = other.start();
+  expect(await again.ready()).toMatch(DELETED);
+  again.child.kill("SIGINT");
+  expect(await again.ended).toBe(0);
+  other.remove();
+});

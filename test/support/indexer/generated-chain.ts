@@ -1,0 +1,123 @@
+import type { Address, Hex } from "viem";
+
+// A chain of USDC transfers over 90 days. Nothing is stored: each block is a pure function of its number.
+
+const DAYS = 90;
+/** Empty blocks at the head, so that every transfer is final: Ponder considers a Base block final 30 blocks later. */
+const QUIET_BLOCKS = 40;
+/** The wallets that pay and are paid most, following Zipf's law. */
+const HOT = 200;
+const NOBODY: Address = `0x${"0".repeat(40)}`;
+/** The service's own address: payments to it count in no history. */
+export const SERVICE: Address = `0x${"5e".repeat(20)}`;
+/** In atomic units: dust, the edges of what the score counts, and prices; few enough that sums are often equal. */
+const VALUES = [
+  ...[0, 1, 999, 1_000, 10_000, 10_000, 49_999, 50_000, 50_000, 100_000, 100_000, 100_000, 250_000, 250_000],
+  ...[500_000, 1_000_000, 1_000_000, 2_500_000, 5_000_000, 20_000_000],
+];
+
+export interface ChainPlan {
+  readonly transfers: number;
+  readonly perBlock: number;
+  /** Unix time of the head. */
+  readonly endsAt: number;
+  /** One of so many transfers is an authorized payment, but for what is minted. Default 5. */
+  readonly authorisedEvery?: number;
+  /** Default: as many as spread the chain over 90 days. */
+  readonly secondsPerBlock?: number;
+  /** Default: there are none. */
+  readonly forkOf?: GeneratedChain["forkOf"];
+}
+
+export interface GeneratedTransfer {
+  readonly transaction: Hex;
+  readonly logIndex: number;
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: number;
+  /** Paid by EIP-3009: the log before is its AuthorizationUsed. */
+  readonly authorised: boolean;
+}
+
+export interface GeneratedChain {
+  readonly perBlock: number;
+  /** The last block with transfers; the first is block 1. */
+  readonly last: number;
+  readonly head: number;
+  readonly timeOf: (block: number) => number;
+  readonly transfersOf: (block: number) => readonly GeneratedTransfer[];
+  /** How many reorganizations there have been when this block was made. */
+  readonly forkOf: (block: number) => number;
+}
+
+/** Spreads 32 bits: a bijection without pattern. */
+const mix = (n: number): number => {
+  const once = Math.imul(n ^ (n >>> 16), 0x21f0aaad);
+  const twice = Math.imul(once ^ (once >>> 15), 0x735a2d97);
+  return (twice ^ (twice >>> 15)) >>> 0;
+};
+
+const hex = (n: number, digits: number): string => (n >>> 0).toString(16).padStart(digits, "0");
+
+/** The wallet of this rank; that of rank 0 is the largest. */
+export const walletAt = (rank: number): Address =>
+  `0x${[1, 0x1000003, 0x5bd1e995, 77].map((salt) => hex(mix(rank ^ salt), 8)).join("")}${hex(rank, 8)}`;
+
+export const walletCount = (transfers: number): number => Math.max(2 * HOT, Math.floor(transfers / 5));
+
+const zipf = (n: number): number => Math.min(HOT - 1, Math.floor(HOT ** ((n % 10_000) / 10_000)) - 1);
+
+interface Parties {
+  readonly from: Address;
+  readonly to: Address;
+  readonly dice: number;
+}
+
+/**
+ * Hot wallets send every tenth transfer. A quarter goes to the largest wallet, a quarter to hot ones, the rest to one
+ * of four neighbors, or from a hot wallet to anyone.
+ */
+function parties(block: number, index: number, wallets: number): Parties {
+  const dice = mix(mix(block * 8191 + index) + 1);
+  const other = mix(dice + 1);
+  const small = HOT + (other % (wallets - HOT));
+  const isHot = dice % 10 === 0;
+  const payer = isHot ? zipf(mix(other)) : small;
+  const kind = (dice >>> 8) % 200;
+  if (kind === 199) return { from: NOBODY, to: walletAt(payer), dice };
+  if (kind === 198) return { from: walletAt(payer), to: SERVICE, dice };
+  if (kind === 197) return { from: walletAt(payer), to: walletAt(payer), dice };
+  const neighbour = isHot ? small : HOT + ((payer * 31 + (mix(other + 2) % 4)) % (wallets - HOT));
+  const payee = kind < 50 ? 0 : kind < 100 ? zipf(mix(other + 1)) : neighbour;
+  return { from: walletAt(payer), to: walletAt(payee), dice };
+}
+
+/** Block `n` has `perBlock` transfers, each in its own transaction. */
+export function generateChain(plan: ChainPlan): GeneratedChain {
+  const { transfers, perBlock, endsAt, authorisedEvery = 5, forkOf = () => 0 } = plan;
+  const last = Math.ceil(transfers / perBlock);
+  const head = last + QUIET_BLOCKS;
+  const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
+  const wallets = walletCount(transfers);
+  return {
+    perBlock,
+    last,
+    head,
+    forkOf,
+    timeOf: (block) => endsAt - (head - block) * seconds,
+    transfersOf(block) {
+      if (block < 1 || block > last) return [];
+      const seed = forkOf(block) === 0 ? block : mix(block ^ mix(forkOf(block)));
+      let logIndex = 0;
+      return Array.from({ length: perBlock }, (_, index) => {
+        const { dice, from, to } = parties(seed, index, wallets);
+        const spread = mix(dice + 2);
+        const authorised = from !== NOBODY && (dice >>> 16) % authorisedEvery === 0;
+        logIndex += authorised ? 2 : 1;
+        const transaction: Hex = `0x${hex(dice, 8)}${hex(block, 28)}${hex(index, 28)}`;
+        const value = VALUES[spread % VALUES.length] ?? 0;
+        return { transaction, logIndex: logIndex - 1, from, to, value, authorised };
+      });
+    },
+  };
+}
