@@ -9,8 +9,8 @@ import { type Clients, clientOf } from "./kernel/client.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
 import { checkQuery } from "./kernel/query.ts";
 import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./kernel/route.ts";
-import { page, wantsHtml } from "./layout/negotiate.ts";
-import type { Meter } from "./operations/meter.ts";
+import { page, wantsHtml } from "./platform/page/negotiate.ts";
+import type { Meter } from "./platform/metrics/meter.ts";
 import { type PayableParts, payable, quoted } from "./payments/payable.ts";
 import { renderProblem } from "./site/error-page.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { createActivityIndex } from "./adapters/index/activity.ts";
+import { createActivityIndex } from "./platform/index/activity.ts";
 import { createBoardReader, createTotalsReader } from "./adapters/postgres/board-reader.ts";
 import { createCafeStore } from "./adapters/postgres/cafe-store.ts";
 import { createCertificateStore } from "./adapters/postgres/certificate-store.ts";
@@ -25,10 +25,10 @@ import { createCafe } from "./cafe/serve-order.ts";
 import { catalog } from "./catalog.ts";
 import { createCertification } from "./certification/certify.ts";
 import { createOgRenderer, OG_FONTS } from "./certification/og-image.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./platform/config/config.ts";
 import { MAIN_NETWORK } from "./kernel/networks.ts";
 import { sold } from "./kernel/route.ts";
-import type { Meter } from "./operations/meter.ts";
+import type { Meter } from "./platform/metrics/meter.ts";
 import { PATIENCE_MS } from "./payments/commands.ts";
 import { createGate } from "./payments/gate.ts";
 import { SCORE_PRICES } from "./score/products.ts";
@@ -48,7 +48,7 @@ import { wireScore } from "./wiring/score.ts";
 import { wireExams } from "./wiring/seller-exam.ts";
 import { wireSellers } from "./wiring/sellers.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
-import { wireSigning } from "./wiring/signing.ts";
+import { wireSigning } from "./platform/signing/wiring.ts";
 
 /** The service's logs, meter and clock. */
 export interface BuildParts {

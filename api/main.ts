@@ -4,12 +4,12 @@ import { connect } from "./adapters/postgres/connection.ts";
 import { checkInstallation } from "./adapters/postgres/installation.ts";
 import { createHttpServer, drain, listen } from "./adapters/process/http-server.ts";
 import { createPeers } from "./adapters/process/peers.ts";
-import { createMeter } from "./adapters/process/prometheus.ts";
+import { createMeter } from "./platform/metrics/prometheus.ts";
 import { requestFacts } from "./adapters/process/request-id.ts";
 import { checkChains, checkDatabase } from "./adapters/process/startup-checks.ts";
 import { build } from "./build.ts";
-import { parseConfig } from "./config.ts";
-import { createMetricsApp } from "./operations/metrics-app.ts";
+import { parseConfig } from "./platform/config/config.ts";
+import { createMetricsApp } from "./platform/metrics/metrics-app.ts";
 import { runJobs } from "./wiring/jobs.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { addressesProblem, addressProblem, refuse, splitList } from "../api/config-values.ts";
+import { addressesProblem, addressProblem, refuse, splitList } from "../api/platform/config/values.ts";
 import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
 import type { Address } from "../api/kernel/wallet.ts";
 import { SCOPES } from "./ledger.ts";

@@ -14,7 +14,7 @@ import { totalCost } from "../api/certification/kinds/behavioural.ts";
 import { BAITED_KINDS } from "../api/certification/kinds/index.ts";
 import { LATE_SECONDS, RETRY_COST, retry, WINDOW_SECONDS } from "../api/certification/kinds/retry.ts";
 import { HYGIENE_LIMIT_SECONDS } from "../api/certification/kinds/suite.ts";
-import { parseConfig } from "../api/config.ts";
+import { parseConfig } from "../api/platform/config/config.ts";
 import { DEMO_PATH, DEMO_PRICE } from "../api/escrow/demo/espresso.ts";
 import { TIMEOUT_SECONDS } from "../api/escrow/payment.ts";
 import { MAX_BODY_BYTES } from "../api/kernel/body.ts";

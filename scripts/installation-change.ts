@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { connect } from "../api/adapters/postgres/connection.ts";
 import { changeInstallation } from "../api/adapters/postgres/installation.ts";
-import { parseConfig } from "../api/config.ts";
+import { parseConfig } from "../api/platform/config/config.ts";
 
 const USAGE = `Usage: npm run installation:change -- --reason "why the address, arbiter, origin, or key is another one now"
 

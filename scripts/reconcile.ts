@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { createChain } from "../api/adapters/chain/chain-reader.ts";
 import { connect } from "../api/adapters/postgres/connection.ts";
-import { type Config, parseConfig } from "../api/config.ts";
+import { type Config, parseConfig } from "../api/platform/config/config.ts";
 import { formatUsd } from "../api/kernel/money.ts";
 import { NETWORKS, type Network } from "../api/kernel/networks.ts";
 import { readOperators } from "../indexer/operators.ts";

@@ -4,7 +4,7 @@ import { Problem } from "../kernel/errors.ts";
 import { inPath, json, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { VERDICT_ENTRIES } from "../log/log-paths.ts";
 import { linkProof } from "../log/proof-link.ts";
 import type { PublicLog } from "../log/public-log.ts";

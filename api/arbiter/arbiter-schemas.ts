@@ -15,8 +15,8 @@ import {
   url,
   usd,
 } from "../kernel/schema.ts";
-import type { Signed } from "../signing/document.ts";
-import { PROOF } from "../signing/signing-schemas.ts";
+import type { Signed } from "../platform/signing/document.ts";
+import { PROOF } from "../platform/signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";
 import { type ClaimSettings, openCategories } from "./claim.ts";
 import type { VerdictDocument } from "./document.ts";

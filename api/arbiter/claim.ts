@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { jcs } from "../signing/proof-value.ts";
-import type { GuardSettings } from "./guard/target.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
+import type { GuardSettings } from "../platform/web/target.ts";
 import type { Category } from "./policy/category.ts";
 import { categoryNamed, openVersions, type PolicyVersions, versionAt, versionFor } from "./policy/version.ts";
 import { type Issues, malformed, refuse, submitted } from "./submitted.ts";

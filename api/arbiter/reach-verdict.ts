@@ -1,5 +1,5 @@
 import { NETWORKS } from "../kernel/networks.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 import { type Attestor, attest } from "./attestation.ts";
 import { type Decided, documentSha256, verdictDocument } from "./document.ts";
 import type { Evidence } from "./evidence.ts";

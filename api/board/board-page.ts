@@ -1,8 +1,8 @@
 import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
 import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certification/products.ts";
 import { VERIFIED_MEANS } from "../certification/verification.ts";
-import { day, html, instant, type Markup } from "../layout/html.ts";
-import { renderPage } from "../layout/page.ts";
+import { day, html, instant, type Markup } from "../platform/page/html.ts";
+import { renderPage } from "../platform/page/page.ts";
 import { type BoardPage, type BoardRow, SELLER } from "./board.ts";
 
 export interface BoardContext {

@@ -5,7 +5,7 @@ import { Problem } from "../kernel/errors.ts";
 import { etagOf, isHeld } from "../kernel/etag.ts";
 import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { boardDocument, DEFAULT_LIMIT, MAX_LIMIT, SELLER, sellerBoardDocument, type Walk } from "./board.ts";
 import { renderBoard } from "./board-page.ts";
 import { BOARD, limit, listed, SELLER_BOARD, STATISTICS } from "./board-schemas.ts";

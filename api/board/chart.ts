@@ -1,4 +1,4 @@
-import { counted, html, type Markup } from "../layout/html.ts";
+import { counted, html, type Markup } from "../platform/page/html.ts";
 
 export interface Bar {
   /** `YYYY-MM-DD`. */

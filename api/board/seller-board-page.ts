@@ -1,6 +1,6 @@
 import { badgeUrl, certUrl } from "../certification/links.ts";
-import { counted, day, html, instant, type Markup } from "../layout/html.ts";
-import { renderPage } from "../layout/page.ts";
+import { counted, day, html, instant, type Markup } from "../platform/page/html.ts";
+import { renderPage } from "../platform/page/page.ts";
 import { SELLER_BADGE } from "../seller-exam/published/document.ts";
 import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";
 import { siteName } from "../seller-exam/record.ts";

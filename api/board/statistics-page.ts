@@ -1,8 +1,8 @@
 import { titleOf } from "../certification/products.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
-import { html, instant, type Markup } from "../layout/html.ts";
-import { facts, renderPage } from "../layout/page.ts";
+import { html, instant, type Markup } from "../platform/page/html.ts";
+import { facts, renderPage } from "../platform/page/page.ts";
 import { barChart, shortDay } from "./chart.ts";
 import { type Statistics, WINDOW_DAYS } from "./statistics.ts";
 import { MINIMUM_WALLETS } from "./withhold.ts";

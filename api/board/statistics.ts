@@ -1,7 +1,7 @@
 import { PRODUCT_MENU, titleOf } from "../certification/products.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { day } from "../layout/html.ts";
+import { day } from "../platform/page/html.ts";
 import { type Count, isPublic, MINIMUM_WALLETS, NONE, withhold } from "./withhold.ts";
 
 export const WINDOW_DAYS = 30;

@@ -1,6 +1,6 @@
 import { NETWORKS } from "../kernel/networks.ts";
-import { html } from "../layout/html.ts";
-import { codeBlock, renderPage } from "../layout/page.ts";
+import { html } from "../platform/page/html.ts";
+import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { CAFE_NETWORK } from "./menu.ts";
 import { type cafeOverview, orderPath } from "./overview.ts";
 

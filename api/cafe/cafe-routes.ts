@@ -1,7 +1,7 @@
 import { formatUsd } from "../kernel/money.ts";
 import { json, jsonOrPage } from "../kernel/output.ts";
 import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { renderCafe } from "./cafe-page.ts";
 import { CAFE, receiptSchema } from "./cafe-schemas.ts";
 import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";

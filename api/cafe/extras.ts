@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Address } from "../kernel/wallet.ts";
-import { day } from "../layout/html.ts";
+import { day } from "../platform/page/html.ts";
 
 const CUPS = [
   ["    ( (", "     ) )", "  ........", "  |      |]", "  \\      /", "   `----'"],

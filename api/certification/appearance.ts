@@ -1,4 +1,4 @@
-import { counted, day, longDay } from "../layout/html.ts";
+import { counted, day, longDay } from "../platform/page/html.ts";
 import { currentFails, isFresh, type ShownCertificate, VALID_FOR_DAYS, type WalletFail } from "./certificate.ts";
 import { isAboutWallet } from "./certificate-summary.ts";
 import { PRODUCTS } from "./products.ts";

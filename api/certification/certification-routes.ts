@@ -7,7 +7,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import { inPath, json, jsonOrPage } from "../kernel/output.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { CERTIFICATE_ENTRIES } from "../log/log-paths.ts";
 import type { PublicLog } from "../log/public-log.ts";
 import { appearance } from "./appearance.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ACTIVITY_DAYS, COUNTERPARTY_FLOOR } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS, COUNTERPARTY_FLOOR } from "../platform/index/position.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
 import {
   address,
@@ -18,8 +18,8 @@ import {
   usd,
 } from "../kernel/schema.ts";
 import { LOG_PLACE } from "../log/log-schemas.ts";
-import { CREDENTIAL_MEMBERS } from "../signing/credential-schemas.ts";
-import type { Signed } from "../signing/document.ts";
+import { CREDENTIAL_MEMBERS } from "../platform/signing/credential-schemas.ts";
+import type { Signed } from "../platform/signing/document.ts";
 import { VALID_FOR_DAYS } from "./certificate.ts";
 import type { credential } from "./credential.ts";
 import { DETECTED, SHOWN } from "./detected-schemas.ts";

@@ -1,7 +1,7 @@
 import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
 import type { Sale } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import type { Signed, Signer } from "../signing/document.ts";
+import type { Signed, Signer } from "../platform/signing/document.ts";
 import type { MarkedCertificate, ShownCertificate } from "./certificate.ts";
 import type { CertificateStore, VerificationReader } from "./certificate-store.ts";
 import { credential } from "./credential.ts";

@@ -1,7 +1,7 @@
 import { Resvg } from "@resvg/resvg-js";
 import { formatUsd } from "../kernel/money.ts";
-import { html, type Markup } from "../layout/html.ts";
-import { SITE_NAME } from "../layout/page.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { SITE_NAME } from "../platform/page/page.ts";
 import { type Appearance, appearance } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import { emblem } from "./pages/emblem.ts";

@@ -1,4 +1,4 @@
-import { longDay } from "../layout/html.ts";
+import { longDay } from "../platform/page/html.ts";
 import { type CertificateSummary, isAboutWallet, isCurrent } from "./certificate-summary.ts";
 import { certUrl } from "./links.ts";
 import { PRODUCTS } from "./products.ts";

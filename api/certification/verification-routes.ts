@@ -5,7 +5,7 @@ import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../kernel/output.t
 import type { Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { parseAddress } from "../kernel/wallet.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { CREDENTIAL, VERIFICATION } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
 import { renderVerification } from "./pages/verification-page.ts";

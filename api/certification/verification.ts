@@ -1,4 +1,4 @@
-import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/position.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";

@@ -1,8 +1,8 @@
 import { ABOUT } from "../kernel/about.ts";
 import type { Listed } from "../kernel/route.ts";
-import { SITE_NAME } from "../layout/page.ts";
-import type { FlattenedJws } from "../signing/flattened-jws.ts";
-import { jcs } from "../signing/proof-value.ts";
+import { SITE_NAME } from "../platform/page/page.ts";
+import type { FlattenedJws } from "../platform/signing/flattened-jws.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
 import { operationId, templatePath } from "./openapi/operation.ts";
 import { costOf } from "./paid-listing.ts";
 

@@ -1,6 +1,6 @@
 import { ABOUT } from "../kernel/about.ts";
-import { SITE_NAME } from "../layout/page.ts";
-import { didWeb } from "../signing/did.ts";
+import { SITE_NAME } from "../platform/page/page.ts";
+import { didWeb } from "../platform/signing/did.ts";
 
 /**
  * The registration file of ERC-8004. The service is in no identity registry and offers itself for discovery only, so it

@@ -3,7 +3,7 @@ import { VERSION } from "../kernel/about.ts";
 import { json, type Output } from "../kernel/output.ts";
 import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";
-import type { FlattenedJws } from "../signing/flattened-jws.ts";
+import type { FlattenedJws } from "../platform/signing/flattened-jws.ts";
 import { agentCard } from "./agent-card.ts";
 import { registration } from "./agent-registration.ts";
 import { AGENT_CARD, MANIFEST, OPEN_API, REGISTRATION } from "./discovery-schemas.ts";

@@ -3,7 +3,7 @@ import { PROBLEMS } from "../kernel/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../kernel/json-schema.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import { isPaid, type Listed, networksOfSignIn, type Tag } from "../kernel/route.ts";
-import { SITE_NAME } from "../layout/page.ts";
+import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi/operation.ts";
 import { costOf, paidListing } from "./paid-listing.ts";

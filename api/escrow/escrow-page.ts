@@ -1,7 +1,7 @@
 import { formatUsd } from "../kernel/money.ts";
 import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
-import { html, instant, type Markup } from "../layout/html.ts";
-import { codeBlock, facts, mark, renderPage } from "../layout/page.ts";
+import { html, instant, type Markup } from "../platform/page/html.ts";
+import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
 import type { LogPlace } from "../log/log-place.ts";
 import { logSection } from "../log/log-section.ts";
 import { contestPath } from "./contest/contest-record.ts";

@@ -6,7 +6,7 @@ import { inPath, json, jsonOrPage } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
 import { mixedCaseBytes32 } from "../kernel/schema.ts";
 import type { Hex } from "../kernel/wallet.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { EVALUATION_ENTRIES } from "../log/log-paths.ts";
 import { linkProof } from "../log/proof-link.ts";
 import type { PublicLog } from "../log/public-log.ts";

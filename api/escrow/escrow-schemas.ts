@@ -15,8 +15,8 @@ import {
   url,
   usd,
 } from "../kernel/schema.ts";
-import type { Signed } from "../signing/document.ts";
-import { PROOF } from "../signing/signing-schemas.ts";
+import type { Signed } from "../platform/signing/document.ts";
+import { PROOF } from "../platform/signing/signing-schemas.ts";
 import { CONTEST_TYPES } from "./contest/claim.ts";
 import { CONTEST_POLICY } from "./contest/contest-schemas.ts";
 import { DELIVERY_TYPES } from "./delivery.ts";

@@ -2,7 +2,7 @@ import { evaluate } from "../../packages/escrow/src/rules.ts";
 import type { FieldError } from "../kernel/field-error.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { type ContestParts, type Contests, createContests } from "./contest/answer-contests.ts";
 import { promisedBy } from "./contest/conditions.ts";

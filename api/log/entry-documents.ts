@@ -1,6 +1,6 @@
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
-import type { Signer } from "../signing/document.ts";
-import { jcs } from "../signing/proof-value.ts";
+import type { Signer } from "../platform/signing/document.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
 import type { EntryContent } from "./entry.ts";
 
 /** What the database knows of a record that waits for its place in the log. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { MAX_ENTRY_BYTES } from "../../packages/verifier/src/tlog/bundle.ts";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
-import { jcs } from "../signing/proof-value.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
 
 /** A stored document that is larger is named by its digest: each copy of the log would keep it twice. */
 const MAX_DOCUMENT_BYTES = 16_384;

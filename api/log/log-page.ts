@@ -1,5 +1,5 @@
-import { counted, html, instant, type Markup } from "../layout/html.ts";
-import { codeBlock, facts, renderPage } from "../layout/page.ts";
+import { counted, html, instant, type Markup } from "../platform/page/html.ts";
+import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
 import { ENTRY_MEANINGS, type entryDocument, type LogOverview } from "./log-overview.ts";
 import { LOG_PATH } from "./log-paths.ts";
 import { checkCommands, followCommands } from "./verify-commands.ts";

@@ -4,7 +4,7 @@ import { ENTRY_TYPES } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { Problem } from "../kernel/errors.ts";
 import { inPath, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
 import type { FreeRoute, Route } from "../kernel/route.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { ENTRY_MEANINGS, entryDocument, logOverview } from "./log-overview.ts";
 import { renderEntry, renderLog } from "./log-page.ts";
 import { LOG_PATH, PROOF_SUFFIX } from "./log-paths.ts";

@@ -1,5 +1,5 @@
-import { html, type Markup } from "../layout/html.ts";
-import { facts } from "../layout/page.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { facts } from "../platform/page/page.ts";
 import { ENTRY_MEANINGS } from "./log-overview.ts";
 import { entryPath, LOG_PATH, proofPath } from "./log-paths.ts";
 import type { LogPlace } from "./log-place.ts";

@@ -4,7 +4,7 @@ import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Journal } from "../payments/journal.ts";
 import type { Write } from "../payments/step-types.ts";
-import type { Meter } from "./meter.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 
 /** How many unfinished settlements to remember; one that another process ends is never looked up again. */
 const TIMED = 10_000;

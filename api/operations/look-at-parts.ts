@@ -1,5 +1,5 @@
 import { VERSION } from "../kernel/about.ts";
-import type { IndexPosition } from "../kernel/activity.ts";
+import type { IndexPosition } from "../platform/index/position.ts";
 import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
 import { logStatus } from "./log-status.ts";
 import type { Probes } from "./probes.ts";

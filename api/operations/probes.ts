@@ -1,6 +1,6 @@
-import type { IndexPosition } from "../kernel/activity.ts";
+import type { IndexPosition } from "../platform/index/position.ts";
 import type { Network } from "../kernel/networks.ts";
-import type { JobHealth } from "./job-watch.ts";
+import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import type { LogFacts } from "./log-status.ts";
 import type { Sender } from "./status.ts";
 

@@ -1,7 +1,7 @@
 import { VERSION } from "../kernel/about.ts";
 import { json, jsonOrPage } from "../kernel/output.ts";
 import type { Route } from "../kernel/route.ts";
-import { page, wantsHtml } from "../layout/negotiate.ts";
+import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { recentStatus } from "./look-at-parts.ts";
 import { HEALTH, STATUS } from "./operations-schemas.ts";
 import type { Probes } from "./probes.ts";

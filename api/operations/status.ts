@@ -1,5 +1,5 @@
 import type { Network } from "../kernel/networks.ts";
-import type { JobHealth } from "./job-watch.ts";
+import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { type LogStatus, logDocument } from "./log-status.ts";
 
 export interface ChainStatus {

@@ -2,7 +2,7 @@ import type { PaymentRequirements } from "@x402/core/types";
 import { remember } from "../kernel/memo.ts";
 import type { Network } from "../kernel/networks.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import { jcs } from "../signing/proof-value.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
 
 /** The extension's name in `extensions` of a 402 and of `PAYMENT-RESPONSE`. */
 const NAME = "offer-receipt";

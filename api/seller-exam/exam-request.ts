@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
 import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts";
-import { claimFault, type GuardSettings, type TargetFault } from "../arbiter/guard/target.ts";
+import { claimFault, type GuardSettings, type TargetFault } from "../platform/web/target.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Address } from "../kernel/wallet.ts";

@@ -8,7 +8,7 @@ import { inPath, json, optionalInQuery } from "../kernel/output.ts";
 import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
 import { mixedCaseAddress } from "../kernel/schema.ts";
 import { type Address, parseAddress } from "../kernel/wallet.ts";
-import { wantsHtml } from "../layout/negotiate.ts";
+import { wantsHtml } from "../platform/page/negotiate.ts";
 import { consentUrl } from "./consent.ts";
 import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, METHODS } from "./exam-request.ts";

@@ -4,7 +4,7 @@ import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import type { Atomic } from "../kernel/money.ts";
 import type { PaymentKey } from "../kernel/route.ts";
 import type { Address, Hex } from "../kernel/wallet.ts";
-import type { WebOrigin } from "../kernel/web-origin.ts";
+import type { WebOrigin } from "../platform/web/web-origin.ts";
 
 /** How long a published result counts: as long as any certificate. */
 export const VALID_DAYS = VALID_FOR_DAYS;

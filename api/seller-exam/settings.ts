@@ -1,4 +1,4 @@
-import { accountKey, whole } from "../config-values.ts";
+import { accountKey, whole } from "../platform/config/values.ts";
 import type { Hex } from "../kernel/wallet.ts";
 
 export const EXAM_VARIABLES = {

@@ -5,7 +5,7 @@ import type { Intake, Sale } from "../kernel/route.ts";
 import type { Hex } from "../kernel/wallet.ts";
 import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 import type { AuthorizationReader } from "./authorization-reader.ts";
 import type { Asking, LookUp } from "./look-up.ts";
 import { statementDocument, statementId } from "./statement.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { address, atomic, bytes32, count, network, time, transactionHash, unixSeconds, url } from "../kernel/schema.ts";
-import type { Signed } from "../signing/document.ts";
-import { PROOF } from "../signing/signing-schemas.ts";
+import type { Signed } from "../platform/signing/document.ts";
+import { PROOF } from "../platform/signing/signing-schemas.ts";
 import type { SettlementDocument } from "./settlement-document.ts";
 import type { StatementDocument } from "./statement.ts";
 

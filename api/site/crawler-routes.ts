@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { remember } from "../kernel/memo.ts";
 import type { Listed, Route } from "../kernel/route.ts";
-import { html } from "../layout/html.ts";
+import { html } from "../platform/page/html.ts";
 import { faviconIco, iconPng } from "./icons.ts";
 
 export interface CrawlerRouteParts {

@@ -3,8 +3,8 @@ import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { FEE_TEXT } from "../escrow/payment.ts";
 import { merchantSnippet } from "../escrow/snippet.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { html, type Markup } from "../layout/html.ts";
-import { codeBlock } from "../layout/page.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { codeBlock } from "../platform/page/page.ts";
 import type { Tarballs } from "../packages/tarball.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/products.ts";
 import {

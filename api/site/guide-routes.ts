@@ -1,7 +1,7 @@
 import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
-import { page, pageWith, wantsHtml } from "../layout/negotiate.ts";
-import { policyWithScript } from "../layout/page.ts";
+import { page, pageWith, wantsHtml } from "../platform/page/negotiate.ts";
+import { policyWithScript } from "../platform/page/page.ts";
 import type { Tarballs } from "../packages/tarball.ts";
 import { renderDocs } from "./docs-page.ts";
 import { renderIntegrations } from "./integrations-page.ts";

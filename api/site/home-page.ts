@@ -1,10 +1,10 @@
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
-import { ACTIVITY_DAYS } from "../kernel/activity.ts";
+import { ACTIVITY_DAYS } from "../platform/index/position.ts";
 import { type Atomic, formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
-import { html, longDay, type Markup } from "../layout/html.ts";
-import { codeBlock, renderPage, sellerForm, verifyForm } from "../layout/page.ts";
-import { rosette } from "../layout/rosette.ts";
+import { html, longDay, type Markup } from "../platform/page/html.ts";
+import { codeBlock, renderPage, sellerForm, verifyForm } from "../platform/page/page.ts";
+import { rosette } from "../platform/page/rosette.ts";
 
 /** A paid route as the home page lists it. */
 export interface MenuItem {

@@ -1,5 +1,5 @@
 import { Resvg } from "@resvg/resvg-js";
-import { FAVICON_SVG } from "../layout/page.ts";
+import { FAVICON_SVG } from "../platform/page/page.ts";
 
 /** The site's icon as a square PNG. */
 export const iconPng = (size: number): Uint8Array =>

@@ -1,7 +1,7 @@
 import { suite } from "../certification/kinds/suite.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
-import type { CodeBlock } from "../layout/page.ts";
+import type { CodeBlock } from "../platform/page/page.ts";
 import { MCP, npxArguments } from "../packages/published.ts";
 
 export const trustModule = (baseUrl: string): CodeBlock => ({

@@ -1,5 +1,5 @@
-import { html, type Markup } from "../layout/html.ts";
-import { codeBlock, renderPage } from "../layout/page.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { codeBlock, renderPage } from "../platform/page/page.ts";
 import {
   certifyWorkflow,
   EXPRESS_SAMPLE,

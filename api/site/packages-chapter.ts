@@ -1,5 +1,5 @@
-import { html, type Markup } from "../layout/html.ts";
-import { codeBlock } from "../layout/page.ts";
+import { html, type Markup } from "../platform/page/html.ts";
+import { codeBlock } from "../platform/page/page.ts";
 import { PACKAGES, packageUrl, tarballName } from "../packages/published.ts";
 import type { Docs } from "./groups.ts";
 import { installAll } from "./samples.ts";

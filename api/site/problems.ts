@@ -1,6 +1,6 @@
 import { MAX_BODY_BYTES } from "../kernel/body.ts";
 import { PROBLEMS, type ProblemCode } from "../kernel/errors.ts";
-import { html, type Markup } from "../layout/html.ts";
+import { html, type Markup } from "../platform/page/html.ts";
 import { MAX_WALLETS } from "../score/products.ts";
 
 /**

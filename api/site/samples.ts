@@ -1,5 +1,5 @@
 import { MAIN_NETWORK } from "../kernel/networks.ts";
-import type { CodeBlock } from "../layout/page.ts";
+import type { CodeBlock } from "../platform/page/page.ts";
 import { ESCROW, installCommands, PACKAGES, VERIFIER } from "../packages/published.ts";
 
 // What the documentation shows: a test extracts each block from its page and runs it.

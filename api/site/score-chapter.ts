@@ -23,7 +23,7 @@ import {
 import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { html, type Markup } from "../layout/html.ts";
+import { html, type Markup } from "../platform/page/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
 import { scorePicture } from "./score-picture.ts";

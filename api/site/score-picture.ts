@@ -1,5 +1,5 @@
 import { CAP_LIMITS, MAX_POINTS, TIERS } from "../../packages/verifier/src/score/bands.ts";
-import { html, type Markup } from "../layout/html.ts";
+import { html, type Markup } from "../platform/page/html.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
 
 const ROW = 38;

@@ -1,5 +1,5 @@
-import { html } from "../layout/html.ts";
-import { renderPage } from "../layout/page.ts";
+import { html } from "../platform/page/html.ts";
+import { renderPage } from "../platform/page/page.ts";
 import type { Section } from "./terms.ts";
 
 /** The terms of use as a page. */

@@ -2,7 +2,7 @@ import { LATE_SECONDS, retry, WINDOW_SECONDS } from "../certification/kinds/retr
 import { scam } from "../certification/kinds/scam.ts";
 import { briefUsd, formatUsd } from "../kernel/money.ts";
 import { MAIN_NETWORK } from "../kernel/networks.ts";
-import type { CodeBlock } from "../layout/page.ts";
+import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
 
 // One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.

@@ -5,7 +5,7 @@ import { requireEvaluator } from "../adapters/chain/evaluator.ts";
 import { createTransactions } from "../adapters/chain/final-transaction.ts";
 import { sleepUnlessAborted } from "../adapters/process/clock.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
-import { createGuardedFetch } from "../adapters/web/guarded-fetch/fetch.ts";
+import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
 import { createAttestor } from "../arbiter/attestation.ts";
 import type { Tiers } from "../arbiter/parties.ts";
@@ -16,7 +16,7 @@ import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import { eachNetwork } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
-import { guard } from "./guard.ts";
+import { guard } from "../platform/web/guard-settings.ts";
 
 export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now" | "wait"> {
   readonly store: VerdictStore;

@@ -18,7 +18,7 @@ import type { PublicationStore } from "../certification/erc8004/ports.ts";
 import { createProofs } from "../certification/proofs/publish-proofs.ts";
 import { WAYS, type Way } from "../certification/retry/lost-order.ts";
 import { createRetryTests } from "../certification/retry/run-retry.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Settler, TransferSimulator } from "../payments/exact/scheme.ts";
 

@@ -14,10 +14,10 @@ import { withNotices } from "../escrow/notices.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
 import { NETWORKS } from "../kernel/networks.ts";
-import type { Meter } from "../operations/meter.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import { schemesIn } from "../payments/escrowed/contract.ts";
 import { current } from "../payments/escrowed/holds.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 import type { BehaviourWires } from "./behaviour.ts";
 import { wireContests } from "./contests.ts";
 

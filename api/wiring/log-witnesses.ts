@@ -9,7 +9,7 @@ import { createLogCheckpoints } from "../adapters/postgres/served-checkpoints.ts
 import { createWitnessStore } from "../adapters/postgres/witness-store.ts";
 import { readWitnessed } from "../adapters/postgres/witnessed-head.ts";
 import { createWitnessCalls } from "../adapters/web/witness-calls.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { MAIN_NETWORK, NETWORKS } from "../kernel/networks.ts";
 import { createAnchoring } from "../log/anchor/make-anchors.ts";
 import type { LogState } from "../log/integrate.ts";

@@ -9,13 +9,13 @@ import { createLogStore } from "../adapters/postgres/log-store.ts";
 import { createLogWriter } from "../adapters/postgres/log-writer.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { type Announced, createDocuments } from "../log/entry-documents.ts";
 import { createLog } from "../log/integrate.ts";
 import { logOrigin } from "../log/origin.ts";
-import type { Signer } from "../signing/document.ts";
-import { type PublicJwk, signingKey } from "../signing/keys.ts";
-import { jcs } from "../signing/proof-value.ts";
+import type { Signer } from "../platform/signing/document.ts";
+import { type PublicJwk, signingKey } from "../platform/signing/keys.ts";
+import { jcs } from "../platform/signing/proof-value.ts";
 import { wireLogWitnesses } from "./log-witnesses.ts";
 
 export interface LogWires {

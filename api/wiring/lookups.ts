@@ -7,7 +7,7 @@ import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createMarkStore } from "../adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
 import { every, sleep } from "../adapters/process/clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import type { Address } from "../kernel/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";

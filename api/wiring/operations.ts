@@ -5,14 +5,14 @@ import { elapsedMs } from "../adapters/process/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
-import type { IndexPosition } from "../kernel/activity.ts";
+import type { IndexPosition } from "../platform/index/position.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import { countedCertificates, countedJournal, countedVerdicts } from "../operations/counted.ts";
-import { createJobWatch } from "../operations/job-watch.ts";
+import { createJobWatch } from "../platform/jobs/job-watch.ts";
 import type { LogFacts } from "../operations/log-status.ts";
-import type { Meter } from "../operations/meter.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import type { Journal } from "../payments/journal.ts";
 
 export interface OperationWires {

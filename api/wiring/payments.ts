@@ -9,7 +9,7 @@ import type { CostCeiling } from "../adapters/chain/simulation.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { NETWORKS } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
-import type { Meter } from "../operations/meter.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import { createAuthCapture } from "../payments/auth-capture/scheme.ts";
 import { createCommerce } from "../payments/commerce/scheme.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";

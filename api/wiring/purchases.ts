@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { createPurchaseStore } from "../adapters/postgres/purchase-store.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { createPurchaseLists, type PurchaseParts } from "../purchases/list-purchases.ts";
 import { createNonces, NONCE_CHANCE_BYTES } from "../purchases/nonce.ts";
 import { PURCHASES_PATH } from "../purchases/purchase-routes.ts";

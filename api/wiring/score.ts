@@ -3,7 +3,7 @@ import { createScoreIndex } from "../adapters/index/score.ts";
 import { createScoreCertificates } from "../adapters/postgres/score-certificates.ts";
 import { createScoreExams } from "../adapters/postgres/score-exams.ts";
 import type { Tiers } from "../arbiter/parties.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { createScores } from "../score/read-scores.ts";
 import { type LookUpWires, wireLookUps } from "./lookups.ts";
 

@@ -13,7 +13,7 @@ import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { createProbeStore } from "../adapters/postgres/probe-store.ts";
 import { elapsedMs, every, sleep } from "../adapters/process/clock.ts";
 import { createVisitor } from "../adapters/web/seller-visitor.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import { NETWORKS, type Network } from "../kernel/networks.ts";
 import type { Address } from "../kernel/wallet.ts";
 import { authorizationTypedData } from "../payments/exact/authorization.ts";
@@ -24,7 +24,7 @@ import { EXAM_NETWORK, PROBES_AN_HOUR } from "../seller-exam/products.ts";
 import { createExamRunner, type ExamRunner } from "../seller-exam/run-exam.ts";
 import { createExamIntake } from "../seller-exam/take-order.ts";
 import { watchPayments } from "../seller-exam/watch-payments.ts";
-import { guard } from "./guard.ts";
+import { guard } from "../platform/web/guard-settings.ts";
 
 export interface ExamWires {
   readonly config: Config;

@@ -5,7 +5,7 @@ import { parseAddress } from "../kernel/wallet.ts";
 import type { PublicLog } from "../log/public-log.ts";
 import { createPublished } from "../seller-exam/published/read-published.ts";
 import { sellerAddresses } from "../seller-exam/published/seller-addresses.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 
 export interface SellerWires {
   readonly pool: pg.Pool;

@@ -6,7 +6,7 @@ import { createAuthorizationFacts } from "../adapters/postgres/authorization-fac
 import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
 import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
 import { elapsedMs } from "../adapters/process/clock.ts";
-import type { Config } from "../config.ts";
+import type { Config } from "../platform/config/config.ts";
 import type { Clients } from "../kernel/client.ts";
 import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
@@ -15,7 +15,7 @@ import type { FinalFacts } from "../settlement/authorization-reader.ts";
 import { createLookUp } from "../settlement/look-up.ts";
 import { createStatements } from "../settlement/sell-statement.ts";
 import type { SettlementRouteParts } from "../settlement/settlement-routes.ts";
-import type { Signer } from "../signing/document.ts";
+import type { Signer } from "../platform/signing/document.ts";
 
 export interface SettlementWires {
   readonly config: Pick<Config, "lookUps">;

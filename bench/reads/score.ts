@@ -1,4 +1,4 @@
-import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import { createScoreCertificates } from "../../api/adapters/postgres/score-certificates.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { logKey } from "../../api/config-values.ts";
+import { logKey } from "../../api/platform/config/values.ts";
 import { logOrigin } from "../../api/log/origin.ts";
 import { noteSigner } from "../witness/signer.ts";
 import type { ProcessPlan } from "./guarded-process.ts";

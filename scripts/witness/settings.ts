@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { key32, whole } from "../../api/config-values.ts";
+import { key32, whole } from "../../api/platform/config/values.ts";
 import { Refusal } from "../../packages/verifier/src/refusal.ts";
 import { isKeyName, parseVerifierKey, type VerifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
 

@@ -1,5 +1,5 @@
 import { createPublicKey, sign } from "node:crypto";
-import { signingKey } from "../../api/signing/keys.ts";
+import { signingKey } from "../../api/platform/signing/keys.ts";
 import type { NoteSigner } from "../../packages/verifier/src/tlog/note.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
 

@@ -1,6 +1,6 @@
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../../api/config.ts";
+import { parseConfig } from "../../api/platform/config/config.ts";
 import { completeEnvironment } from "../support/service/environment.ts";
 
 const KEY = "A".repeat(43);

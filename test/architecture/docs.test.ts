@@ -176,7 +176,7 @@ describe("settings", () => {
   };
 
   test.each([
-    ["The API", "api/config.ts"],
+    ["The API", "api/platform/config/config.ts"],
     ["The indexer", "indexer/settings.ts"],
   ])("“%s” has every variable of %s and no other", (section, file) => {
     expect(readBy(file).length).toBeGreaterThan(10);

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { expect } from "vitest";
-import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import type { Address } from "viem";
 import { expect } from "vitest";
-import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { prune } from "../../indexer/prune.ts";

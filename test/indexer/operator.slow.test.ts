@@ -2,7 +2,7 @@ import pg from "pg";
 import { type Address, type Hex, parseAbiItem } from "viem";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readContracts } from "../../api/adapters/chain/escrow-contracts.ts";
-import { type ActivityIndex, createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
 import { MAIN_NETWORK } from "../../api/kernel/networks.ts";
 import { ignoredOf } from "../../api/wiring/lookups.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { Address } from "viem";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { SERVICE } from "../support/indexer/generated-chain.ts";

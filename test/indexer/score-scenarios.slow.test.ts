@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createActivityIndex } from "../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/adapters/postgres/connection.ts";
 import type { ScoreIndex } from "../../api/score/score-sources.ts";

@@ -14,7 +14,7 @@ import {
   SINGLE_PRODUCTS,
 } from "../../api/certification/products.ts";
 import { FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "../../api/escrow/payment.ts";
-import { ACTIVITY_DAYS } from "../../api/kernel/activity.ts";
+import { ACTIVITY_DAYS } from "../../api/platform/index/position.ts";
 import { formatUsd } from "../../api/kernel/money.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../../api/score/products.ts";
 import * as action from "../../packages/action/src/inputs.ts";

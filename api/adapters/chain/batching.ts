@@ -1,7 +1,7 @@
 import type { PublicClient, TransactionReceipt } from "viem";
 import type { NetworkFacts } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Meter, SentBatch } from "../../operations/meter.ts";
+import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
 import type { Head } from "../../payments/scheme.ts";
 import { TurnedAway } from "../../payments/turned-away.ts";
 import { watchContract } from "./batch-contract.ts";

@@ -2,7 +2,7 @@ import { concat, keccak256, type PublicClient, type TransactionReceipt } from "v
 import type { Carried } from "../../escrow/escrow-ports.ts";
 import type { Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
-import type { Meter } from "../../operations/meter.ts";
+import type { Meter } from "../../platform/metrics/meter.ts";
 import { type Carriable, outcomeBatch, servedBy, succeedingIn } from "./outcome-batch.ts";
 import type { Member } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";

@@ -2,7 +2,7 @@ import pg from "pg";
 import { FEE_BPS, type PaymentInfo } from "../../escrow/payment.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import { together } from "../chain/together.ts";
-import { createReader } from "./reader.ts";
+import { createReader } from "../../platform/index/reader.ts";
 
 /**
  * What the index knows about the escrow contracts. Every answer is null while the index is unavailable. It may be a few

@@ -3,8 +3,8 @@ import { dayOf, windowAt } from "../../../packages/verifier/src/score/facts.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import type { Payee } from "../../score/lookup/examine.ts";
 import type { PayeesIndex, PayeesReading } from "../../score/lookup/lookup-ports.ts";
-import { createReader } from "./reader.ts";
-import { keyOf, textOf } from "./rows.ts";
+import { createReader } from "../../platform/index/reader.ts";
+import { keyOf, textOf } from "../../platform/index/rows.ts";
 
 interface CoverageRow {
   readonly scope: PayeesReading["scope"];

@@ -10,9 +10,9 @@ import {
 import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
 import type { Address, Hex } from "../../kernel/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
-import { DISTINCT, seenBefore } from "./distinct.ts";
-import { createReader, MAX_LAG_MS } from "./reader.ts";
-import { keyOf, receivedIn, textOf } from "./rows.ts";
+import { DISTINCT, seenBefore } from "../../platform/index/distinct.ts";
+import { createReader, MAX_LAG_MS } from "../../platform/index/reader.ts";
+import { keyOf, receivedIn, textOf } from "../../platform/index/rows.ts";
 
 type Chain = ChainReading["chain"];
 

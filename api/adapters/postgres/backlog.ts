@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Backlog } from "../../operations/meter.ts";
+import type { Backlog } from "../../platform/metrics/meter.ts";
 import { ACTIVE, PARKED } from "./payment-row.ts";
 import { COUNTED } from "./upkeep.ts";
 

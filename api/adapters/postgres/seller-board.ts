@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { SellerRow, Walk } from "../../board/board.ts";
 import type { BoardQuery } from "../../board/ports.ts";
 import type { SellerTotals } from "../../board/statistics.ts";
-import type { WebOrigin } from "../../kernel/web-origin.ts";
+import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import { hex, named } from "./connection.ts";
 
 interface RowColumns {

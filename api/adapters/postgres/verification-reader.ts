@@ -3,7 +3,7 @@ import type { Result } from "../../certification/certificate.ts";
 import type { VerificationReader } from "../../certification/certificate-store.ts";
 import type { CertificateSummary } from "../../certification/certificate-summary.ts";
 import type { Product } from "../../certification/products.ts";
-import type { ActivityIndex } from "../index/activity.ts";
+import type { ActivityIndex } from "../../platform/index/activity.ts";
 import { aboutWallet } from "./about-wallet.ts";
 import { bytes } from "./connection.ts";
 

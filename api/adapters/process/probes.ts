@@ -1,8 +1,8 @@
 import type pg from "pg";
-import type { IndexPosition } from "../../kernel/activity.ts";
+import type { IndexPosition } from "../../platform/index/position.ts";
 import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
-import type { JobHealth } from "../../operations/job-watch.ts";
+import type { JobHealth } from "../../platform/jobs/job-watch.ts";
 import type { LogFacts } from "../../operations/log-status.ts";
 import type { Probes, SenderFacts } from "../../operations/probes.ts";
 import type { Sender } from "../../operations/status.ts";

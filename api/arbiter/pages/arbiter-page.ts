@@ -1,5 +1,5 @@
-import { html, type Markup } from "../../layout/html.ts";
-import { codeBlock, facts, mark, renderPage } from "../../layout/page.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";
 import { npxCommand, VERIFIER } from "../../packages/published.ts";
 import { EXAMPLE_INPUT } from "../example.ts";
 import { type arbiterOverview, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";

@@ -1,5 +1,5 @@
-import { html, type Markup } from "../../layout/html.ts";
-import { mark, renderPage } from "../../layout/page.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { mark, renderPage } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";

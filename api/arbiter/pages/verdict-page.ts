@@ -1,5 +1,5 @@
-import { html, instant, type Markup } from "../../layout/html.ts";
-import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import { html, instant, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
 import { npxCommand, VERIFIER } from "../../packages/published.ts";

@@ -3,7 +3,7 @@ import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier
 import type { Address } from "../../kernel/wallet.ts";
 import type { CheckRunsReading, CheckSuitesReading, Commit, CommitStatusesReading, SuitesOf } from "../check-runs.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../fetcher.ts";
-import type { GuardSettings } from "../guard/target.ts";
+import type { GuardSettings } from "../../platform/web/target.ts";
 import type { Parties } from "../parties.ts";
 import type { TransactionQuestion, TransactionReading } from "../transactions.ts";
 import type { ConditionResult } from "./policy.ts";

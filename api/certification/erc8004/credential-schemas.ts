@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { address, count, time, url } from "../../kernel/schema.ts";
-import type { Signed } from "../../signing/document.ts";
-import { PROOF } from "../../signing/signing-schemas.ts";
+import type { Signed } from "../../platform/signing/document.ts";
+import { PROOF } from "../../platform/signing/signing-schemas.ts";
 import { CHECKS, CREDENTIAL, certificateId, product, result } from "../certification-schemas.ts";
 import type { certificateCredential } from "./credential.ts";
 

@@ -1,4 +1,4 @@
-import type { Signer } from "../../signing/document.ts";
+import type { Signer } from "../../platform/signing/document.ts";
 import { isFresh, type MarkedCertificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
 import { isAboutWallet } from "../certificate-summary.ts";

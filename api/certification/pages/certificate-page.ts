@@ -1,7 +1,7 @@
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
-import { counted, html, instant, jsonLd, longDay, type Markup } from "../../layout/html.ts";
-import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../layout/page.ts";
+import { counted, html, instant, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
 import { type Appearance, appearance } from "../appearance.ts";

@@ -1,5 +1,5 @@
-import { html, type Markup } from "../../layout/html.ts";
-import { rosette } from "../../layout/rosette.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { rosette } from "../../platform/page/rosette.ts";
 
 interface Seal {
   readonly word: string;

@@ -1,8 +1,8 @@
 import { formatUsd } from "../../kernel/money.ts";
 import { explorerTransactionUrl } from "../../kernel/networks.ts";
 import { dateOfUnix } from "../../kernel/unix-time.ts";
-import { html, instant, type Markup } from "../../layout/html.ts";
-import { codeBlock, facts } from "../../layout/page.ts";
+import { html, instant, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts } from "../../platform/page/page.ts";
 import type { Behaviour, LostAnswer, MarkedCertificate } from "../certificate.ts";
 
 /** What an agent did with the two orders of a behavioural test; empty for other tests. */

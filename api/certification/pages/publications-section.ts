@@ -1,7 +1,7 @@
 import { explorerTransactionUrl, MAIN_NETWORK } from "../../kernel/networks.ts";
 import type { Hex } from "../../kernel/wallet.ts";
-import { html, type Markup } from "../../layout/html.ts";
-import { facts } from "../../layout/page.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { facts } from "../../platform/page/page.ts";
 import { type Publication, publicationEntry } from "../erc8004/publication.ts";
 
 const TITLES = { reputation: "Feedback", validation: "Validation response" } as const;

@@ -1,6 +1,6 @@
-import { COUNTERPARTY_FLOOR } from "../../kernel/activity.ts";
-import { counted, html, longDay, type Markup } from "../../layout/html.ts";
-import { facts, mark, renderPage, verifyForm } from "../../layout/page.ts";
+import { COUNTERPARTY_FLOOR } from "../../platform/index/position.ts";
+import { counted, html, longDay, type Markup } from "../../platform/page/html.ts";
+import { facts, mark, renderPage, verifyForm } from "../../platform/page/page.ts";
 import { titleOf } from "../products.ts";
 
 interface ShownCertificate {

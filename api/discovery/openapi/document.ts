@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { ABOUT } from "../../kernel/about.ts";
 import { type JsonSchema, schemaSet } from "../../kernel/json-schema.ts";
 import type { Listed, Tag } from "../../kernel/route.ts";
-import { SITE_NAME } from "../../layout/page.ts";
+import { SITE_NAME } from "../../platform/page/page.ts";
 import { PAYMENT_REQUIRED } from "../../payments/payment-schemas.ts";
 import { SIGN_IN_REQUIRED } from "../../purchases/purchase-schemas.ts";
 import { SIGN_IN_HEADER } from "../../purchases/sign-in.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { address, bytes32, network, time, transactionHash, url } from "../../kernel/schema.ts";
-import { PROOF } from "../../signing/signing-schemas.ts";
+import { PROOF } from "../../platform/signing/signing-schemas.ts";
 import { CONTEST_RULES } from "./grounds.ts";
 
 const decision = z.enum(["release", "refund"]);

@@ -1,6 +1,6 @@
 import { explorerAddressUrl, NETWORKS } from "../../kernel/networks.ts";
-import { html, type Markup } from "../../layout/html.ts";
-import { codeBlock, facts, renderPage } from "../../layout/page.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
 import { DEMO_PATH } from "./espresso.ts";
 

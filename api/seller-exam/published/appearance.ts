@@ -1,4 +1,4 @@
-import { day, longDay } from "../../layout/html.ts";
+import { day, longDay } from "../../platform/page/html.ts";
 import { type Exam, VALID_DAYS } from "../record.ts";
 import type { Placed } from "./document.ts";
 import { verdictOf } from "./standing.ts";

@@ -1,9 +1,9 @@
 import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, type CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { foreignLine } from "../../layout/foreign-text.ts";
-import { html, type Markup } from "../../layout/html.ts";
-import { mark } from "../../layout/page.ts";
+import { foreignLine } from "../../platform/page/foreign-text.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
+import { mark } from "../../platform/page/page.ts";
 import { exchangeId } from "./exchanges-section.ts";
 
 const MARKS = {

@@ -1,6 +1,6 @@
-import { foreignLine, foreignLines } from "../../layout/foreign-text.ts";
-import { counted, html, type Markup } from "../../layout/html.ts";
-import { codeBlock } from "../../layout/page.ts";
+import { foreignLine, foreignLines } from "../../platform/page/foreign-text.ts";
+import { counted, html, type Markup } from "../../platform/page/html.ts";
+import { codeBlock } from "../../platform/page/page.ts";
 import type { KeptBody, KeptExchange } from "../record.ts";
 
 /** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */

@@ -1,4 +1,4 @@
-import { html, type Markup } from "../../layout/html.ts";
+import { html, type Markup } from "../../platform/page/html.ts";
 import { VALID_DAYS } from "../record.ts";
 
 /** What a seller's certificate states, what it does not, and how it is corrected. */

@@ -1,6 +1,6 @@
-import { foreignLine } from "../../layout/foreign-text.ts";
-import { html, longDay, type Markup } from "../../layout/html.ts";
-import { mark, renderPage } from "../../layout/page.ts";
+import { foreignLine } from "../../platform/page/foreign-text.ts";
+import { html, longDay, type Markup } from "../../platform/page/html.ts";
+import { mark, renderPage } from "../../platform/page/page.ts";
 import { siteName } from "../record.ts";
 import type { payeeExams } from "./payee.ts";
 import { sellerVerifyUrl } from "./verification.ts";

@@ -1,6 +1,6 @@
 import { certUrl } from "../../certification/links.ts";
 import type { Address } from "../../kernel/wallet.ts";
-import type { WebOrigin } from "../../kernel/web-origin.ts";
+import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import type { EndedExam } from "../record.ts";
 import { bareUrl } from "../request-document.ts";
 import { standings, verdictOf } from "./standing.ts";

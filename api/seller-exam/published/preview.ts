@@ -1,8 +1,8 @@
 import { certImageUrl, certUrl } from "../../certification/links.ts";
 import type { Preview } from "../../certification/og-image.ts";
 import { formatUsd } from "../../kernel/money.ts";
-import { jsonLd, type Markup } from "../../layout/html.ts";
-import { SITE_NAME } from "../../layout/page.ts";
+import { jsonLd, type Markup } from "../../platform/page/html.ts";
+import { SITE_NAME } from "../../platform/page/page.ts";
 import { siteName, siteOf } from "../record.ts";
 import { type ExamAppearance, examAppearance } from "./appearance.ts";
 import type { Placed } from "./document.ts";

@@ -4,7 +4,7 @@ import { inPath, json, jsonOrPage } from "../../kernel/output.ts";
 import type { Route } from "../../kernel/route.ts";
 import { mixedCaseAddress } from "../../kernel/schema.ts";
 import { parseAddress } from "../../kernel/wallet.ts";
-import { page, wantsHtml } from "../../layout/negotiate.ts";
+import { page, wantsHtml } from "../../platform/page/negotiate.ts";
 import { examId } from "../exam-schemas.ts";
 import { renderPayee } from "./payee-page.ts";
 import type { Published } from "./read-published.ts";

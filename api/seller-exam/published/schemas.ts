@@ -14,10 +14,10 @@ import {
   url,
   usd,
 } from "../../kernel/schema.ts";
-import type { WebOrigin } from "../../kernel/web-origin.ts";
+import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
-import { CREDENTIAL_MEMBERS } from "../../signing/credential-schemas.ts";
-import type { Signed } from "../../signing/document.ts";
+import { CREDENTIAL_MEMBERS } from "../../platform/signing/credential-schemas.ts";
+import type { Signed } from "../../platform/signing/document.ts";
 import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../exam-schemas.ts";
 import { type KeptEvidence, VALID_DAYS } from "../record.ts";
 import type { sellerCredential } from "./credential.ts";

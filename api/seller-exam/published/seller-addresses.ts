@@ -1,7 +1,7 @@
 import { drawBadge } from "../../certification/badge.ts";
 import type { SharedAddresses, SharedRecord } from "../../certification/shared-addresses.ts";
 import { Problem } from "../../kernel/errors.ts";
-import { parseOrigin } from "../../kernel/web-origin.ts";
+import { parseOrigin } from "../../platform/web/web-origin.ts";
 import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";
 import type { PublicLog } from "../../log/public-log.ts";
 import { asPrefix, pathFault } from "../consent.ts";

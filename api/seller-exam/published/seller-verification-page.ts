@@ -1,6 +1,6 @@
-import { foreignLine } from "../../layout/foreign-text.ts";
-import { html, longDay, type Markup } from "../../layout/html.ts";
-import { mark, renderPage, sellerForm } from "../../layout/page.ts";
+import { foreignLine } from "../../platform/page/foreign-text.ts";
+import { html, longDay, type Markup } from "../../platform/page/html.ts";
+import { mark, renderPage, sellerForm } from "../../platform/page/page.ts";
 import { siteName } from "../record.ts";
 import { type SellerVerification, sellerVerifyUrl, siteQuery } from "./verification.ts";
 

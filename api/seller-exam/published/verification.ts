@@ -1,5 +1,5 @@
 import { badgeUrl, certUrl } from "../../certification/links.ts";
-import { longDay } from "../../layout/html.ts";
+import { longDay } from "../../platform/page/html.ts";
 import type { Site } from "../record.ts";
 import { VALID_DAYS } from "../record.ts";
 import { bareUrl } from "../request-document.ts";

@@ -1,7 +1,7 @@
 import { createServer, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import type { GuardedFetchOptions } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 import { Busy, type Fetched, type FetchLimits } from "../../../api/arbiter/fetcher.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";

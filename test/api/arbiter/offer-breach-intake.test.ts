@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
-import { didDocument, didWeb } from "../../../api/signing/did.ts";
+import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
 import { KEY } from "../../packages/verifier/samples.ts";
 import {
   BASE,

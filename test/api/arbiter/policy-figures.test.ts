@@ -20,7 +20,7 @@ import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { OFFER_BREACH_V2 } from "../../../api/arbiter/policy/v2/tables.ts";
 import { VERSION_2 } from "../../../api/arbiter/policy/v2/version.ts";
 import { CORRECTION_DAYS } from "../../../api/arbiter/products.ts";
-import { inWords } from "../../../api/layout/html.ts";
+import { inWords } from "../../../api/platform/page/html.ts";
 
 // The text of a published version stays as it is, and so do the figures that it is decided by.
 

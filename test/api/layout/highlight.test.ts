@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { highlight, type Language, languageOf } from "../../../api/layout/highlight.ts";
-import { codeBlock } from "../../../api/layout/page.ts";
+import { highlight, type Language, languageOf } from "../../../api/platform/page/highlight.ts";
+import { codeBlock } from "../../../api/platform/page/page.ts";
 import { HOSTILE } from "../../support/certification/samples.ts";
 
 const shown = (text: string, language: Language) => highlight(text, language).toString();

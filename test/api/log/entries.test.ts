@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
-import { jcs } from "../../../api/signing/proof-value.ts";
+import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import {
   parseKeySet,
   parsePolicy,

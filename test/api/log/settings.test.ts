@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseConfig } from "../../../api/config.ts";
+import { parseConfig } from "../../../api/platform/config/config.ts";
 import { noteSigner, witnessSigner } from "../../support/log/note-keys.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createJobWatch, type JobWatch } from "../../../api/operations/job-watch.ts";
+import { createJobWatch, type JobWatch } from "../../../api/platform/jobs/job-watch.ts";
 
 const START = Date.UTC(2026, 10, 24, 12);
 const HANG_MS = 600_000;

@@ -3,7 +3,7 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
-import { jcs } from "../../../api/signing/proof-value.ts";
+import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

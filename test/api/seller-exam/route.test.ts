@@ -1,6 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { parseConfig } from "../../../api/config.ts";
+import { parseConfig } from "../../../api/platform/config/config.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/seller-exam/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { base58btc } from "multiformats/bases/base58";
 import { describe, expect, test } from "vitest";
-import { didDocument, didWeb } from "../../../api/signing/did.ts";
-import { publicKeys, signingKey } from "../../../api/signing/keys.ts";
-import { multibase } from "../../../api/signing/multibase.ts";
-import { parseRetiredKeys } from "../../../api/signing/retired-keys.ts";
+import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
+import { publicKeys, signingKey } from "../../../api/platform/signing/keys.ts";
+import { multibase } from "../../../api/platform/signing/multibase.ts";
+import { parseRetiredKeys } from "../../../api/platform/signing/retired-keys.ts";
 import { base58 } from "../../../packages/verifier/src/base58.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { joseAccepts, w3cAccepts } from "../../packages/verifier/independent.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../../../api/config.ts";
+import { parseConfig } from "../../../api/platform/config/config.ts";
 import { KEY, STRANGER } from "../../packages/verifier/samples.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 

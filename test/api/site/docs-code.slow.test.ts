@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { WINDOW_SECONDS } from "../../../api/certification/kinds/retry.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";

@@ -5,7 +5,7 @@ import type { MarkedCertificate } from "../../../api/certification/certificate.t
 import { badgeMarkdown } from "../../../api/certification/links.ts";
 import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
 import { renderVerification } from "../../../api/certification/pages/verification-page.ts";
-import { CONTENT_SECURITY_POLICY } from "../../../api/layout/page.ts";
+import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
 import { renderHome } from "../../../api/site/home-page.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBell } from "../../../api/wiring/bell.ts";
+import { createBell } from "../../../api/platform/jobs/bell.ts";
 
 /** Everything that can happen without a timer has happened. */
 const turns = () => new Promise((done) => setImmediate(done));

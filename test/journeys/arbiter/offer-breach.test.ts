@@ -2,7 +2,7 @@ import type { Address, Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { VerdictDocument } from "../../../api/arbiter/document.ts";
-import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { replayVerdict } from "../../../packages/verifier/src/index.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";

@@ -6,7 +6,7 @@ import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
-import type { WebOrigin } from "../../../api/kernel/web-origin.ts";
+import type { WebOrigin } from "../../../api/platform/web/web-origin.ts";
 import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
 import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
 import { watchPayments } from "../../../api/seller-exam/watch-payments.ts";

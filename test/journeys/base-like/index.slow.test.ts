@@ -3,7 +3,7 @@ import pg from "pg";
 import { type Address, createPublicClient, encodeFunctionData, type Hex, http, parseGwei, toHex } from "viem";
 import { expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
-import { createActivityIndex } from "../../../api/adapters/index/activity.ts";
+import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { fetchInto } from "../../indexer/fetched.ts";

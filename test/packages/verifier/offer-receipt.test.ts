@@ -6,8 +6,8 @@ import { createOfferEIP712, createReceiptEIP712 } from "@x402/extensions/offer-r
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
-import { compactJws } from "../../../api/signing/compact-jws.ts";
-import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { compactJws } from "../../../api/platform/signing/compact-jws.ts";
+import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { checkSigned, type Expected } from "../../../packages/verifier/src/offer-receipt/check.ts";
 import type { Kind } from "../../../packages/verifier/src/offer-receipt/statement.ts";
 import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";

@@ -2,9 +2,9 @@ import { validUntil } from "../../../api/certification/certificate.ts";
 import { credential } from "../../../api/certification/credential.ts";
 import { type VerificationFacts, verificationRecord } from "../../../api/certification/verification.ts";
 import { SCORE_PRICES } from "../../../api/score/products.ts";
-import { didDocument, didWeb } from "../../../api/signing/did.ts";
-import { createSigner, type Unsigned } from "../../../api/signing/document.ts";
-import { signingKey } from "../../../api/signing/keys.ts";
+import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
+import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { FAILING, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
 

@@ -9,7 +9,7 @@ import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Status } from "../../../api/settlement/decide.ts";
 import { statementDocument } from "../../../api/settlement/statement.ts";
 import type { StatementRequest } from "../../../api/settlement/statement-request.ts";
-import { createSigner } from "../../../api/signing/document.ts";
+import { createSigner } from "../../../api/platform/signing/document.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import { folderForFile } from "../../support/folder.ts";

@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
-import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import type { Terms } from "../../support/arbiter/signed-terms.ts";
 import { KEY } from "./samples.ts";
 

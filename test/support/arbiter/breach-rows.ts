@@ -1,5 +1,5 @@
 import type { TransactionReading, WalletTransfer } from "../../../api/arbiter/transactions.ts";
-import { didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { KEY, STRANGER } from "../../packages/verifier/samples.ts";
 import {
   BASE,

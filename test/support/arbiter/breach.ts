@@ -8,7 +8,7 @@ import { VERSION_2 } from "../../../api/arbiter/policy/v2/version.ts";
 import type { TransactionReading, WalletTransfer } from "../../../api/arbiter/transactions.ts";
 import { NETWORKS } from "../../../api/kernel/networks.ts";
 import type { Address } from "../../../api/kernel/wallet.ts";
-import { didDocument, didWeb, keyUrl } from "../../../api/signing/did.ts";
+import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { KEY } from "../../packages/verifier/samples.ts";
 import { sends } from "./rows.ts";
 import { jws, type SignedTerms, type Terms, typed } from "./signed-terms.ts";

@@ -1,4 +1,4 @@
-import { createGuardedFetch } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import { createGuardedFetch } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 
 /**

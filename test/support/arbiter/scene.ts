@@ -7,9 +7,9 @@ import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store
 import type { Tiers } from "../../../api/arbiter/parties.ts";
 import type { Verdict } from "../../../api/arbiter/policy/policy.ts";
 import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
-import { didWeb } from "../../../api/signing/did.ts";
-import { createSigner } from "../../../api/signing/document.ts";
-import { signingKey } from "../../../api/signing/keys.ts";
+import { didWeb } from "../../../api/platform/signing/did.ts";
+import { createSigner } from "../../../api/platform/signing/document.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { wireRecord } from "../../../api/wiring/arbiter.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { serveHttp } from "../http-server.ts";

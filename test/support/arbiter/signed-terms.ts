@@ -1,6 +1,6 @@
 import { sign } from "node:crypto";
 import type { LocalAccount } from "viem";
-import type { SigningKey } from "../../../api/signing/keys.ts";
+import type { SigningKey } from "../../../api/platform/signing/keys.ts";
 
 /** The payload of an x402 offer, or of its receipt. */
 export type Terms = Readonly<Record<string, string | number>>;

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server, Socket } from "node:net";
-import type { Dial } from "../../../api/adapters/web/guarded-fetch/dial.ts";
-import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/adapters/web/guarded-fetch/fetch.ts";
+import type { Dial } from "../../../api/platform/web/guarded-fetch/dial.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 import type { CheckRuns } from "../../../api/arbiter/check-runs.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import type { Evidence } from "../../../api/arbiter/evidence.ts";

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { logOrigin } from "../../../api/log/origin.ts";
-import { signingKey } from "../../../api/signing/keys.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { LOG_ANCHOR } from "../../../contracts/log-anchor.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";

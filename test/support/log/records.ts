@@ -1,5 +1,5 @@
-import { createSigner, type Signer } from "../../../api/signing/document.ts";
-import { signingKey } from "../../../api/signing/keys.ts";
+import { createSigner, type Signer } from "../../../api/platform/signing/document.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
 /** A record as statements for its tables. */

@@ -5,8 +5,8 @@ import { createLogWriter } from "../../../api/adapters/postgres/log-writer.ts";
 import { createDocuments } from "../../../api/log/entry-documents.ts";
 import { createLog, type LogParts } from "../../../api/log/integrate.ts";
 import { logOrigin } from "../../../api/log/origin.ts";
-import { createSigner } from "../../../api/signing/document.ts";
-import { signingKey } from "../../../api/signing/keys.ts";
+import { createSigner } from "../../../api/platform/signing/document.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 
 const BASE_URL = "https://trust.example";

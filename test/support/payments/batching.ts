@@ -4,7 +4,7 @@ import { type Batching, createBatching } from "../../../api/adapters/chain/batch
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
 import { transfersTo } from "../../../api/adapters/chain/shared-transfers.ts";
-import type { SentBatch } from "../../../api/operations/meter.ts";
+import type { SentBatch } from "../../../api/platform/metrics/meter.ts";
 import { authorizationDigest } from "../../../api/payments/exact/authorization.ts";
 import { PAY_TO } from "../service/accounts.ts";
 import { BASE, type Signed } from "./signing.ts";

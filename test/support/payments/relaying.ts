@@ -7,7 +7,7 @@ import { createRelayer, type Relayer } from "../../../api/adapters/chain/relayer
 import type { RelayerParts } from "../../../api/adapters/chain/relayer/sender.ts";
 import { rpcFetch } from "../../../api/adapters/chain/rpc-fetch.ts";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
-import type { MinedTransaction } from "../../../api/operations/meter.ts";
+import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
 import { freshDatabase } from "../service/database.ts";
 import { BASE } from "./signing.ts";
 

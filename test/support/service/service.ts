@@ -3,7 +3,7 @@ import { type Logger, pino } from "pino";
 import { connect } from "../../../api/adapters/postgres/connection.ts";
 import { createHttpServer, listen } from "../../../api/adapters/process/http-server.ts";
 import { build } from "../../../api/build.ts";
-import { type Config, parseConfig } from "../../../api/config.ts";
+import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
 import { runJobs } from "../../../api/wiring/jobs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";

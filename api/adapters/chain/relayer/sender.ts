@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
 import type { Address, Hex } from "../../../kernel/wallet.ts";
-import type { MinedTransaction } from "../../../operations/meter.ts";
+import type { MinedTransaction } from "../../../platform/metrics/meter.ts";
 import type { Because } from "../../../payments/turned-away.ts";
 import { ask } from "../../postgres/message.ts";
 import { createSeal } from "../../postgres/seal.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Fetched, type FetchFailure, isWanted } from "../../fetcher.ts";
-import { claimFault, type GuardSettings, type TargetFault } from "../../guard/target.ts";
+import { claimFault, type GuardSettings, type TargetFault } from "../../../platform/web/target.ts";
 import { malformed, refuse, unicodeText } from "../../submitted.ts";
 import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { decide } from "./decide.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../../packages/verifier/src/verdict/v2/evidence.ts";
 import { judgeOfferBreach, NETWORKS_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
 import { type Address, parseAddress } from "../../../kernel/wallet.ts";
-import { bareHost, type GuardSettings, isAllowedOrigin } from "../../guard/target.ts";
+import { bareHost, type GuardSettings, isAllowedOrigin } from "../../../platform/web/target.ts";
 import { type Issues, malformed, refuse } from "../../submitted.ts";
 import { type Category, type Claimed, category, type Fact, type Observation, type Question } from "../category.ts";
 import { conditionsOf } from "../v1/fields.ts";

@@ -1,4 +1,4 @@
-import { keyUrl } from "../../../../api/signing/did.ts";
+import { keyUrl } from "../../../../api/platform/signing/did.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import type { Json } from "../../../../packages/verifier/src/strict-json.ts";
 import { FolderLog } from "../../../support/log/log-folder.ts";

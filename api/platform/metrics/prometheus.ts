@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { NETWORKS } from "../../kernel/networks.ts";
-import type { Meter } from "../../operations/meter.ts";
-import { type Sample, SERIES } from "../../operations/series.ts";
+import type { Meter } from "./meter.ts";
+import { type Sample, SERIES } from "./series.ts";
 
 /** The methods of the route table and their companions; anything else a client invents becomes one label value. */
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "../../kernel/activity.ts";
+import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "./position.ts";
 import type { Address } from "../../kernel/wallet.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
 import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";

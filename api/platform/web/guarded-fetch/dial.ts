@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 import { type SecureContextOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
 import type { FetchFailure } from "../../../arbiter/fetcher.ts";
-import { isAddress } from "../../../arbiter/guard/addresses.ts";
-import { bareHost } from "../../../arbiter/guard/target.ts";
+import { isAddress } from "../addresses.ts";
+import { bareHost } from "../target.ts";
 
 /** Why an attempt ended, as it will be published; `cause` stays internal. */
 export class Failed extends Error {

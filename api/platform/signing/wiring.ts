@@ -1,10 +1,10 @@
-import type { Config } from "../config.ts";
-import { createOfferReceipt } from "../payments/offer-receipt.ts";
-import { compactJws } from "../signing/compact-jws.ts";
-import { didWeb, keyUrl } from "../signing/did.ts";
-import { createSigner } from "../signing/document.ts";
-import { flattenedJws } from "../signing/flattened-jws.ts";
-import { publicKeys, signingKey } from "../signing/keys.ts";
+import type { Config } from "../config/config.ts";
+import { createOfferReceipt } from "../../payments/offer-receipt.ts";
+import { compactJws } from "./compact-jws.ts";
+import { didWeb, keyUrl } from "./did.ts";
+import { createSigner } from "./document.ts";
+import { flattenedJws } from "./flattened-jws.ts";
+import { publicKeys, signingKey } from "./keys.ts";
 
 /** Everything that is signed with the service's own key. */
 export async function wireSigning({ baseUrl, ...config }: Config) {

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
-import { serviceStatus } from "./look-at-parts.ts";
+import { serviceStatus } from "../../operations/look-at-parts.ts";
 import type { Backlog } from "./meter.ts";
-import type { Probes } from "./probes.ts";
+import type { Probes } from "../../operations/probes.ts";
 import { type Sample, samplesOf } from "./series.ts";
 
 export interface MetricsParts {

@@ -7,7 +7,7 @@ import {
   isWanted,
   type ResponseHead,
 } from "../../../arbiter/fetcher.ts";
-import type { GuardSettings } from "../../../arbiter/guard/target.ts";
+import type { GuardSettings } from "../target.ts";
 import { measureBody } from "./body.ts";
 import { type Dial, type DialSettings, dialTcp, Failed, openConnection } from "./dial.ts";
 import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "./names.ts";

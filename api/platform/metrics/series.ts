@@ -1,6 +1,6 @@
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { NETWORKS, type Network } from "../../kernel/networks.ts";
 import type { Backlog } from "./meter.ts";
-import type { ServiceStatus } from "./status.ts";
+import type { ServiceStatus } from "../../operations/status.ts";
 
 /** The series read afresh on each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {

@@ -1,5 +1,5 @@
-import { isAddress } from "../../../arbiter/guard/addresses.ts";
-import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../../../arbiter/guard/target.ts";
+import { isAddress } from "../addresses.ts";
+import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../target.ts";
 import { Failed } from "./dial.ts";
 import type { Resolve } from "./names.ts";
 

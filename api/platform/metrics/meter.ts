@@ -1,5 +1,5 @@
-import type { Network } from "../kernel/networks.ts";
-import type { Because } from "../payments/turned-away.ts";
+import type { Network } from "../../kernel/networks.ts";
+import type { Because } from "../../payments/turned-away.ts";
 
 /** What is counted while the service runs, since this process started. */
 export interface Meter {

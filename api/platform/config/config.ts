@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { ERC8004 } from "../contracts/erc8004.ts";
-import type { RegistryAddresses } from "./certification/erc8004/order.ts";
-import { roleProblems } from "./config-roles.ts";
+import { ERC8004 } from "../../../contracts/erc8004.ts";
+import type { RegistryAddresses } from "../../certification/erc8004/order.ts";
+import { roleProblems } from "./roles.ts";
 import {
   accountKey,
   addressesOf,
@@ -14,8 +14,8 @@ import {
   lower,
   url,
   whole,
-} from "./config-values.ts";
-import { type EscrowLimits, MINIMUM_AMOUNT } from "./escrow/limits.ts";
+} from "./values.ts";
+import { type EscrowLimits, MINIMUM_AMOUNT } from "../../escrow/limits.ts";
 import {
   eachNetwork,
   MAIN_NETWORK,
@@ -23,11 +23,11 @@ import {
   type Network,
   type NetworkFacts,
   type RpcVariable,
-} from "./kernel/networks.ts";
-import type { Hex } from "./kernel/wallet.ts";
-import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log/witness/settings.ts";
-import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./seller-exam/settings.ts";
-import { parseRetiredKeys } from "./signing/retired-keys.ts";
+} from "../../kernel/networks.ts";
+import type { Hex } from "../../kernel/wallet.ts";
+import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "../../log/witness/settings.ts";
+import { EXAM_VARIABLES, type ExamSettings, examSettings } from "../../seller-exam/settings.ts";
+import { parseRetiredKeys } from "../signing/retired-keys.ts";
 
 const isRange = (text: string): boolean => {
   const [address = "", prefix, ...more] = text.split("/");
