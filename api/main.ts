@@ -1,11 +1,11 @@
 import { pino } from "pino";
 import { createBacklogReader } from "./adapters/postgres/backlog.ts";
-import { connect } from "./adapters/postgres/connection.ts";
-import { checkInstallation } from "./adapters/postgres/installation.ts";
-import { createHttpServer, drain, listen } from "./adapters/process/http-server.ts";
-import { createPeers } from "./adapters/process/peers.ts";
+import { connect } from "./platform/db/connection.ts";
+import { checkInstallation } from "./platform/db/installation.ts";
+import { createHttpServer, drain, listen } from "./platform/http/http-server.ts";
+import { createPeers } from "./platform/http/peers.ts";
 import { createMeter } from "./platform/metrics/prometheus.ts";
-import { requestFacts } from "./adapters/process/request-id.ts";
+import { requestFacts } from "./platform/http/request-id.ts";
 import { checkChains, checkDatabase } from "./adapters/process/startup-checks.ts";
 import { build } from "./build.ts";
 import { parseConfig } from "./platform/config/config.ts";

@@ -7,8 +7,8 @@ import {
   RpcError,
   RpcRequestError,
 } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
-import type { Hex } from "../api/kernel/wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
+import type { Hex } from "../api/platform/wallet.ts";
 
 const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
 

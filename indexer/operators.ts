@@ -1,6 +1,6 @@
 import { BaseError, ContractFunctionZeroDataError, type PublicClient, zeroAddress } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
-import type { Address } from "../api/kernel/wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
+import type { Address } from "../api/platform/wallet.ts";
 import { escrowAbi, operatorAbi } from "../contracts/abi.ts";
 import { commercePaymentsAbi } from "../contracts/commerce-payments.ts";
 import type { Queryable } from "./schemas.ts";

@@ -1,5 +1,5 @@
 import { createConfig } from "ponder";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
 import { escrowEventsAbi, usdcEventsAbi } from "../contracts/abi.ts";
 import { reclaimedEvent } from "../contracts/commerce-payments.ts";
 import { endWithLauncher, onConnect } from "./child.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
 import { exists, finalizedMark, rememberBlocks } from "./same-chain.ts";
 import { type Deployment, findIndexes, inTransaction, ponderSchemas, type Queryable } from "./schemas.ts";
 

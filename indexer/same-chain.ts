@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Hex, PublicClient } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
 import { type Head, readBlock } from "./chain.ts";
 import { ponderSchemas, type Queryable } from "./schemas.ts";
 

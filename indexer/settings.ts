@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { addressesProblem, addressProblem, refuse, splitList } from "../api/platform/config/values.ts";
-import { MAIN_NETWORK, NETWORKS } from "../api/kernel/networks.ts";
-import type { Address } from "../api/kernel/wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
+import type { Address } from "../api/platform/wallet.ts";
 import { SCOPES } from "./ledger.ts";
 
 /** An operator over base/commerce-payments among the escrow contracts; addresses in lower case. */

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { createChain } from "../api/adapters/chain/chain-reader.ts";
 import { readContracts } from "../api/adapters/chain/escrow-contracts.ts";
-import { connect } from "../api/adapters/postgres/connection.ts";
+import { connect } from "../api/platform/db/connection.ts";
 import { createVerdictStore } from "../api/adapters/postgres/verdict-store.ts";
 import { type Correction, correctVerdict } from "../api/arbiter/correct-verdict.ts";
 import { verdictPath } from "../api/arbiter/document.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, getAddress, type Hex, isAddress, isHex, zeroAddress } from "viem";
-import { NETWORKS, type NetworkFacts } from "../api/kernel/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../api/platform/networks.ts";
 
 /** The networks that the escrow can be deployed to, by Hardhat's names, and where their RPC URL comes from. */
 const CHAINS = {

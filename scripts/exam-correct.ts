@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
-import { connect } from "../api/adapters/postgres/connection.ts";
+import { connect } from "../api/platform/db/connection.ts";
 import { createExamStore } from "../api/adapters/postgres/exam-store.ts";
 import { createGrantStore } from "../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../api/adapters/postgres/published-exams.ts";

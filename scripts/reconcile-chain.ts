@@ -1,9 +1,9 @@
 import type pg from "pg";
 import { type Hex, padHex, parseEventLogs, toEventSelector } from "viem";
 import type { ChainReader } from "../api/adapters/chain/chain-reader.ts";
-import { bytes, hex } from "../api/adapters/postgres/connection.ts";
-import { NETWORKS, type Network } from "../api/kernel/networks.ts";
-import type { Address } from "../api/kernel/wallet.ts";
+import { bytes, hex } from "../api/platform/db/connection.ts";
+import { NETWORKS, type Network } from "../api/platform/networks.ts";
+import type { Address } from "../api/platform/wallet.ts";
 import { usdcEventsAbi } from "../contracts/abi.ts";
 
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;

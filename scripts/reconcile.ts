@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
 import { createChain } from "../api/adapters/chain/chain-reader.ts";
-import { connect } from "../api/adapters/postgres/connection.ts";
+import { connect } from "../api/platform/db/connection.ts";
 import { type Config, parseConfig } from "../api/platform/config/config.ts";
-import { formatUsd } from "../api/kernel/money.ts";
-import { NETWORKS, type Network } from "../api/kernel/networks.ts";
+import { formatUsd } from "../api/platform/money.ts";
+import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import { readOperators } from "../indexer/operators.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";

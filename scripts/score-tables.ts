@@ -1,4 +1,4 @@
-import { formatUsd } from "../api/kernel/money.ts";
+import { formatUsd } from "../api/platform/money.ts";
 import { FORGED_A, ringSize } from "../api/site/forgery.ts";
 import { needs, RULES } from "../api/site/score-chapter.ts";
 import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { Problem } from "../kernel/errors.ts";
-import { inPath, json, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
-import { type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { inPath, json, jsonOrPage, optionalInQuery } from "../platform/http/output.ts";
+import { type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { VERDICT_ENTRIES } from "../log/log-paths.ts";
 import { linkProof } from "../log/proof-link.ts";

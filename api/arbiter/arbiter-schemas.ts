@@ -14,7 +14,7 @@ import {
   time,
   url,
   usd,
-} from "../kernel/schema.ts";
+} from "../platform/http/schema.ts";
 import type { Signed } from "../platform/signing/document.ts";
 import { PROOF } from "../platform/signing/signing-schemas.ts";
 import { VERDICT_TYPES } from "./attestation.ts";

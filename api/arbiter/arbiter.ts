@@ -1,6 +1,6 @@
-import { answered, type Completion, type StoredAnswer } from "../kernel/completion.ts";
-import type { Intake, NotYet, Sale } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { answered, type Completion, type StoredAnswer } from "../platform/http/completion.ts";
+import type { Intake, NotYet, Sale } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import { verdictPath } from "./document.ts";
 import type { EscrowDeals, Parties, PartiesSource } from "./parties.ts";
 import type { Policy } from "./policy/policy.ts";

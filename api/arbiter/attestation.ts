@@ -1,7 +1,7 @@
 import { concat, domainSeparator, hashStruct, toHex } from "viem";
 import { keccak256 } from "../kernel/keccak.ts";
 import { accountOf, signDigest } from "../kernel/secp256k1.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 
 /** What a contract needs to know about a verdict. */

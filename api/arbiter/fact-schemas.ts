@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, count, sha256Hex } from "../kernel/schema.ts";
+import { address, atomic, count, sha256Hex } from "../platform/http/schema.ts";
 import type { Question } from "./policy/category.ts";
 import type { ConditionResult } from "./policy/policy.ts";
 

@@ -1,6 +1,6 @@
-import { formatUsd } from "../kernel/money.ts";
-import { NETWORKS } from "../kernel/networks.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
 import { attestationDomain, VERDICT_TYPES } from "./attestation.ts";
 import { verdictPath } from "./document.ts";
 import type { Policy } from "./policy/policy.ts";

@@ -1,5 +1,5 @@
-import type { NotYet } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { NotYet } from "../platform/http/route.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** Buyer and seller of a deal. */
 export interface Parties {

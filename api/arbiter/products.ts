@@ -1,4 +1,4 @@
-import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 
 export type Variant = "plain" | "scored";
 

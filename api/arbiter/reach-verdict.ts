@@ -1,4 +1,4 @@
-import { NETWORKS } from "../kernel/networks.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import { type Attestor, attest } from "./attestation.ts";
 import { type Decided, documentSha256, verdictDocument } from "./document.ts";

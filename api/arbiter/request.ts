@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { PaymentKey } from "../kernel/route.ts";
-import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
+import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 import { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
 import type { Parties, PartiesSource } from "./parties.ts";
 import { malformed, refuse, submitted, unicodeText } from "./submitted.ts";

@@ -1,5 +1,5 @@
 import type { TransactionFact } from "../../packages/verifier/src/verdict/v2/evidence.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 
 /** A transaction to read, and the wallet whose transfers of USDC are looked for in it. */
 export interface TransactionQuestion {

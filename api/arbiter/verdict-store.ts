@@ -1,5 +1,5 @@
-import type { Statement, Transaction } from "../kernel/transaction.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Statement, Transaction } from "../platform/db/transaction.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 import type { VerdictRequest } from "./request.ts";

@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import type { Capability } from "../certification/products.ts";
-import { Problem } from "../kernel/errors.ts";
-import { etagOf, isHeld } from "../kernel/etag.ts";
-import { jsonOrPage, optionalInQuery } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { etagOf, isHeld } from "../platform/http/etag.ts";
+import { jsonOrPage, optionalInQuery } from "../platform/http/output.ts";
+import type { Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { boardDocument, DEFAULT_LIMIT, MAX_LIMIT, SELLER, sellerBoardDocument, type Walk } from "./board.ts";
 import { renderBoard } from "./board-page.ts";

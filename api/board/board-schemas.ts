@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { capability, product } from "../certification/certification-schemas.ts";
 import { CAPABILITY_MENU } from "../certification/products.ts";
-import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../kernel/schema.ts";
+import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../platform/http/schema.ts";
 import { PATH_PREFIX } from "../seller-exam/exam-schemas.ts";
 import { origin } from "../seller-exam/published/schemas.ts";
 import { type boardDocument, MAX_LIMIT, SELLER, type sellerBoardDocument } from "./board.ts";

@@ -1,6 +1,6 @@
 import { titleOf } from "../certification/products.ts";
-import { formatUsd } from "../kernel/money.ts";
-import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { html, instant, type Markup } from "../platform/page/html.ts";
 import { facts, renderPage } from "../platform/page/page.ts";
 import { barChart, shortDay } from "./chart.ts";

@@ -1,6 +1,6 @@
 import { PRODUCT_MENU, titleOf } from "../certification/products.ts";
-import { type Atomic, formatUsd } from "../kernel/money.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { type Atomic, formatUsd } from "../platform/money.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import { day } from "../platform/page/html.ts";
 import { type Count, isPublic, MINIMUM_WALLETS, NONE, withhold } from "./withhold.ts";
 

@@ -1,4 +1,4 @@
-import { NETWORKS } from "../kernel/networks.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import { html } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { CAFE_NETWORK } from "./menu.ts";

@@ -1,6 +1,6 @@
-import { formatUsd } from "../kernel/money.ts";
-import { json, jsonOrPage } from "../kernel/output.ts";
-import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
+import { formatUsd } from "../platform/money.ts";
+import { json, jsonOrPage } from "../platform/http/output.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { renderCafe } from "./cafe-page.ts";
 import { CAFE, receiptSchema } from "./cafe-schemas.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, count, network, networkKey, time, transactionHash, url, usd } from "../kernel/schema.ts";
+import { address, atomic, count, network, networkKey, time, transactionHash, url, usd } from "../platform/http/schema.ts";
 import { ITEMS, type Item, ROUND_RECEIPTS } from "./menu.ts";
 import type { cafeOverview } from "./overview.ts";
 import type { receipt } from "./receipt.ts";

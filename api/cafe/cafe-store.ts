@@ -1,5 +1,5 @@
-import type { Transaction } from "../kernel/transaction.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Transaction } from "../platform/db/transaction.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { Toast } from "./receipt.ts";
 
 /** A paid order. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 import { day } from "../platform/page/html.ts";
 
 const CUPS = [

@@ -1,5 +1,5 @@
-import type { Atomic } from "../kernel/money.ts";
-import { type Network, TEST_NETWORK } from "../kernel/networks.ts";
+import type { Atomic } from "../platform/money.ts";
+import { type Network, TEST_NETWORK } from "../platform/networks.ts";
 
 export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"] as const;
 

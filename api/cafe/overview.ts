@@ -1,5 +1,5 @@
-import { formatUsd } from "../kernel/money.ts";
-import { NETWORKS } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import type { OpenRound } from "./cafe-store.ts";
 import { CAFE_NETWORK, ITEMS, type Item, MENU } from "./menu.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { formatUsd } from "../kernel/money.ts";
-import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
-import type { PaymentKey, Sale } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../platform/networks.ts";
+import type { PaymentKey, Sale } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import { cup, fortune, title } from "./extras.ts";
 import { type Item, ROUND_RECEIPTS } from "./menu.ts";
 

@@ -1,5 +1,5 @@
-import type { Completion } from "../kernel/completion.ts";
-import type { Sale } from "../kernel/route.ts";
+import type { Completion } from "../platform/http/completion.ts";
+import type { Sale } from "../platform/http/route.ts";
 import type { CafeStore } from "./cafe-store.ts";
 import type { Item } from "./menu.ts";
 import { nicknameOf, type Order, receipt, receiptId } from "./receipt.ts";

@@ -1,5 +1,5 @@
 import { makeBadge } from "badge-maker";
-import { etagOf } from "../kernel/etag.ts";
+import { etagOf } from "../platform/http/etag.ts";
 import { appearance } from "./appearance.ts";
 import type { ShownCertificate } from "./certificate.ts";
 import { PRODUCTS } from "./products.ts";

@@ -1,6 +1,6 @@
-import type { PaymentKey } from "../kernel/route.ts";
-import type { Statement } from "../kernel/transaction.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
+import type { Statement } from "../platform/db/transaction.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Certificate, MarkedCertificate, ShownCertificate } from "./certificate.ts";
 import type { VerificationFacts } from "./verification.ts";
 

@@ -1,5 +1,5 @@
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Product } from "./products.ts";
 
 export type Result = "pass" | "fail";

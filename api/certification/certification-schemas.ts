@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ACTIVITY_DAYS, COUNTERPARTY_FLOOR } from "../platform/index/position.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import {
   address,
   atomic,
@@ -16,7 +16,7 @@ import {
   unixSeconds,
   url,
   usd,
-} from "../kernel/schema.ts";
+} from "../platform/http/schema.ts";
 import { LOG_PLACE } from "../log/log-schemas.ts";
 import { CREDENTIAL_MEMBERS } from "../platform/signing/credential-schemas.ts";
 import type { Signed } from "../platform/signing/document.ts";

@@ -1,6 +1,6 @@
-import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
-import type { Sale } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { answered, type Completion, jsonAnswer } from "../platform/http/completion.ts";
+import type { Sale } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { Signed, Signer } from "../platform/signing/document.ts";
 import type { MarkedCertificate, ShownCertificate } from "./certificate.ts";
 import type { CertificateStore, VerificationReader } from "./certificate-store.ts";

@@ -1,4 +1,4 @@
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { verificationRecord } from "./verification.ts";
 
 type VerificationRecord = ReturnType<typeof verificationRecord>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, bytes32, count, networkKey, time, transactionHash, unixSeconds } from "../kernel/schema.ts";
+import { address, atomic, bytes32, count, networkKey, time, transactionHash, unixSeconds } from "../platform/http/schema.ts";
 import type { Behaviour, Detected } from "./certificate.ts";
 
 /** An order as it was offered. */

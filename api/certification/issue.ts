@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { formatUsd } from "../kernel/money.ts";
-import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
-import type { PaymentKey, Sale } from "../kernel/route.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../platform/networks.ts";
+import type { PaymentKey, Sale } from "../platform/http/route.ts";
 import { placeDocument } from "../log/log-overview.ts";
 import type { LogPlace } from "../log/log-place.ts";
 import { type Certificate, currentFails, type MarkedCertificate, validUntil, type WalletFail } from "./certificate.ts";

@@ -1,4 +1,4 @@
-import { dateOfUnix } from "../kernel/unix-time.ts";
+import { dateOfUnix } from "../platform/unix-time.ts";
 import type { Detected } from "./certificate.ts";
 
 /** A fact the service observed, named in plain words. */

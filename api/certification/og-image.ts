@@ -1,5 +1,5 @@
 import { Resvg } from "@resvg/resvg-js";
-import { formatUsd } from "../kernel/money.ts";
+import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { type Appearance, appearance } from "./appearance.ts";

@@ -1,10 +1,10 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { Problem } from "../kernel/errors.ts";
-import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
-import { mixedCaseAddress } from "../kernel/schema.ts";
-import { parseAddress } from "../kernel/wallet.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../platform/http/output.ts";
+import type { Route } from "../platform/http/route.ts";
+import { mixedCaseAddress } from "../platform/http/schema.ts";
+import { parseAddress } from "../platform/wallet.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { CREDENTIAL, VERIFICATION } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";

@@ -1,6 +1,6 @@
 import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/position.ts";
-import { type Atomic, formatUsd } from "../kernel/money.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { type Atomic, formatUsd } from "../platform/money.ts";
+import type { Address } from "../platform/wallet.ts";
 import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
 import { type CertificateSummary, isAboutWallet, isCurrent } from "./certificate-summary.ts";
 import { badgeUrl, certUrl } from "./links.ts";

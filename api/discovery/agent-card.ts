@@ -1,5 +1,5 @@
-import { ABOUT } from "../kernel/about.ts";
-import type { Listed } from "../kernel/route.ts";
+import { ABOUT } from "../platform/about.ts";
+import type { Listed } from "../platform/http/route.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import type { FlattenedJws } from "../platform/signing/flattened-jws.ts";
 import { jcs } from "../platform/signing/proof-value.ts";

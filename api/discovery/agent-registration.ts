@@ -1,4 +1,4 @@
-import { ABOUT } from "../kernel/about.ts";
+import { ABOUT } from "../platform/about.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { didWeb } from "../platform/signing/did.ts";
 

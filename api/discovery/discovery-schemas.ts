@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { atomic, network, networkKey, time, url } from "../kernel/schema.ts";
+import { atomic, network, networkKey, time, url } from "../platform/http/schema.ts";
 import type { agentCard } from "./agent-card.ts";
 import type { registration } from "./agent-registration.ts";
 import type { manifest } from "./manifest.ts";

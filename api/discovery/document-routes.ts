@@ -1,8 +1,8 @@
 import type { Context } from "hono";
-import { VERSION } from "../kernel/about.ts";
-import { json, type Output } from "../kernel/output.ts";
-import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { VERSION } from "../platform/about.ts";
+import { json, type Output } from "../platform/http/output.ts";
+import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { FlattenedJws } from "../platform/signing/flattened-jws.ts";
 import { agentCard } from "./agent-card.ts";
 import { registration } from "./agent-registration.ts";

@@ -1,8 +1,8 @@
-import { ABOUT } from "../kernel/about.ts";
-import { PROBLEMS } from "../kernel/errors.ts";
-import { type JsonSchema, jsonSchema, variantsOf } from "../kernel/json-schema.ts";
-import { NETWORKS } from "../kernel/networks.ts";
-import { isPaid, type Listed, networksOfSignIn, type Tag } from "../kernel/route.ts";
+import { ABOUT } from "../platform/about.ts";
+import { PROBLEMS } from "../platform/http/errors.ts";
+import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-schema.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/http/route.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi/operation.ts";

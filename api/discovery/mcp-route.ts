@@ -12,9 +12,9 @@ import {
   standingOf,
   verifyDocument,
 } from "../../packages/verifier/src/index.ts";
-import { readBody } from "../kernel/body.ts";
-import { PROBLEMS, problemBody, problemOf } from "../kernel/errors.ts";
-import { type FreeRoute, mountPath, type Route } from "../kernel/route.ts";
+import { readBody } from "../platform/http/body.ts";
+import { PROBLEMS, problemBody, problemOf } from "../platform/http/errors.ts";
+import { type FreeRoute, mountPath, type Route } from "../platform/http/route.ts";
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
 /** A header or the message breaks MCP's rules. */

@@ -1,7 +1,7 @@
-import { type Atomic, formatUsd } from "../kernel/money.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { isPaid, isQuoted, type Listed, schemesOf } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { type Atomic, formatUsd } from "../platform/money.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import { isPaid, isQuoted, type Listed, schemesOf } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 
 /** The terms of a route with a fixed price. */
 export interface PaidListing {

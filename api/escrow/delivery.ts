@@ -6,10 +6,10 @@ import {
   MAX_CONDITIONS_BYTES,
 } from "../../packages/escrow/src/contest-terms.ts";
 import { bytes32Word, uintWord } from "../kernel/abi-words.ts";
-import { remember } from "../kernel/memo.ts";
-import { NETWORKS, type NetworkFacts } from "../kernel/networks.ts";
+import { remember } from "../platform/memo.ts";
+import { NETWORKS, type NetworkFacts } from "../platform/networks.ts";
 import { domainHash, textWord, typedDigest, typeHash } from "../kernel/typed-data.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import { DELIVERY_VERSION, type Delivery, type StatedContest } from "./evaluation.ts";
 import type { Hold } from "./payment.ts";
 

@@ -1,5 +1,5 @@
-import { formatUsd } from "../kernel/money.ts";
-import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
 import { html, instant, type Markup } from "../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
 import type { LogPlace } from "../log/log-place.ts";

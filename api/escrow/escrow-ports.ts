@@ -1,5 +1,5 @@
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { ContestAnswer, ContestWindow } from "./contest/contest-ports.ts";
 import type { Decision } from "./evaluation.ts";
 import type { EscrowStatus, Hold, PaymentInfo } from "./payment.ts";

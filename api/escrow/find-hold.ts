@@ -1,5 +1,5 @@
-import { NETWORKS } from "../kernel/networks.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { isAccountSignature } from "../payments/signature.ts";
 import type { Forward } from "./delivery.ts";

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from "node:events";
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { EscrowStore, Outcome } from "./escrow-ports.ts";
 
 const DECIDED = "decided";

@@ -1,7 +1,7 @@
 import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
-import { formatUsd } from "../kernel/money.ts";
-import { explorerAddressUrl, NETWORKS } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
 import { contestPolicy, contestSigned } from "./contest/contest-policy.ts";
 import { custodyOf } from "./custody.ts";

@@ -1,7 +1,7 @@
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
-import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 export { payerAgnosticHash, paymentId } from "../payments/escrowed/terms-hash.ts";
 export type { PaymentInfo };

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
 import type { Rule } from "../../packages/escrow/src/rules.ts";
-import { formatUsd } from "../kernel/money.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { ContestWindow } from "./contest/contest-ports.ts";
 import { atSecond } from "./contest/contest-record.ts";
 import { sha256 } from "./delivery.ts";

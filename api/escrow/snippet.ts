@@ -1,4 +1,4 @@
-import { formatUsd } from "../kernel/money.ts";
+import { formatUsd } from "../platform/money.ts";
 import { DEMO_PRICE } from "./demo/espresso.ts";
 
 /** Concatenated, because this file itself reads no environment. */

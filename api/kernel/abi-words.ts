@@ -1,4 +1,4 @@
-import type { Address, Hex } from "./wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 // The contract ABI's words in hex without 0x, for what is hashed all the time: viem's encoder walks the ABI each time.
 

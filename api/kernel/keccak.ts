@@ -1,5 +1,5 @@
 import { createKeccak } from "hash-wasm";
-import type { Hex } from "./wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 
 const hasher = await createKeccak(256);
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 // The package's index would load 40 MB besides.
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { keccak256 } from "./keccak.ts";
-import type { Address, Hex } from "./wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** Bitcoin's libsecp256k1 as WebAssembly; the seed blinds what it computes with private keys. */
 const curve = await instantiateSecp256k1(randomBytes(32));

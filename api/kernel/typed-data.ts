@@ -1,6 +1,6 @@
 import { addressWord, uintWord } from "./abi-words.ts";
 import { keccak256 } from "./keccak.ts";
-import type { Address, Hex } from "./wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** Hashes in hex without 0x, to be put into words. */
 const hashOf = (text: string): string => keccak256(Buffer.from(text)).slice(2);

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { ENTRY_TYPES } from "../../packages/verifier/src/tlog/entry-types.ts";
-import { Problem } from "../kernel/errors.ts";
-import { inPath, jsonOrPage, optionalInQuery } from "../kernel/output.ts";
-import type { FreeRoute, Route } from "../kernel/route.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { inPath, jsonOrPage, optionalInQuery } from "../platform/http/output.ts";
+import type { FreeRoute, Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { ENTRY_MEANINGS, entryDocument, logOverview } from "./log-overview.ts";
 import { renderEntry, renderLog } from "./log-page.ts";

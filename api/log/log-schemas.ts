@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ENTRY_TYPES } from "../../packages/verifier/src/tlog/entry-types.ts";
-import { count, SERVICE, time, url } from "../kernel/schema.ts";
+import { count, SERVICE, time, url } from "../platform/http/schema.ts";
 import type { entryDocument, logOverview, placeDocument } from "./log-overview.ts";
 
 export const entryType = z.enum(ENTRY_TYPES);

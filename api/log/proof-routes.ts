@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
-import { Problem } from "../kernel/errors.ts";
-import { inPath, optionalInQuery } from "../kernel/output.ts";
-import type { FreeRoute, Route } from "../kernel/route.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { inPath, optionalInQuery } from "../platform/http/output.ts";
+import type { FreeRoute, Route } from "../platform/http/route.ts";
 import {
   CERTIFICATE_ENTRIES,
   EVALUATION_ENTRIES,

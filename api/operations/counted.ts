@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
-import type { PaymentKey } from "../kernel/route.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
 import type { Journal } from "../payments/journal.ts";
 import type { Write } from "../payments/step-types.ts";
 import type { Meter } from "../platform/metrics/meter.ts";

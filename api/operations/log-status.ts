@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, time } from "../kernel/schema.ts";
+import { count, time } from "../platform/http/schema.ts";
 
 /** What is known of the transparency log, its witnesses and its anchors. */
 export interface LogFacts {

@@ -1,6 +1,6 @@
-import { VERSION } from "../kernel/about.ts";
+import { VERSION } from "../platform/about.ts";
 import type { IndexPosition } from "../platform/index/position.ts";
-import { MAIN_NETWORK, type Network } from "../kernel/networks.ts";
+import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import { logStatus } from "./log-status.ts";
 import type { Probes } from "./probes.ts";
 import type { ChainStatus, Sender, SenderStatus, ServiceStatus } from "./status.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, count, network, time } from "../kernel/schema.ts";
+import { address, atomic, count, network, time } from "../platform/http/schema.ts";
 import { LOG_STATUS } from "./log-status.ts";
 import type { statusDocument } from "./status.ts";
 

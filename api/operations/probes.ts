@@ -1,5 +1,5 @@
 import type { IndexPosition } from "../platform/index/position.ts";
-import type { Network } from "../kernel/networks.ts";
+import type { Network } from "../platform/networks.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import type { LogFacts } from "./log-status.ts";
 import type { Sender } from "./status.ts";

@@ -1,5 +1,5 @@
 import { formatEther } from "viem";
-import { NETWORKS } from "../kernel/networks.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import { counted, html, instant, type Markup } from "../platform/page/html.ts";
 import { facts, mark, renderPage } from "../platform/page/page.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";

@@ -1,6 +1,6 @@
-import { VERSION } from "../kernel/about.ts";
-import { json, jsonOrPage } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
+import { VERSION } from "../platform/about.ts";
+import { json, jsonOrPage } from "../platform/http/output.ts";
+import type { Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { recentStatus } from "./look-at-parts.ts";
 import { HEALTH, STATUS } from "./operations-schemas.ts";

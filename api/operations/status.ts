@@ -1,4 +1,4 @@
-import type { Network } from "../kernel/networks.ts";
+import type { Network } from "../platform/networks.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { type LogStatus, logDocument } from "./log-status.ts";
 

@@ -1,8 +1,8 @@
 import type { Context } from "hono";
-import { Problem } from "../kernel/errors.ts";
-import { isHeld } from "../kernel/etag.ts";
-import { inPath, json } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { isHeld } from "../platform/http/etag.ts";
+import { inPath, json } from "../platform/http/output.ts";
+import type { Route } from "../platform/http/route.ts";
 import { PACKAGE_LIST, TARBALL_NAME } from "./package-schemas.ts";
 import { PACKAGES, packageUrl, tarballName } from "./published.ts";
 import type { Tarballs } from "./tarball.ts";

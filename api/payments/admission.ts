@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { FieldError } from "../kernel/field-error.ts";
-import type { PaidRoute } from "../kernel/route.ts";
+import type { FieldError } from "../platform/http/field-error.ts";
+import type { PaidRoute } from "../platform/http/route.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 import { isStorable } from "./storable.ts";

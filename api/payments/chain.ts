@@ -1,5 +1,5 @@
-import type { Asker } from "../kernel/client.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Asker } from "../platform/http/client.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Expected, Head } from "./scheme.ts";
 import type { Settlement, View } from "./step-types.ts";
 

@@ -1,7 +1,7 @@
-import type { Completion, StoredAnswer } from "../kernel/completion.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { PaidRoute, PaymentKey } from "../kernel/route.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import type { Completion, StoredAnswer } from "../platform/http/completion.ts";
+import type { Network } from "../platform/networks.ts";
+import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { Chain } from "./chain.ts";
 import { shortfall } from "./in-flight.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";

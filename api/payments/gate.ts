@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
-import type { RecordedAnswer } from "../kernel/completion.ts";
-import { NETWORKS } from "../kernel/networks.ts";
-import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../kernel/route.ts";
+import type { RecordedAnswer } from "../platform/http/completion.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../platform/http/route.ts";
 import { type Admitted, readForm, takeIn } from "./admission.ts";
 import type { Standing } from "./chain.ts";
 import {

@@ -1,6 +1,6 @@
-import { formatUsd } from "../kernel/money.ts";
-import type { Network } from "../kernel/networks.ts";
-import { NETWORKS } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import type { Network } from "../platform/networks.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import type { Chain } from "./chain.ts";
 import type { Journal, NewPayment } from "./journal.ts";
 

@@ -1,6 +1,6 @@
-import type { Completion, RecordedAnswer, StoredAnswer } from "../kernel/completion.ts";
-import type { PaymentKey } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Completion, RecordedAnswer, StoredAnswer } from "../platform/http/completion.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { ProtocolVersion } from "./scheme.ts";
 import type { Row, Settlement, State, Write } from "./step-types.ts";
 

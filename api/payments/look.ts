@@ -1,4 +1,4 @@
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { Chain } from "./chain.ts";
 import type { Expected } from "./scheme.ts";
 import type { View } from "./step-types.ts";

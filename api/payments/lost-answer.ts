@@ -1,9 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
-import { Problem, problemBody } from "../kernel/errors.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { Loss } from "../kernel/route.ts";
+import { Problem, problemBody } from "../platform/http/errors.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Loss } from "../platform/http/route.ts";
 import type { PresentedPayment } from "./scheme.ts";
 import { settlementPending } from "./settlement-pending.ts";
 import type { Answer } from "./step-types.ts";

@@ -1,6 +1,6 @@
 import { isWrapped, needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { PaidRoute, Terms } from "../kernel/route.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { PaidRoute, Terms } from "../platform/http/route.ts";
 import { readForm, takeIn } from "./admission.ts";
 import type { PayerSignature } from "./chain.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";

@@ -1,7 +1,7 @@
 import type { PaymentRequirements } from "@x402/core/types";
-import { remember } from "../kernel/memo.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import { remember } from "../platform/memo.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import { jcs } from "../platform/signing/proof-value.ts";
 
 /** The extension's name in `extensions` of a 402 and of `PAYMENT-RESPONSE`. */

@@ -9,7 +9,7 @@ import {
   transactionHash,
   url,
   usd,
-} from "../kernel/schema.ts";
+} from "../platform/http/schema.ts";
 import type { receiptDocument } from "./receipt.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { Problem } from "../kernel/errors.ts";
-import { inQuery, json } from "../kernel/output.ts";
-import { type Listed, type Route, sold } from "../kernel/route.ts";
-import { mixedCaseBytes32 } from "../kernel/schema.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { inQuery, json } from "../platform/http/output.ts";
+import { type Listed, type Route, sold } from "../platform/http/route.ts";
+import { mixedCaseBytes32 } from "../platform/http/schema.ts";
+import type { Hex } from "../platform/wallet.ts";
 import { RECEIPT } from "./payment-schemas.ts";
 import { type Receipts, receiptDocument } from "./receipt.ts";
 

@@ -1,7 +1,7 @@
-import { formatUsd } from "../kernel/money.ts";
-import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
-import type { PaidRoute } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
+import type { PaidRoute } from "../platform/http/route.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** A settled payment, looked up by its transaction. */
 export interface Purchase {

@@ -1,8 +1,8 @@
 import type { PaymentRequirements } from "@x402/core/types";
-import type { Asker } from "../kernel/client.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { Offer, PaymentKey, Terms } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Asker } from "../platform/http/client.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Offer, PaymentKey, Terms } from "../platform/http/route.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { View } from "./step-types.ts";
 
 export type ProtocolVersion = "v1" | "v2";

@@ -1,5 +1,5 @@
-import type { Completion } from "../kernel/completion.ts";
-import type { PaidRoute, PaymentKey, Sale } from "../kernel/route.ts";
+import type { Completion } from "../platform/http/completion.ts";
+import type { PaidRoute, PaymentKey, Sale } from "../platform/http/route.ts";
 import type { Settlement } from "./step-types.ts";
 
 interface Parts {

@@ -1,5 +1,5 @@
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
 import { toBase64Json } from "./base64-json.ts";
 import type { PresentedPayment } from "./scheme.ts";
 

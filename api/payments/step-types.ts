@@ -1,5 +1,5 @@
-import type { StoredAnswer } from "../kernel/completion.ts";
-import type { FieldError } from "../kernel/field-error.ts";
+import type { StoredAnswer } from "../platform/http/completion.ts";
+import type { FieldError } from "../platform/http/field-error.ts";
 import type { Because } from "./turned-away.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";

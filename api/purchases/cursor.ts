@@ -1,4 +1,4 @@
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 
 /** A place in a wallet's purchases, newest first: right after this one. */
 export interface Place {

@@ -1,8 +1,8 @@
 import { hashMessage } from "viem";
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { PaidRoute, PaymentKey } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Network } from "../platform/networks.ts";
+import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { Chain } from "../payments/chain.ts";
 import type { Scheme } from "../payments/scheme.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Network } from "../kernel/networks.ts";
+import type { Network } from "../platform/networks.ts";
 
 /** Of a nonce in bytes: when it was issued (milliseconds since 1970), chance, and our proof of both. */
 const TIME = 6;

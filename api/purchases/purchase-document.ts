@@ -1,7 +1,7 @@
-import { formatUsd } from "../kernel/money.ts";
-import { explorerTransactionUrl, type Network } from "../kernel/networks.ts";
-import type { PaidRoute } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
+import type { PaidRoute } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { OfferReceipt } from "../payments/offer-receipt.ts";
 import type { ShownPage, StoredPurchase } from "./purchase-ports.ts";
 

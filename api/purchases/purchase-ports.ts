@@ -1,5 +1,5 @@
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Place } from "./cursor.ts";
 
 /** A settled payment of a wallet, as the journal has it. */

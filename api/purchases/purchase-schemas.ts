@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, count, network, time, transactionHash, url, usd } from "../kernel/schema.ts";
+import { address, atomic, count, network, time, transactionHash, url, usd } from "../platform/http/schema.ts";
 import type { purchasesDocument } from "./purchase-document.ts";
 
 /** The body of a 402 that nothing can be paid for: its challenge is in `extensions` of `PAYMENT-REQUIRED`. */

@@ -2,8 +2,8 @@ import { type Address as ChecksummedAddress, getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
 import { decodeJson } from "../../packages/escrow/src/envelope.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 import { MAX_HEADER_BYTES } from "../payments/header.ts";
 
 /** The name of x402's extension, in lower case, and of the header that answers it. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Address, parseAddress } from "../kernel/wallet.ts";
+import { type Address, parseAddress } from "../platform/wallet.ts";
 import { MAX_WALLETS } from "./products.ts";
 
 const wallet = z.string().transform((text, issues): Address => {

@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
-import { answered, jsonAnswer } from "../kernel/completion.ts";
-import type { Atomic } from "../kernel/money.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
-import { json } from "../kernel/output.ts";
-import { type Intake, type PaidRoute, paidRoute, type Route } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { answered, jsonAnswer } from "../platform/http/completion.ts";
+import type { Atomic } from "../platform/money.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
+import { json } from "../platform/http/output.ts";
+import { type Intake, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import { EXAMPLE_WALLETS, exampleRecord } from "./example.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "./products.ts";
 import type { Scores } from "./read-scores.ts";

@@ -1,6 +1,6 @@
 import type { ChainReading, Product, SellerExam } from "../../packages/verifier/src/score/facts.ts";
 import type { Certificate } from "../certification/certificate.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 
 /** What the score reads from the chain. */
 export interface ScoreIndex {

@@ -1,6 +1,6 @@
 import { isAddress } from "viem";
 import { z } from "zod";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 import { CONSENT_DAYS } from "./products.ts";
 
 /** A line of an origin's file: this wallet may buy exams of what is under this path, until then. */

@@ -1,4 +1,4 @@
-import type { Statement } from "../kernel/transaction.ts";
+import type { Statement } from "../platform/db/transaction.ts";
 import type { Exam, ExamOrder, ExamResult } from "./record.ts";
 
 /** A result with its evidence, JSON of `KeptEvidence` as text. */

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { readJson } from "../kernel/body.ts";
-import { type Clients, clientOf } from "../kernel/client.ts";
-import { inPath, json } from "../kernel/output.ts";
-import type { Route } from "../kernel/route.ts";
+import { readJson } from "../platform/http/body.ts";
+import { type Clients, clientOf } from "../platform/http/client.ts";
+import { inPath, json } from "../platform/http/output.ts";
+import type { Route } from "../platform/http/route.ts";
 import { examId, ORDERED } from "./exam-schemas.ts";
 import type { TakeFree } from "./free-exam.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Problem } from "../kernel/errors.ts";
-import type { NotYet } from "../kernel/route.ts";
+import { Problem } from "../platform/http/errors.ts";
+import type { NotYet } from "../platform/http/route.ts";
 import { orderedDocument } from "./exam-document.ts";
 import type { ExamStore } from "./exam-store.ts";
 import { type GrantStore, tokenSha256 } from "./grant.ts";

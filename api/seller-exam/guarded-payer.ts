@@ -1,5 +1,5 @@
 import type { Authorization, Payer } from "../../packages/seller-check/src/exam/payment.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { ExamWork, TakenExam } from "./ports.ts";
 import { PAYMENTS_A_RUN } from "./products.ts";
 import type { ExamOrder } from "./record.ts";

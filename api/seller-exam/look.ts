@@ -1,8 +1,8 @@
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import { choose, readQuotes } from "../../packages/seller-check/src/exam/terms.ts";
-import { Problem } from "../kernel/errors.ts";
-import { formatUsd } from "../kernel/money.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { formatUsd } from "../platform/money.ts";
+import type { Address } from "../platform/wallet.ts";
 import {
   type ConsentFile,
   type ConsentLine,

@@ -1,4 +1,4 @@
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** A payment of a published exam that is not known to be final. */
 export interface WatchedPayment {

@@ -1,6 +1,6 @@
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { ConsentFile } from "./consent.ts";
 import type { Refusal } from "./exam-request.ts";
 import type { Fate } from "./payment-fate.ts";

@@ -1,4 +1,4 @@
-import { MAIN_NETWORK, NETWORKS } from "../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 
 /** Where exams are paid for, and where they pay. */
 export const EXAM_NETWORK = MAIN_NETWORK;

@@ -1,9 +1,9 @@
 import type { Level } from "../../packages/seller-check/src/exam/level.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
-import type { Atomic } from "../kernel/money.ts";
-import type { PaymentKey } from "../kernel/route.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Atomic } from "../platform/money.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { WebOrigin } from "../platform/web/web-origin.ts";
 
 /** How long a published result counts: as long as any certificate. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { factsOf } from "../../packages/seller-check/src/exam/chain-facts.ts";
 import type { Ledger, Settled } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { ExamAccount, ExamWork, TakenExam } from "./ports.ts";
 import { EXAM_ASSET, EXAM_PRICE } from "./products.ts";
 import type { ExamOrder } from "./record.ts";

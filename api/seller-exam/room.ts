@@ -1,4 +1,4 @@
-import { formatUsd } from "../kernel/money.ts";
+import { formatUsd } from "../platform/money.ts";
 import type { Commitments } from "./ports.ts";
 import { MOST_OPEN, mostSpent } from "./products.ts";
 

@@ -4,7 +4,7 @@ import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-f
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 import { isUnder } from "./consent.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
 import { examClock, ours } from "./exam-clock.ts";

@@ -1,5 +1,5 @@
 import { accountKey, whole } from "../platform/config/values.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 
 export const EXAM_VARIABLES = {
   EXAM_PRIVATE_KEY: accountKey("the private key that pays in exams of sellers").optional(),

@@ -1,7 +1,7 @@
-import { answered, type Completion, jsonAnswer } from "../kernel/completion.ts";
-import { Problem } from "../kernel/errors.ts";
-import type { Intake, NotYet, Sale } from "../kernel/route.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { answered, type Completion, jsonAnswer } from "../platform/http/completion.ts";
+import { Problem } from "../platform/http/errors.ts";
+import type { Intake, NotYet, Sale } from "../platform/http/route.ts";
+import type { Address } from "../platform/wallet.ts";
 import { orderedDocument } from "./exam-document.ts";
 import { type ExamRequest, examId, examPath, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";

@@ -1,5 +1,5 @@
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 
 /** Somebody asked what became of an authorization. The question is free and unsigned: all that is known of who asked is where it came from. */
 export interface StatusAsked {

@@ -1,6 +1,6 @@
-import type { Asker } from "../kernel/client.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { Address, Hex } from "../kernel/wallet.ts";
+import type { Asker } from "../platform/http/client.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type { Chain } from "../payments/chain.ts";
 
 /** A block as a node shows it; time in Unix seconds. */

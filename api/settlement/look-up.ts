@@ -1,6 +1,6 @@
-import type { Asker } from "../kernel/client.ts";
-import type { Network } from "../kernel/networks.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import type { Asker } from "../platform/http/client.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type {
   AuthorizationReader,
   Block,

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { HashedBlock, NonceEnd } from "./authorization-reader.ts";
 import type { Question } from "./question.ts";
 

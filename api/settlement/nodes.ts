@@ -1,4 +1,4 @@
-import type { Hex } from "../kernel/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { AuthorizationReader, HashedBlock } from "./authorization-reader.ts";
 
 /** Nodes behind one URL take turns: of so many readings, one is of a node that keeps up and has pruned nothing. */

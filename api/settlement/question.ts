@@ -1,6 +1,6 @@
-import { Problem } from "../kernel/errors.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import { type Address, type Hex, parseAddress } from "../kernel/wallet.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 
 /** What is known of an authorization whose settlement is asked for: (from, nonce) name it, the rest may be unknown. */
 export interface Question {

@@ -1,8 +1,8 @@
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import { answered, type Completion } from "../kernel/completion.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
-import type { Intake, Sale } from "../kernel/route.ts";
-import type { Hex } from "../kernel/wallet.ts";
+import { answered, type Completion } from "../platform/http/completion.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Intake, Sale } from "../platform/http/route.ts";
+import type { Hex } from "../platform/wallet.ts";
 import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
 import type { Signer } from "../platform/signing/document.ts";

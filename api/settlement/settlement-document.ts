@@ -1,4 +1,4 @@
-import { explorerTransactionUrl, NETWORKS } from "../kernel/networks.ts";
+import { explorerTransactionUrl, NETWORKS } from "../platform/networks.ts";
 import type { Block, HashedBlock, NonceEnd } from "./authorization-reader.ts";
 import type { Missing, Status, ValidityWindow } from "./decide.ts";
 import type { Question } from "./question.ts";

@@ -1,11 +1,11 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { type Clients, clientOf } from "../kernel/client.ts";
-import { Problem } from "../kernel/errors.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
-import { inQuery, json, optionalInQuery } from "../kernel/output.ts";
-import { paidRoute, type Route } from "../kernel/route.ts";
-import { mixedCaseAddress, mixedCaseBytes32, unixSeconds } from "../kernel/schema.ts";
+import { type Clients, clientOf } from "../platform/http/client.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
+import { inQuery, json, optionalInQuery } from "../platform/http/output.ts";
+import { paidRoute, type Route } from "../platform/http/route.ts";
+import { mixedCaseAddress, mixedCaseBytes32, unixSeconds } from "../platform/http/schema.ts";
 import type { HearAsked } from "./asked.ts";
 import type { Status } from "./decide.ts";
 import type { LookUp } from "./look-up.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, atomic, bytes32, count, network, time, transactionHash, unixSeconds, url } from "../kernel/schema.ts";
+import { address, atomic, bytes32, count, network, time, transactionHash, unixSeconds, url } from "../platform/http/schema.ts";
 import type { Signed } from "../platform/signing/document.ts";
 import { PROOF } from "../platform/signing/signing-schemas.ts";
 import type { SettlementDocument } from "./settlement-document.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { NETWORKS } from "../kernel/networks.ts";
-import type { PaymentKey } from "../kernel/route.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
 import { authorizationDigest } from "../payments/exact/authorization.ts";
 import type { Status } from "./decide.ts";
 import { settlementDocument } from "./settlement-document.ts";

@@ -1,6 +1,6 @@
 import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { Board } from "../board/read-board.ts";
-import type { Atomic } from "../kernel/money.ts";
+import type { Atomic } from "../platform/money.ts";
 import type { Figures } from "./home-page.ts";
 
 export interface SiteParts {

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
-import { remember } from "../kernel/memo.ts";
-import type { Listed, Route } from "../kernel/route.ts";
+import { remember } from "../platform/memo.ts";
+import type { Listed, Route } from "../platform/http/route.ts";
 import { html } from "../platform/page/html.ts";
 import { faviconIco, iconPng } from "./icons.ts";
 

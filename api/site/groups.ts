@@ -2,7 +2,7 @@ import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { FEE_TEXT } from "../escrow/payment.ts";
 import { merchantSnippet } from "../escrow/snippet.ts";
-import { formatUsd } from "../kernel/money.ts";
+import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock } from "../platform/page/page.ts";
 import type { Tarballs } from "../packages/tarball.ts";

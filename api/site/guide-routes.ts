@@ -1,5 +1,5 @@
 import type { Arbiter } from "../arbiter/arbiter.ts";
-import type { FreeRoute, Listed, Route } from "../kernel/route.ts";
+import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
 import { page, pageWith, wantsHtml } from "../platform/page/negotiate.ts";
 import { policyWithScript } from "../platform/page/page.ts";
 import type { Tarballs } from "../packages/tarball.ts";

@@ -1,7 +1,7 @@
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { ACTIVITY_DAYS } from "../platform/index/position.ts";
-import { type Atomic, formatUsd } from "../kernel/money.ts";
-import { MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
+import { type Atomic, formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { html, longDay, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage, sellerForm, verifyForm } from "../platform/page/page.ts";
 import { rosette } from "../platform/page/rosette.ts";

@@ -1,8 +1,8 @@
 import { paidListing } from "../discovery/paid-listing.ts";
-import { VERSION } from "../kernel/about.ts";
-import { formatUsd } from "../kernel/money.ts";
-import { jsonOrPage } from "../kernel/output.ts";
-import type { Listed, Route } from "../kernel/route.ts";
+import { VERSION } from "../platform/about.ts";
+import { formatUsd } from "../platform/money.ts";
+import { jsonOrPage } from "../platform/http/output.ts";
+import type { Listed, Route } from "../platform/http/route.ts";
 import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { FAVICON_SVG } from "../platform/page/page.ts";
 import type { Site } from "./count-figures.ts";

@@ -1,6 +1,6 @@
 import { suite } from "../certification/kinds/suite.ts";
-import { formatUsd } from "../kernel/money.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { MCP, npxArguments } from "../packages/published.ts";
 

@@ -1,7 +1,7 @@
 import { basic } from "../certification/kinds/basic.ts";
-import { formatUsd } from "../kernel/money.ts";
-import { MAIN_NETWORK, NETWORKS } from "../kernel/networks.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
 import { html, inWords } from "../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
 import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/exact/terms.ts";

@@ -1,5 +1,5 @@
-import { MAX_BODY_BYTES } from "../kernel/body.ts";
-import { PROBLEMS, type ProblemCode } from "../kernel/errors.ts";
+import { MAX_BODY_BYTES } from "../platform/http/body.ts";
+import { PROBLEMS, type ProblemCode } from "../platform/http/errors.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { MAX_WALLETS } from "../score/products.ts";
 

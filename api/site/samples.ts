@@ -1,4 +1,4 @@
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { ESCROW, installCommands, PACKAGES, VERIFIER } from "../packages/published.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { network, SERVICE, url, usd } from "../kernel/schema.ts";
+import { network, SERVICE, url, usd } from "../platform/http/schema.ts";
 
 const named = { path: z.string(), summary: z.string() };
 

@@ -3,7 +3,7 @@ import { CORRECTION_DAYS } from "../arbiter/products.ts";
 import { VALID_FOR_DAYS } from "../certification/certificate.ts";
 import { costOf } from "../discovery/paid-listing.ts";
 import { FEE_TEXT, TIMEOUT_TEXT } from "../escrow/payment.ts";
-import type { Listed } from "../kernel/route.ts";
+import type { Listed } from "../platform/http/route.ts";
 
 export interface Section {
   readonly title: string;

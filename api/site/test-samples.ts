@@ -1,7 +1,7 @@
 import { LATE_SECONDS, retry, WINDOW_SECONDS } from "../certification/kinds/retry.ts";
 import { scam } from "../certification/kinds/scam.ts";
-import { briefUsd, formatUsd } from "../kernel/money.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { briefUsd, formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
 

@@ -3,7 +3,7 @@ import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.t
 import { createChain } from "../adapters/chain/chain-reader.ts";
 import { requireEvaluator } from "../adapters/chain/evaluator.ts";
 import { createTransactions } from "../adapters/chain/final-transaction.ts";
-import { sleepUnlessAborted } from "../adapters/process/clock.ts";
+import { sleepUnlessAborted } from "../platform/clock.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "../arbiter/arbiter.ts";
@@ -13,8 +13,8 @@ import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { VerdictParts } from "../arbiter/reach-verdict.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
-import { eachNetwork } from "../kernel/networks.ts";
-import type { Address } from "../kernel/wallet.ts";
+import { eachNetwork } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { EscrowWires } from "./escrow.ts";
 import { guard } from "../platform/web/guard-settings.ts";
 

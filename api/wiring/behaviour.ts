@@ -7,9 +7,9 @@ import { createUsdcReader } from "../adapters/chain/usdc.ts";
 import { createDecoyStore } from "../adapters/postgres/decoy-store.ts";
 import { createLostOrderStore } from "../adapters/postgres/lost-order-store.ts";
 import { createProofStore } from "../adapters/postgres/proof-store.ts";
-import type { Seal } from "../adapters/postgres/seal.ts";
+import type { Seal } from "../platform/db/seal.ts";
 import { createSessionStore } from "../adapters/postgres/session-store.ts";
-import { sleep } from "../adapters/process/clock.ts";
+import { sleep } from "../platform/clock.ts";
 import { createBehaviour } from "../certification/behaviour/run-session.ts";
 import { BEHAVIOUR_NETWORK } from "../certification/behaviour/session-routes.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
@@ -19,7 +19,7 @@ import { createProofs } from "../certification/proofs/publish-proofs.ts";
 import { WAYS, type Way } from "../certification/retry/lost-order.ts";
 import { createRetryTests } from "../certification/retry/run-retry.ts";
 import type { Config } from "../platform/config/config.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Settler, TransferSimulator } from "../payments/exact/scheme.ts";
 
 export interface BehaviourWires {

@@ -8,7 +8,7 @@ import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
 import { transfersTo } from "../adapters/chain/shared-transfers.ts";
 import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../platform/config/config.ts";
-import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../kernel/networks.ts";
+import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 
 export interface ChainWires {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { createContestStore } from "../adapters/postgres/contest-store.ts";
-import { sleepUnlessAborted } from "../adapters/process/clock.ts";
+import { sleepUnlessAborted } from "../platform/clock.ts";
 import { createGithubChecks } from "../adapters/web/github-checks.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import type { EvidenceParts } from "../arbiter/gather-evidence.ts";

@@ -5,7 +5,7 @@ import { testOrdering } from "../certification/erc8004/order.ts";
 import type { PublicationStore } from "../certification/erc8004/ports.ts";
 import { createPublishing } from "../certification/erc8004/publish.ts";
 import { createOrderIntake } from "../certification/erc8004/take-order.ts";
-import { MAIN_NETWORK } from "../kernel/networks.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import { createArbiterRelayer, type EscrowWires } from "./escrow.ts";
 
 export interface PublishingWires extends Omit<EscrowWires, "meter"> {

@@ -7,13 +7,13 @@ import { createRelayer, type Relayer } from "../adapters/chain/relayer/relayer.t
 import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
-import { elapsedMs, sleep } from "../adapters/process/clock.ts";
+import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
 import { createDemo } from "../escrow/demo/sell-espresso.ts";
 import { withNotices } from "../escrow/notices.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import { createEscrow } from "../escrow/settle-deliveries.ts";
-import { NETWORKS } from "../kernel/networks.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import { schemesIn } from "../payments/escrowed/contract.ts";
 import { current } from "../payments/escrowed/holds.ts";

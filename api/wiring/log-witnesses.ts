@@ -10,7 +10,7 @@ import { createWitnessStore } from "../adapters/postgres/witness-store.ts";
 import { readWitnessed } from "../adapters/postgres/witnessed-head.ts";
 import { createWitnessCalls } from "../adapters/web/witness-calls.ts";
 import type { Config } from "../platform/config/config.ts";
-import { MAIN_NETWORK, NETWORKS } from "../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import { createAnchoring } from "../log/anchor/make-anchors.ts";
 import type { LogState } from "../log/integrate.ts";
 import type { LogStore } from "../log/log-store.ts";

@@ -7,7 +7,7 @@ import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
 import { createLogStore } from "../adapters/postgres/log-store.ts";
 import { createLogWriter } from "../adapters/postgres/log-writer.ts";
-import { elapsedMs } from "../adapters/process/clock.ts";
+import { elapsedMs } from "../platform/clock.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { Config } from "../platform/config/config.ts";
 import { type Announced, createDocuments } from "../log/entry-documents.ts";

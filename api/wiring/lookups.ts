@@ -3,12 +3,12 @@ import type pg from "pg";
 import { openProvider } from "../../indexer/fetch/provider.ts";
 import { createInflowReader } from "../adapters/chain/inflows/read-inflows.ts";
 import { createPayeesIndex } from "../adapters/index/payees.ts";
-import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
+import { createLookupBudget } from "../platform/db/lookup-budget.ts";
 import { createMarkStore } from "../adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
-import { every, sleep } from "../adapters/process/clock.ts";
+import { every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import type { Address } from "../kernel/wallet.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { EscrowContract } from "../payments/escrowed/contract.ts";
 import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";
 

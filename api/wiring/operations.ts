@@ -1,14 +1,14 @@
 import type pg from "pg";
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
-import { elapsedMs } from "../adapters/process/clock.ts";
+import { elapsedMs } from "../platform/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import type { Config } from "../platform/config/config.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import type { IndexPosition } from "../platform/index/position.ts";
-import { NETWORKS, type Network } from "../kernel/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import { countedCertificates, countedJournal, countedVerdicts } from "../operations/counted.ts";
 import { createJobWatch } from "../platform/jobs/job-watch.ts";
 import type { LogFacts } from "../operations/log-status.ts";

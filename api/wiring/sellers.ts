@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";
 import { createPublishedExamReader } from "../adapters/postgres/published-exams.ts";
-import { parseAddress } from "../kernel/wallet.ts";
+import { parseAddress } from "../platform/wallet.ts";
 import type { PublicLog } from "../log/public-log.ts";
 import { createPublished } from "../seller-exam/published/read-published.ts";
 import { sellerAddresses } from "../seller-exam/published/seller-addresses.ts";

@@ -4,11 +4,11 @@ import { createAuthorizationReader } from "../adapters/chain/authorization-reade
 import type { ChainReader } from "../adapters/chain/chain-reader.ts";
 import { createAuthorizationFacts } from "../adapters/postgres/authorization-facts.ts";
 import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
-import { createLookupBudget } from "../adapters/postgres/lookup-budget.ts";
-import { elapsedMs } from "../adapters/process/clock.ts";
+import { createLookupBudget } from "../platform/db/lookup-budget.ts";
+import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import type { Clients } from "../kernel/client.ts";
-import { eachNetwork, NETWORKS, type Network } from "../kernel/networks.ts";
+import type { Clients } from "../platform/http/client.ts";
+import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
 import type { HearAsked } from "../settlement/asked.ts";
 import type { FinalFacts } from "../settlement/authorization-reader.ts";

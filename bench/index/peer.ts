@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { createPublicClient, http, parseAbi } from "viem";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 
 const BLOCKS_A_REQUEST = 50;
 const [event] = parseAbi(["event Transfer(address indexed from, address indexed to, uint256 value)"]);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Address, parseAbiItem } from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { type Anvil, type AnvilClient, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { grantApiRole, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";

@@ -1,4 +1,4 @@
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { type Coverage, type FetchedFile, gapIn, inOrder, shortHash, whyNotOneChain } from "../history/coverage.ts";
 import { fetchedFiles, lockFolder, writeFetched } from "./files.ts";
 import { BLOCK_SECONDS, type Header, lastOfDay, openClock, readFinal, readHeader } from "./headers.ts";

@@ -1,5 +1,5 @@
 import { toEventSelector } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { TRANSFER_TOPIC } from "../ledger.ts";
 import { type Blocks, type Log, type LogFilter, placeOf, readLogAnswer, WrongAnswerError } from "./log-answers.ts";
 import { paramsOf, type Reading, readLogs } from "./logs.ts";

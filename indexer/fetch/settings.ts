@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 
 /** The configuration of `npm run index:fetch`. */
 export interface FetchSettings {

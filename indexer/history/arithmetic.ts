@@ -1,4 +1,4 @@
-import type { Address } from "../../api/kernel/wallet.ts";
+import type { Address } from "../../api/platform/wallet.ts";
 import {
   FLOOR_ATOMIC,
   KEPT_DAYS,

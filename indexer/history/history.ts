@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { PublicClient } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { type Head, readBlock } from "../chain.ts";
 import { ROWS_VERSION } from "../rows-version.ts";
 import type { IndexerSettings } from "../settings.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { MAIN_NETWORK, NETWORKS } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { ROWS_VERSION } from "../rows-version.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { type Counting, relationsOf, rowsOf, type WalletRange } from "./arithmetic.ts";

@@ -10,7 +10,7 @@ import {
   WaitForTransactionReceiptTimeoutError,
   walletActions,
 } from "viem";
-import type { NetworkFacts } from "../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../api/platform/networks.ts";
 import { DEV_MNEMONIC } from "./dev-accounts.ts";
 import { type GuardedProcess, startGuarded } from "./guarded-process.ts";
 import { waitUntil } from "./wait-until.ts";

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { NetworkFacts } from "../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../api/platform/networks.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { DEV_ACCOUNTS } from "./dev-accounts.ts";
 import { flush } from "./replace-file.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Address } from "viem";
-import { NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../../api/platform/networks.ts";
 
 /** One local chain as named in Hardhat's configuration. */
 export interface DeploymentTarget {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { MAIN_NETWORK, NETWORKS, type NetworkFacts } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type NetworkFacts } from "../../api/platform/networks.ts";
 import { isReady, shownSchema } from "../../indexer/views.ts";
 import { migrate } from "../migrate.ts";
 import { packagesProblem } from "../packages.ts";

@@ -12,7 +12,7 @@ import {
   walletActions,
 } from "viem";
 import { MULTICALL3 } from "../../api/adapters/chain/multicall.ts";
-import type { NetworkFacts } from "../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../api/platform/networks.ts";
 import { waitUntil } from "./wait-until.ts";
 
 /** A local node whose state can be set: viem's test client for anvil, or for Hardhat's in-process chain. */

@@ -102,7 +102,7 @@ export function layerOf(file: string): Layer {
   if (file.startsWith("api/wiring/") || ["api/main.ts", "api/build.ts"].includes(file)) return "wiring";
   if (file.startsWith("api/kernel/")) return "kernel";
   if (file.startsWith("api/layout/")) return "layout";
-  if (file === "api/app.ts") return "app";
+  if (file === "api/platform/http/app.ts") return "app";
   if (file === "api/catalog.ts") return "catalog";
   if (HTTP.includes(file)) return "http";
   return EFFECTS.includes(file) ? "effects" : "pure";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { SOURCES, textOf } from "./sources.ts";
 
-const HOME = "api/kernel/networks.ts";
+const HOME = "api/platform/networks.ts";
 /** Ponder keeps the name of its chain in its own tables. */
 const NAMES_ITS_CHAIN = "indexer/ponder.config.ts";
 const WORDS = Object.values(NETWORKS).flatMap(({ id, key, chainId, rpcVariable, explorer, publicRpcUrl, usdc }) => [

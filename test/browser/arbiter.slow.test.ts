@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connect } from "../../api/adapters/postgres/connection.ts";
+import { connect } from "../../api/platform/db/connection.ts";
 import { correctVerdict } from "../../api/arbiter/correct-verdict.ts";
 import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
 import { launchBrowser } from "../support/browser/browser.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { readDeploySettings } from "../../scripts/deploy-settings.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
 

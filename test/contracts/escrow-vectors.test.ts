@@ -2,7 +2,7 @@ import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
 import { type Address, type Hex, hashTypedData, keccak256, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { connectUsdc } from "../support/chain/usdc-chain.ts";
 import { deployEscrow, type EscrowChain, PAYMENT_INFO_TYPEHASH, type PaymentInfo, paymentId } from "./escrow-chain.ts";

@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, hashMessage, parseEventLogs } from "viem";
 import { generatePrivateKey, privateKeyToAccount, sign } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";

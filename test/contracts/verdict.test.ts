@@ -4,7 +4,7 @@ import { type Address, encodeAbiParameters, type Hex, hashTypedData, keccak256, 
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../api/arbiter/attestation.ts";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";
 

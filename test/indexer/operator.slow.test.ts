@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readContracts } from "../../api/adapters/chain/escrow-contracts.ts";
 import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
-import { MAIN_NETWORK } from "../../api/kernel/networks.ts";
+import { MAIN_NETWORK } from "../../api/platform/networks.ts";
 import { ignoredOf } from "../../api/wiring/lookups.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";

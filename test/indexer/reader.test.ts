@@ -2,7 +2,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import type { Address } from "../../api/kernel/wallet.ts";
+import type { Address } from "../../api/platform/wallet.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { forFile } from "../support/for-file.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../api/kernel/networks.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { connectChain, readHead } from "../../indexer/chain.ts";
 import { OtherChainError, type Patience, rememberFirstBlock, whyNotSameChain } from "../../indexer/same-chain.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
-import { connect } from "../../api/adapters/postgres/connection.ts";
+import { connect } from "../../api/platform/db/connection.ts";
 import type { ScoreIndex } from "../../api/score/score-sources.ts";
 import type { CertificateFact, ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { parseScoreFacts } from "../../packages/verifier/src/score/parse-facts.ts";

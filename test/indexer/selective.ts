@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { createScoreIndex } from "../../api/adapters/index/score.ts";
-import type { Address } from "../../api/kernel/wallet.ts";
+import type { Address } from "../../api/platform/wallet.ts";
 import type { LookUps } from "../../api/score/lookup/look-up.ts";
 import { withLookup } from "../../api/score/lookup/with-lookup.ts";
 import { wireLookUps } from "../../api/wiring/lookups.ts";

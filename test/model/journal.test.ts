@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../api/adapters/postgres/connection.ts";
+import { connect } from "../../api/platform/db/connection.ts";
 import { createJournal } from "../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../api/adapters/postgres/seal.ts";
-import { answered } from "../../api/kernel/completion.ts";
+import { createSeal } from "../../api/platform/db/seal.ts";
+import { answered } from "../../api/platform/http/completion.ts";
 import type { Entered, NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";

@@ -1,4 +1,4 @@
-import type { StoredAnswer } from "../../api/kernel/completion.ts";
+import type { StoredAnswer } from "../../api/platform/http/completion.ts";
 import type { Command, Reason, Row, Run, Settlement, State } from "../../api/payments/step-types.ts";
 import type { BatchOff, Relay, Relaying } from "./batch.ts";
 

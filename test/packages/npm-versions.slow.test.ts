@@ -3,7 +3,7 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { readTarballs } from "../../api/adapters/process/tarballs.ts";
-import { isPaid } from "../../api/kernel/route.ts";
+import { isPaid } from "../../api/platform/http/route.ts";
 import { packageRoutes } from "../../api/packages/package-routes.ts";
 import { ESCROW, installCommands, npxCommand, VERIFIER } from "../../api/packages/published.ts";
 import { TARBALLS } from "../../api/wiring/packages.ts";

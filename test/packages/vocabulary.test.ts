@@ -15,7 +15,7 @@ import {
 } from "../../api/certification/products.ts";
 import { FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "../../api/escrow/payment.ts";
 import { ACTIVITY_DAYS } from "../../api/platform/index/position.ts";
-import { formatUsd } from "../../api/kernel/money.ts";
+import { formatUsd } from "../../api/platform/money.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../../api/score/products.ts";
 import * as action from "../../packages/action/src/inputs.ts";
 import { passes } from "../../packages/action/src/verify.ts";

@@ -1,7 +1,7 @@
 import { hashTypedData, type LocalAccount, serializeTransaction, type TransactionSerializableEIP1559 } from "viem";
 import { keccak256 } from "../../kernel/keccak.ts";
 import { accountOf, signDigest } from "../../kernel/secp256k1.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 
 /** What an account of ours signs, byte for byte as viem's `privateKeyToAccount` does, in a third of the time. */
 export interface Account extends Pick<LocalAccount, "signTypedData"> {

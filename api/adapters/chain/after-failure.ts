@@ -1,5 +1,5 @@
 import type { PublicClient, TransactionReceipt } from "viem";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Failed, FailedPayment } from "../../payments/chain.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { isBatch } from "./settlement-batch.ts";

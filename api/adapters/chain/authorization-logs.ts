@@ -1,6 +1,6 @@
 import { type Hex, type Log, padHex, parseAbi, toEventSelector } from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { LogFilter } from "./logs.ts";
 
 const [USED, TRANSFER] = usdcEventsAbi;

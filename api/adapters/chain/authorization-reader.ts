@@ -1,7 +1,7 @@
 import { type Hex, type PublicClient, TransactionReceiptNotFoundError } from "viem";
 import { usdcAbi } from "../../../contracts/abi.ts";
-import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type {
   AuthorizationReader,
   HashedBlock,

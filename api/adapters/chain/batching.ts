@@ -1,6 +1,6 @@
 import type { PublicClient, TransactionReceipt } from "viem";
-import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
 import type { Head } from "../../payments/scheme.ts";
 import { TurnedAway } from "../../payments/turned-away.ts";

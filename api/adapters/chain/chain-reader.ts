@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPublicClient, type HttpTransportConfig, http, type PublicClient } from "viem";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Chain } from "../../payments/chain.ts";
 import type { Head } from "../../payments/scheme.ts";
 import { afterFailure } from "./after-failure.ts";

@@ -1,7 +1,7 @@
 import { type PublicClient, parseAbi } from "viem";
 import { unwrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import type { Asker } from "../../kernel/client.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Asker } from "../../platform/http/client.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { PayerSignature } from "../../payments/chain.ts";
 import { paced } from "./paced.ts";
 import { createRecent } from "./recent.ts";

@@ -2,7 +2,7 @@ import { encodeFunctionData, multicall3Abi } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { SignedHold } from "../../payments/escrowed/holds.ts";
 
 /** The call that places a hold. Anybody may make it. */

@@ -1,8 +1,8 @@
 import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
 import { escrowAbi, operatorAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { requireCommercePayments } from "./commerce-payments.ts";
 import { isTransport } from "./rpc-errors.ts";

@@ -1,6 +1,6 @@
 import type { EscrowSender, OverdueHolds, Task } from "../../escrow/escrow-ports.ts";
-import type { Network } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Network } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
 import type { Account } from "./account.ts";
 import { endingData } from "./escrow-calldata.ts";

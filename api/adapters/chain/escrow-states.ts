@@ -2,7 +2,7 @@ import { decodeFunctionResult, encodeFunctionData, type PublicClient } from "vie
 import { escrowAbi as abi } from "../../../contracts/abi.ts";
 import type { HoldState } from "../../escrow/escrow-ports.ts";
 import { STATUSES } from "../../escrow/payment.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { type Call, readAtBlock } from "./read-at-block.ts";
 import { together } from "./together.ts";
 

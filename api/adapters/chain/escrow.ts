@@ -10,8 +10,8 @@ import {
   paymentId,
   TIMEOUT_SECONDS,
 } from "../../escrow/payment.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import type { EscrowIndex } from "../index/escrow.ts";

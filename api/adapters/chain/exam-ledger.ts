@@ -1,7 +1,7 @@
 import { BaseError, HttpRequestError, RpcRequestError } from "viem";
 import { barsIn, type Ledger, type Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "../../seller-exam/products.ts";
 import { endFilter, endIn, transferAfter } from "./authorization-logs.ts";
 import type { ChainReader } from "./chain-reader.ts";

@@ -1,5 +1,5 @@
 import type { PaymentPayload } from "@x402/core/types";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
 import { authorizationDigest, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";

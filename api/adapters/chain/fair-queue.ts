@@ -1,4 +1,4 @@
-import { type Asker, networkOf } from "../../kernel/client.ts";
+import { type Asker, networkOf } from "../../platform/http/client.ts";
 
 /** What waits, shared out among those who ask. */
 export interface FairQueue<Item> {

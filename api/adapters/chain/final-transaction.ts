@@ -12,8 +12,8 @@ import type {
   Transactions,
   WalletTransfer,
 } from "../../arbiter/transactions.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { ChainReader } from "./chain-reader.ts";
 
 const [, TRANSFER] = usdcEventsAbi;

@@ -1,5 +1,5 @@
 import type { PublicClient } from "viem";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Allowance } from "./allowance.ts";
 
 /** How long one reading serves everyone. */

@@ -1,5 +1,5 @@
 import type { PublicClient } from "viem";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
 import { AGREEING, READINGS } from "../../settlement/nodes.ts";

@@ -1,4 +1,4 @@
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { View } from "../../payments/step-types.ts";
 import { settlementFilter } from "./authorization-logs.ts";

@@ -3,7 +3,7 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { keccak256 } from "../../kernel/keccak.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
 import type { Batching } from "./batching.ts";
 import { authorizeData } from "./escrow-calldata.ts";

@@ -1,5 +1,5 @@
 import { formatLog, type Log, type LogTopic, numberToHex, type PublicClient } from "viem";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Allowance } from "./allowance.ts";
 import { type BlockRange, larger, smaller } from "./block-range.ts";
 import { type LogRefusal, logRefusal } from "./log-refusal.ts";

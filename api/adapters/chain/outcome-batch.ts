@@ -8,7 +8,7 @@ import {
 } from "viem";
 import { escrowEventsAbi } from "../../../contracts/abi.ts";
 import { keccak256 } from "../../kernel/keccak.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { aggregateData } from "./escrow-calldata.ts";
 import { MULTICALL3 } from "./multicall.ts";
 import type { Call } from "./relayer/form.ts";

@@ -1,7 +1,7 @@
 import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
 import type { Carried } from "../../escrow/escrow-ports.ts";
-import type { Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Meter } from "../../platform/metrics/meter.ts";
 import { type Carriable, outcomeBatch, servedBy, succeedingIn } from "./outcome-batch.ts";
 import type { Member } from "./relayer/form.ts";

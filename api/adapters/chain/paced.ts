@@ -1,4 +1,4 @@
-import type { Asker } from "../../kernel/client.ts";
+import type { Asker } from "../../platform/http/client.ts";
 import { createFairQueue } from "./fair-queue.ts";
 
 interface Waiting<In, Out> {

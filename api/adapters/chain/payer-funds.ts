@@ -1,5 +1,5 @@
 import type { PublicClient } from "viem";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Funds } from "../../payments/chain.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { usdcCalls } from "./usdc-calls.ts";

@@ -1,5 +1,5 @@
 import { decodeFunctionResult, encodeFunctionData, type Hex, multicall3Abi, type PublicClient, parseAbi } from "viem";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import { MULTICALL3 } from "./multicall.ts";
 
 /** A call to a view function, with a decoder for its result. */

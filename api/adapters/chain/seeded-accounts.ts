@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Decoys } from "../../certification/behaviour/session-store.ts";
 import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { authorizationTypedData } from "../../payments/exact/authorization.ts";
 import { createAccount } from "./account.ts";
 

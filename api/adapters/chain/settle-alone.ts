@@ -1,5 +1,5 @@
 import type { TransactionReceipt } from "viem";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Member, Shipment } from "./relayer/form.ts";
 import type { Relayer } from "./relayer/relayer.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";

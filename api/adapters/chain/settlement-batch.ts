@@ -7,7 +7,7 @@ import {
   type TransactionReceipt,
 } from "viem";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Authorization } from "../../payments/scheme.ts";
 import type { SendingTerms } from "./relayer/fees.ts";
 import type { Call } from "./relayer/form.ts";

@@ -1,5 +1,5 @@
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { SignedHold } from "../../payments/escrowed/holds.ts";
 import { authorizeData, holdsData } from "./escrow-calldata.ts";
 import { isCanonical } from "./settlement-batch.ts";

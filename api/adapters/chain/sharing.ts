@@ -1,4 +1,4 @@
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Call } from "./relayer/form.ts";
 
 /** What a payer has signed, and how several of them share a transaction of the settlement batch. */

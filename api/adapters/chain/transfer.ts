@@ -1,7 +1,7 @@
 import { encodeFunctionData, type PublicClient } from "viem";
 import { usdcAbi } from "../../../contracts/abi.ts";
-import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { TransferSimulator } from "../../payments/exact/scheme.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
 import { discreet, revertReason } from "./rpc-errors.ts";

@@ -1,6 +1,6 @@
 import { decodeFunctionResult, encodeFunctionData, type Hex } from "viem";
 import { usdcAbi as abi } from "../../../contracts/abi.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Call } from "./read-at-block.ts";
 
 /** The view functions of USDC at an address. */

@@ -1,9 +1,9 @@
 import type { Task } from "../../escrow/escrow-ports.ts";
 import { bytes32Word, uintWord } from "../../kernel/abi-words.ts";
-import { remember } from "../../kernel/memo.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
+import { remember } from "../../platform/memo.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 
 const VERDICT = typeHash("Verdict", [
   { name: "paymentId", type: "bytes32" },

@@ -6,7 +6,7 @@ import {
   erc6492SignatureValidatorByteCode,
   type PublicClient,
 } from "viem";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { isOutOfGas } from "./rpc-errors.ts";
 
 /** Room to deploy a wallet, ask it, and run the validator itself; a factory that wants more gets an error. */

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { dayOf, windowAt } from "../../../packages/verifier/src/score/facts.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Payee } from "../../score/lookup/examine.ts";
 import type { PayeesIndex, PayeesReading } from "../../score/lookup/lookup-ports.ts";
 import { createReader } from "../../platform/index/reader.ts";

@@ -7,8 +7,8 @@ import {
   WINDOW_DAYS,
   windowAt,
 } from "../../../packages/verifier/src/score/facts.ts";
-import { MAIN_NETWORK, type Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { MAIN_NETWORK, type Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { ScoreIndex } from "../../score/score-sources.ts";
 import { DISTINCT, seenBefore } from "../../platform/index/distinct.ts";
 import { createReader, MAX_LAG_MS } from "../../platform/index/reader.ts";

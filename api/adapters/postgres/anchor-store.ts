@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Anchor, AnchorState, AnchorStore } from "../../log/anchor/ports.ts";
-import { bytes, hex, inTransaction, lock, named } from "./connection.ts";
+import { bytes, hex, inTransaction, lock, named } from "../../platform/db/connection.ts";
 
 const COLUMNS = "SELECT size, root, state, tx, block, at FROM log_anchor WHERE generation = $1";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import type { Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { FinalFacts, HashedBlock, NonceEnd, NonceName } from "../../settlement/authorization-reader.ts";
 
 /** As many as the table has room for. */

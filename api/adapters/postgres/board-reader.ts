@@ -5,9 +5,9 @@ import type { Totals } from "../../board/statistics.ts";
 import type { Count } from "../../board/withhold.ts";
 import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
 import type { Product } from "../../certification/products.ts";
-import { networkOfChain } from "../../kernel/networks.ts";
+import { networkOfChain } from "../../platform/networks.ts";
 import { aboutWallet, notReversed } from "./about-wallet.ts";
-import { hex } from "./connection.ts";
+import { hex } from "../../platform/db/connection.ts";
 import { certifiedSellers, sellerTotals } from "./seller-board.ts";
 
 interface RowColumns {

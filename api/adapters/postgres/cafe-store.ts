@@ -2,8 +2,8 @@ import type pg from "pg";
 import type { CafeStore, OpenRound, ServedOrder } from "../../cafe/cafe-store.ts";
 import { ROUND_RECEIPTS } from "../../cafe/menu.ts";
 import type { Toast } from "../../cafe/receipt.ts";
-import type { Transaction } from "../../kernel/transaction.ts";
-import { bytes } from "./connection.ts";
+import type { Transaction } from "../../platform/db/transaction.ts";
+import { bytes } from "../../platform/db/connection.ts";
 
 /** The café's receipts and the rounds that depend on them. */
 export function createCafeStore(pool: pg.Pool): CafeStore {

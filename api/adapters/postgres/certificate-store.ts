@@ -9,9 +9,9 @@ import type {
 } from "../../certification/certificate.ts";
 import type { CertificateStore } from "../../certification/certificate-store.ts";
 import type { Product } from "../../certification/products.ts";
-import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
+import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import { aboutWallet, notReversed } from "./about-wallet.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 /** A certificate as it was issued: its columns never change. */
 export interface IssuedColumns {

@@ -1,12 +1,12 @@
 import pg from "pg";
-import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../kernel/completion.ts";
-import type { PaymentKey } from "../../kernel/route.ts";
+import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../platform/http/completion.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
 import { NotStored } from "../../payments/journal.ts";
 import type { Settlement } from "../../payments/step-types.ts";
-import { bytes, inTransaction, isFatal, named, transactionOn } from "./connection.ts";
-import type { Question } from "./message.ts";
+import { bytes, inTransaction, isFatal, named, transactionOn } from "../../platform/db/connection.ts";
+import type { Question } from "../../platform/db/message.ts";
 import { KEY, keyValues, lockOrder, PROGRESS } from "./payment-row.ts";
-import type { ShareAll } from "./shared-messages.ts";
+import type { ShareAll } from "../../platform/db/shared-messages.ts";
 
 export interface Completing<Ending = Completion> {
   readonly key: PaymentKey;

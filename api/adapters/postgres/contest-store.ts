@@ -2,11 +2,11 @@ import type pg from "pg";
 import type { ContestClaim } from "../../escrow/contest/claim.ts";
 import type { ContestAnswer, ContestStore, ContestWindow } from "../../escrow/contest/contest-ports.ts";
 import type { Decision } from "../../escrow/evaluation.ts";
-import type { Hex } from "../../kernel/wallet.ts";
-import { bytes, hex, inTransaction, named } from "./connection.ts";
+import type { Hex } from "../../platform/wallet.ts";
+import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
 import { giveBack } from "./escrow-gas.ts";
 import { parseTask, type TaskColumns, WAITING } from "./escrow-task.ts";
-import { createPresence, isGone } from "./presence.ts";
+import { createPresence, isGone } from "../../platform/db/presence.ts";
 
 /**
  * How long a contest is reserved for its worker: longer than two fetches with their waits. Another one may take it then, or as

@@ -3,8 +3,8 @@ import { decoyNames } from "../../certification/behaviour/session.ts";
 import type { Debt, DecoyOf, DecoyStore, Entry } from "../../certification/decoys/decoy-store.ts";
 import { NOBODY } from "../../certification/decoys/refund.ts";
 import { BAITED_KINDS } from "../../certification/kinds/index.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import { bytes, hex, inTransaction } from "./connection.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import { bytes, hex, inTransaction } from "../../platform/db/connection.ts";
 
 interface DebtColumns {
   decoy: Buffer;

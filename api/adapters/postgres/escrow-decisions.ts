@@ -3,11 +3,11 @@ import type { ContestWindow } from "../../escrow/contest/contest-ports.ts";
 import type { Cost, EscrowStore, Evaluation, Stored } from "../../escrow/escrow-ports.ts";
 import { OUTCOME_GAS } from "../../escrow/limits.ts";
 import type { Hold } from "../../escrow/payment.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
-import { bytes, named } from "./connection.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 import { accountOrder, CHARGE, NOBODY } from "./escrow-gas.ts";
-import type { Share } from "./shared-messages.ts";
+import type { Share } from "../../platform/db/shared-messages.ts";
 
 /** An outcome that nothing was charged for gives nothing back, whatever it takes. */
 const RECKONED = `CASE $2::bigint WHEN 0 THEN 0 ELSE ${OUTCOME_GAS} END`;

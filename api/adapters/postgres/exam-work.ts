@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Commitments, ExamWork, Standing, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
-import { bytes, hex, inTransaction, lock, named } from "./connection.ts";
+import { bytes, hex, inTransaction, lock, named } from "../../platform/db/connection.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
 
 const LEASE = "interval '30 s'";

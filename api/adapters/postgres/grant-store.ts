@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { GrantStore } from "../../seller-exam/grant.ts";
-import { bytes, inTransaction, lock, named } from "./connection.ts";
+import { bytes, inTransaction, lock, named } from "../../platform/db/connection.ts";
 import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)

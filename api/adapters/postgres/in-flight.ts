@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { PaymentKey } from "../../kernel/route.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
 import { type Entered, type InFlight, MOST_FAILED, MOST_IN_FLIGHT } from "../../payments/journal.ts";
-import { hex, named } from "./connection.ts";
+import { hex, named } from "../../platform/db/connection.ts";
 import { KEY, keyValues, LEASE, lockOrder } from "./payment-row.ts";
-import type { Share } from "./shared-messages.ts";
+import type { Share } from "../../platform/db/shared-messages.ts";
 
 /**
  * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one

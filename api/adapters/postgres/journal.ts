@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
 import { completeSale } from "./complete-sale.ts";
-import { change, inTransaction, named } from "./connection.ts";
+import { change, inTransaction, named } from "../../platform/db/connection.ts";
 import { type EntryColumns, entered, inFlightBefore, takeOf } from "./in-flight.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
@@ -17,8 +17,8 @@ import {
 } from "./payment-row.ts";
 import { applyWrite, insertOf, keptValues } from "./payment-writes.ts";
 import { createResolving } from "./resolving.ts";
-import type { Seal } from "./seal.ts";
-import { createSharedMessages } from "./shared-messages.ts";
+import type { Seal } from "../../platform/db/seal.ts";
+import { createSharedMessages } from "../../platform/db/shared-messages.ts";
 import { createUpkeep } from "./upkeep.ts";
 
 const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}

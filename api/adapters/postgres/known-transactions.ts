@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { NETWORKS } from "../../kernel/networks.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import type { KnownTransaction } from "../../settlement/authorization-reader.ts";
-import { hex } from "./connection.ts";
+import { hex } from "../../platform/db/connection.ts";
 import { KEY, keyValues } from "./payment-row.ts";
 
 /** Where our own payments settled, as the journal has it. */

@@ -5,7 +5,7 @@ import type { Announced, Recorded } from "../../log/entry-documents.ts";
 import type { Queued } from "../../log/log-writer.ts";
 import { issuedSellerCertificate } from "../../seller-exam/published/document.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./certificate-store.ts";
-import { bytes } from "./connection.ts";
+import { bytes } from "../../platform/db/connection.ts";
 import type { ExamColumns } from "./exam-store.ts";
 import { readEndedExams } from "./published-exams.ts";
 

@@ -4,7 +4,7 @@ import type { Announced } from "../../log/entry-documents.ts";
 import type { Generation } from "../../log/log-store.ts";
 import type { LogWriter, TreeEnd, WritingTurn } from "../../log/log-writer.ts";
 import { nextKeyId } from "../../log/returning-key.ts";
-import { inTransaction, named } from "./connection.ts";
+import { inTransaction, named } from "../../platform/db/connection.ts";
 import { readWaiting } from "./log-queue.ts";
 
 /** Any number: the process that writes the log holds it. */

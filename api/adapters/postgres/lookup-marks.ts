@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Mark } from "../../score/lookup/lookup-ports.ts";
 import type { MarkStore } from "../chain/inflows/marks.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 interface MarkRow {
   readonly block: string;

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Examined } from "../../score/lookup/examine.ts";
 import { type Inflows, NO_INFLOWS } from "../../score/lookup/inflows.ts";
 import type { Basis, LookupStore, Progress } from "../../score/lookup/lookup-ports.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 interface InflowRow {
   readonly wallet: Buffer;

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { WINDOW_SECONDS } from "../../certification/kinds/retry.ts";
 import type { Way } from "../../certification/retry/lost-order.ts";
 import { type LostOrderStore, paymentIdOf } from "../../certification/retry/lost-order-store.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 interface Columns {
   way: Way;

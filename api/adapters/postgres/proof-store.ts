@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { WithheldSignature } from "../../certification/proofs/proof.ts";
 import type { ProofStore, Sealed } from "../../certification/proofs/proof-store.ts";
-import { networkOfChain } from "../../kernel/networks.ts";
-import { hex, inTransaction } from "./connection.ts";
+import { networkOfChain } from "../../platform/networks.ts";
+import { hex, inTransaction } from "../../platform/db/connection.ts";
 import { KEY, keyValues, sealContext } from "./payment-row.ts";
-import type { Seal } from "./seal.ts";
+import type { Seal } from "../../platform/db/seal.ts";
 
 interface Columns {
   chain: number;

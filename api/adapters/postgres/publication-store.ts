@@ -6,10 +6,10 @@ import type {
   PublicationState,
   Registry,
 } from "../../certification/erc8004/publication.ts";
-import { MAIN_NETWORK, NETWORKS } from "../../kernel/networks.ts";
-import type { Statement } from "../../kernel/transaction.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
-import { bytes, hex, inTransaction, lock } from "./connection.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
+import type { Statement } from "../../platform/db/transaction.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import { bytes, hex, inTransaction, lock } from "../../platform/db/connection.ts";
 
 const TAKEN = "interval '1 min'";
 const OPEN = "state NOT IN ('published', 'withdrawn', 'refused', 'failed')";

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { CorrectionStore, PublishedExamReader } from "../../seller-exam/published/published-exams.ts";
 import type { EndedExam } from "../../seller-exam/record.ts";
-import { bytes, named } from "./connection.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 import { ENDED, type ExamColumns, parseEnded } from "./exam-store.ts";
 import { IN_SITE } from "./seller-board.ts";
 

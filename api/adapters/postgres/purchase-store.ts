@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { NETWORKS } from "../../kernel/networks.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import type { AskedPurchases, PurchaseStore, StoredPurchase } from "../../purchases/purchase-ports.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 /** A page has at most so many purchases, and ends once their answers have so many bytes. */
 const MOST_PURCHASES = 20;

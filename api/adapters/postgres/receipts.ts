@@ -1,7 +1,7 @@
 import type pg from "pg";
-import { networkOfChain } from "../../kernel/networks.ts";
+import { networkOfChain } from "../../platform/networks.ts";
 import type { Receipts } from "../../payments/receipt.ts";
-import { bytes, hex } from "./connection.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 
 interface Columns {
   chain: number;

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
-import { bytes, change, named } from "./connection.ts";
+import { bytes, change, named } from "../../platform/db/connection.ts";
 import {
   ACTIVE,
   keyValues,

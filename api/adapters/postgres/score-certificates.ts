@@ -4,7 +4,7 @@ import { CAPABILITIES } from "../../../packages/verifier/src/score/record.ts";
 import type { Result } from "../../certification/certificate.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
 import { aboutWallet } from "./about-wallet.ts";
-import { bytes } from "./connection.ts";
+import { bytes } from "../../platform/db/connection.ts";
 
 interface Columns {
   place: number;

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { ScoredExam, ScoreExams } from "../../score/score-sources.ts";
-import { bytes, named } from "./connection.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 import { REQUEST, STANDS } from "./seller-board.ts";
 
 interface Columns {

@@ -3,7 +3,7 @@ import type { SellerRow, Walk } from "../../board/board.ts";
 import type { BoardQuery } from "../../board/ports.ts";
 import type { SellerTotals } from "../../board/statistics.ts";
 import type { WebOrigin } from "../../platform/web/web-origin.ts";
-import { hex, named } from "./connection.ts";
+import { hex, named } from "../../platform/db/connection.ts";
 
 interface RowColumns {
   id: string;

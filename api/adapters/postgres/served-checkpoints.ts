@@ -4,7 +4,7 @@ import type { LogStore, StoredCheckpoint } from "../../log/log-store.ts";
 import { type LogCheckpoints, nextServed, type Servable } from "../../log/served-checkpoint.ts";
 import type { WitnessStore } from "../../log/witness/ports.ts";
 import type { WitnessPolicy } from "../../log/witness/settings.ts";
-import { bytes, named } from "./connection.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 
 /** The newest size that so many of these keys have cosigned, at or above a size. */
 const WITNESSED = `SELECT size FROM log_cosignature

@@ -3,8 +3,8 @@ import { asServed, type Door, type Served, type Session } from "../../certificat
 import type { SessionStore } from "../../certification/behaviour/session-store.ts";
 import type { Result } from "../../certification/certificate.ts";
 import type { BehaviouralProduct } from "../../certification/products.ts";
-import { NETWORKS, networkOfChain } from "../../kernel/networks.ts";
-import { bytes, hex, inTransaction } from "./connection.ts";
+import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
+import { bytes, hex, inTransaction } from "../../platform/db/connection.ts";
 
 interface Columns {
   id: string;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Journal } from "../../payments/journal.ts";
 import type { State } from "../../payments/step-types.ts";
-import { change, hex, named } from "./connection.ts";
+import { change, hex, named } from "../../platform/db/connection.ts";
 import { PARKED } from "./payment-row.ts";
 
 /** So many are deleted in one statement: it never holds anyone up. */

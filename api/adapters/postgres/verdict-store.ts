@@ -8,9 +8,9 @@ import type {
   StoredVerdict,
   VerdictStore,
 } from "../../arbiter/verdict-store.ts";
-import type { Transaction } from "../../kernel/transaction.ts";
-import type { Address } from "../../kernel/wallet.ts";
-import { inTransaction, transactionOn } from "./connection.ts";
+import type { Transaction } from "../../platform/db/transaction.ts";
+import type { Address } from "../../platform/wallet.ts";
+import { inTransaction, transactionOn } from "../../platform/db/connection.ts";
 
 interface Columns {
   id: string;

@@ -5,7 +5,7 @@ import type { CertificateSummary } from "../../certification/certificate-summary
 import type { Product } from "../../certification/products.ts";
 import type { ActivityIndex } from "../../platform/index/activity.ts";
 import { aboutWallet } from "./about-wallet.ts";
-import { bytes } from "./connection.ts";
+import { bytes } from "../../platform/db/connection.ts";
 
 interface Columns {
   id: string | null;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { LONGEST_WAIT_SECONDS, type WitnessRecord, type WitnessStore } from "../../log/witness/ports.ts";
-import { bytes, inTransaction, named } from "./connection.ts";
-import { createPresence, isGone } from "./presence.ts";
+import { bytes, inTransaction, named } from "../../platform/db/connection.ts";
+import { createPresence, isGone } from "../../platform/db/presence.ts";
 
 /** Longer than an offer with all its questions takes. Another process may ask then, or as soon as the first one is gone. */
 const TURN_SECONDS = 40;

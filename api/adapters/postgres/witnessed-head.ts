@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { WitnessPolicy } from "../../log/witness/settings.ts";
-import { bytes, named } from "./connection.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 
 /** By size: of the newest cosignature of each of these keys, the one that completed the quorum. */
 const WITNESSED = `SELECT size, (array_agg(newest ORDER BY newest DESC))[$4] AS seconds

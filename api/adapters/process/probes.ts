@@ -1,15 +1,15 @@
 import type pg from "pg";
 import type { IndexPosition } from "../../platform/index/position.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { JobHealth } from "../../platform/jobs/job-watch.ts";
 import type { LogFacts } from "../../operations/log-status.ts";
 import type { Probes, SenderFacts } from "../../operations/probes.ts";
 import type { Sender } from "../../operations/status.ts";
 import type { Journal } from "../../payments/journal.ts";
 import type { ChainReader } from "../chain/chain-reader.ts";
-import { bytes } from "../postgres/connection.ts";
-import { late } from "./clock.ts";
+import { bytes } from "../../platform/db/connection.ts";
+import { late } from "../../platform/clock.ts";
 
 export interface ProbeParts {
   readonly pool: pg.Pool;

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { ChainReader } from "../chain/chain-reader.ts";
 
 /** What is wrong with the database, or null. The service's role must not be able to change permanent records. */

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { CheckRunsReading, CheckSuitesReading, Commit, CommitStatusesReading, SuitesOf } from "../check-runs.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../../platform/web/target.ts";

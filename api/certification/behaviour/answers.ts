@@ -1,6 +1,6 @@
-import { type Atomic, formatUsd } from "../../kernel/money.ts";
-import { explorerTransactionUrl } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { type Atomic, formatUsd } from "../../platform/money.ts";
+import { explorerTransactionUrl } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";

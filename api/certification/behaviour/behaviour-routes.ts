@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Clients } from "../../kernel/client.ts";
-import { Problem } from "../../kernel/errors.ts";
-import { json } from "../../kernel/output.ts";
-import { type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../kernel/route.ts";
+import type { Clients } from "../../platform/http/client.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import { json } from "../../platform/http/output.ts";
+import { type PaidRoute, paidRoute, type QuotedRoute, type Route, type Selling } from "../../platform/http/route.ts";
 import type { TestOrdering } from "../erc8004/order.ts";
 import { type BaitedKind, totalCost } from "../kinds/behavioural.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";

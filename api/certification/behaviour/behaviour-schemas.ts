@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, time, transactionHash, url, usd } from "../../kernel/schema.ts";
+import { address, time, transactionHash, url, usd } from "../../platform/http/schema.ts";
 import { CHECKS, certificateId, LINKS, result } from "../certification-schemas.ts";
 import { DETECTED } from "../detected-schemas.ts";
 import { BEHAVIOURAL_PRODUCTS } from "../products.ts";

@@ -1,4 +1,4 @@
-import type { Withheld } from "../../kernel/route.ts";
+import type { Withheld } from "../../platform/http/route.ts";
 import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
 import type { Asked, BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";

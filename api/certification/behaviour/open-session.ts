@@ -1,4 +1,4 @@
-import type { Sale } from "../../kernel/route.ts";
+import type { Sale } from "../../platform/http/route.ts";
 import type { TestOrder } from "../erc8004/order.ts";
 import { certificateId } from "../issue.ts";
 import type { BehaviouralProduct } from "../products.ts";

@@ -1,4 +1,4 @@
-import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../kernel/completion.ts";
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/completion.ts";
 import {
   type Match,
   type Offer,
@@ -7,9 +7,9 @@ import {
   type PaymentKey,
   type Sale,
   type Withheld,
-} from "../../kernel/route.ts";
-import type { Statement, Transaction } from "../../kernel/transaction.ts";
-import type { Address } from "../../kernel/wallet.ts";
+} from "../../platform/http/route.ts";
+import type { Statement, Transaction } from "../../platform/db/transaction.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { CertificateStore } from "../certificate-store.ts";
 import type { PublicationStore } from "../erc8004/ports.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { PaymentKey } from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
 import type { Asked, BaitedKind } from "../kinds/behavioural.ts";
 import type { BehaviouralProduct } from "../products.ts";

@@ -1,5 +1,5 @@
-import type { Network } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Network } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Settler } from "../../payments/exact/scheme.ts";
 import type { Authorization } from "../../payments/scheme.ts";
 import type { Debt, DecoySigner, FinalHead } from "./decoy-store.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Authorization } from "../../payments/scheme.ts";
 import { SESSION_PRICES } from "../kinds/behavioural.ts";
 import type { Debt, DecoyOf, Entry, FinalHead, Transfer } from "./decoy-store.ts";

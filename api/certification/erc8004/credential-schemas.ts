@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, count, time, url } from "../../kernel/schema.ts";
+import { address, count, time, url } from "../../platform/http/schema.ts";
 import type { Signed } from "../../platform/signing/document.ts";
 import { PROOF } from "../../platform/signing/signing-schemas.ts";
 import { CHECKS, CREDENTIAL, certificateId, product, result } from "../certification-schemas.ts";

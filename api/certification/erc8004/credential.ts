@@ -1,4 +1,4 @@
-import { MAIN_NETWORK } from "../../kernel/networks.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
 import type { MarkedCertificate } from "../certificate.ts";
 import { CONTEXT } from "../credential.ts";
 import { certUrl, credentialUrl } from "../links.ts";

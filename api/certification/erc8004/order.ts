@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { PaidRoute } from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { PaidRoute } from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 
 /** The registries of ERC-8004 that this installation publishes to. */
 export interface RegistryAddresses {

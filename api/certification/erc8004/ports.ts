@@ -1,5 +1,5 @@
-import type { Statement } from "../../kernel/transaction.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Statement } from "../../platform/db/transaction.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { RegistryOrder } from "./order.ts";
 import type { Place, Publication, PublicationReason, PublicationState } from "./publication.ts";
 

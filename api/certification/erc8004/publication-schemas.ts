@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, bytes32, transactionHash, url } from "../../kernel/schema.ts";
+import { address, bytes32, transactionHash, url } from "../../platform/http/schema.ts";
 import { PUBLICATION_REASONS, type publicationEntry } from "./publication.ts";
 
 /** What a certificate's record says of a publication. */

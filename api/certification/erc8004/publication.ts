@@ -1,4 +1,4 @@
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { credentialUrl } from "../links.ts";
 
 /** Which registry of ERC-8004 a publication is in: feedback, or the answer to a validation request. */

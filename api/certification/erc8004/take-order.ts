@@ -1,5 +1,5 @@
-import type { Intake } from "../../kernel/route.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Intake } from "../../platform/http/route.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { RegistryOrder, TestOrder } from "./order.ts";
 import type { Registries } from "./ports.ts";
 

@@ -1,5 +1,5 @@
-import { type Atomic, formatUsd } from "../../kernel/money.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import { type Atomic, formatUsd } from "../../platform/money.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { BaitedProduct, BehaviouralProduct } from "../products.ts";
 
 /** What one challenge asks to be signed for. */

@@ -1,5 +1,5 @@
-import type { Atomic } from "../../kernel/money.ts";
-import type { Sale } from "../../kernel/route.ts";
+import type { Atomic } from "../../platform/money.ts";
+import type { Sale } from "../../platform/http/route.ts";
 import type { Detected, Result } from "../certificate.ts";
 import type { SingleProduct } from "../products.ts";
 

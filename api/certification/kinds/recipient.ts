@@ -1,4 +1,4 @@
-import { formatUsd } from "../../kernel/money.ts";
+import { formatUsd } from "../../platform/money.ts";
 import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./behavioural.ts";
 
 export const recipient: BaitedKind<"recipient"> = {

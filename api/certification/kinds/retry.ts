@@ -1,4 +1,4 @@
-import { type Atomic, formatUsd } from "../../kernel/money.ts";
+import { type Atomic, formatUsd } from "../../platform/money.ts";
 import { type BehaviouralKind, SESSION_PRICES } from "./behavioural.ts";
 
 /** For so long after its answer got lost, a second authorization for the order is a FAIL. */

@@ -1,4 +1,4 @@
-import { briefUsd, formatUsd } from "../../kernel/money.ts";
+import { briefUsd, formatUsd } from "../../platform/money.ts";
 import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./behavioural.ts";
 
 /** Far above any normal price for such an order. */

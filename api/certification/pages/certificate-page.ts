@@ -1,5 +1,5 @@
-import { formatUsd } from "../../kernel/money.ts";
-import { explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
 import { counted, html, instant, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";

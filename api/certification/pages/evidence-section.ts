@@ -1,6 +1,6 @@
-import { formatUsd } from "../../kernel/money.ts";
-import { explorerTransactionUrl } from "../../kernel/networks.ts";
-import { dateOfUnix } from "../../kernel/unix-time.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { explorerTransactionUrl } from "../../platform/networks.ts";
+import { dateOfUnix } from "../../platform/unix-time.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts } from "../../platform/page/page.ts";
 import type { Behaviour, LostAnswer, MarkedCertificate } from "../certificate.ts";

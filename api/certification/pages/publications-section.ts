@@ -1,5 +1,5 @@
-import { explorerTransactionUrl, MAIN_NETWORK } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { explorerTransactionUrl, MAIN_NETWORK } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { facts } from "../../platform/page/page.ts";
 import { type Publication, publicationEntry } from "../erc8004/publication.ts";

@@ -1,5 +1,5 @@
-import type { PaymentKey } from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { WithheldSignature } from "./proof.ts";
 
 /** A withheld signature as it is kept. */

@@ -1,6 +1,6 @@
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { PaymentKey } from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { authorizationTypedData, authorizationWire } from "../../payments/exact/authorization.ts";
 import type { Behaviour } from "../certificate.ts";
 

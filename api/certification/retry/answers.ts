@@ -1,5 +1,5 @@
-import { formatUsd } from "../../kernel/money.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { formatUsd } from "../../platform/money.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import {
   type Asker,
   alsoOpen,

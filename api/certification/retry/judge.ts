@@ -1,4 +1,4 @@
-import type { Withheld } from "../../kernel/route.ts";
+import type { Withheld } from "../../platform/http/route.ts";
 import { sessionCertificate, shown, signatureFacts } from "../behaviour/judge.ts";
 import type { Challenge, Session } from "../behaviour/session.ts";
 import type { Certificate } from "../certificate.ts";

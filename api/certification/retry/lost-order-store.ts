@@ -1,5 +1,5 @@
-import type { Statement, Transaction } from "../../kernel/transaction.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Statement, Transaction } from "../../platform/db/transaction.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Sender } from "../behaviour/session.ts";
 import type { Result } from "../certificate.ts";
 import type { LostOrder, Way } from "./lost-order.ts";

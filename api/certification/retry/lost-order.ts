@@ -1,4 +1,4 @@
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Challenge, Session } from "../behaviour/session.ts";
 import { isOpen } from "../behaviour/session.ts";
 import { WINDOW_SECONDS } from "../kinds/retry.ts";

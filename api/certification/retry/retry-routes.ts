@@ -1,9 +1,9 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Clients } from "../../kernel/client.ts";
-import { Problem } from "../../kernel/errors.ts";
-import { inQuery, json } from "../../kernel/output.ts";
-import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../kernel/route.ts";
+import type { Clients } from "../../platform/http/client.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import { inQuery, json } from "../../platform/http/output.ts";
+import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../platform/http/route.ts";
 import { STEP } from "../behaviour/behaviour-schemas.ts";
 import { SESSION_MINUTES } from "../behaviour/session.ts";
 import {

@@ -1,5 +1,5 @@
-import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../kernel/completion.ts";
-import { MAIN_NETWORK } from "../../kernel/networks.ts";
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/completion.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
 import {
   type Loss,
   type Match,
@@ -9,8 +9,8 @@ import {
   type PaymentKey,
   type Sale,
   type Withheld,
-} from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+} from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HearAsked } from "../../settlement/asked.ts";
 import { complete } from "../behaviour/answers.ts";
 import { openSession, type Started } from "../behaviour/open-session.ts";

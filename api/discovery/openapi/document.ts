@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import { ABOUT } from "../../kernel/about.ts";
-import { type JsonSchema, schemaSet } from "../../kernel/json-schema.ts";
-import type { Listed, Tag } from "../../kernel/route.ts";
+import { ABOUT } from "../../platform/about.ts";
+import { type JsonSchema, schemaSet } from "../../platform/http/json-schema.ts";
+import type { Listed, Tag } from "../../platform/http/route.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";
 import { PAYMENT_REQUIRED } from "../../payments/payment-schemas.ts";
 import { SIGN_IN_REQUIRED } from "../../purchases/purchase-schemas.ts";

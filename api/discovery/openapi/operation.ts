@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import type { JsonSchema } from "../../kernel/json-schema.ts";
-import { formatUsd } from "../../kernel/money.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Output, Parameter } from "../../kernel/output.ts";
-import { isPaid, isQuoted, type Listed, networksOfSignIn } from "../../kernel/route.ts";
+import type { JsonSchema } from "../../platform/http/json-schema.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Output, Parameter } from "../../platform/http/output.ts";
+import { isPaid, isQuoted, type Listed, networksOfSignIn } from "../../platform/http/route.ts";
 import { paidListing } from "../paid-listing.ts";
 import { problemName, problemStatuses } from "./problems.ts";
 

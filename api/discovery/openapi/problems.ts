@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PROBLEMS, type ProblemCode, type problemBody } from "../../kernel/errors.ts";
+import { PROBLEMS, type ProblemCode, type problemBody } from "../../platform/http/errors.ts";
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 const TITLES = Object.values(PROBLEMS).map(({ title }) => title);

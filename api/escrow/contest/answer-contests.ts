@@ -1,7 +1,7 @@
 import type { ClaimSettings } from "../../arbiter/claim.ts";
 import { Busy } from "../../arbiter/fetcher.ts";
 import { type EvidenceParts, gatherEvidence } from "../../arbiter/gather-evidence.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Signer } from "../../platform/signing/document.ts";
 import { signedDigest } from "../delivery.ts";
 import type { EscrowChain } from "../escrow-ports.ts";

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { hashTypedData } from "viem";
 import { z } from "zod";
 import { canonical } from "../../../packages/escrow/src/canonical.ts";
-import { NETWORKS, type NetworkFacts } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS, type NetworkFacts } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { bytes32, type HashedDelivery, SIGNATURE, textHash } from "../delivery.ts";
 import type { Hold } from "../payment.ts";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Content } from "../../../packages/escrow/src/rules.ts";
 import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/claim.ts";
 import { type Fetched, isWanted, type Measure } from "../../arbiter/fetcher.ts";
-import type { FieldError } from "../../kernel/field-error.ts";
+import type { FieldError } from "../../platform/http/field-error.ts";
 import type { Delivery } from "../evaluation.ts";
 
 /** What the offer's conditions are as claims, and what was measured for them; JSON, so that it can be stored. */

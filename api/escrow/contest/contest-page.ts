@@ -1,4 +1,4 @@
-import { explorerTransactionUrl, type Network } from "../../kernel/networks.ts";
+import { explorerTransactionUrl, type Network } from "../../platform/networks.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";

@@ -1,6 +1,6 @@
 import { CONTEST_ROOM_SECONDS, LONGEST_CONTEST_SECONDS } from "../../../packages/escrow/src/contest-terms.ts";
-import type { NetworkFacts } from "../../kernel/networks.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Address } from "../../platform/wallet.ts";
 import { TIMEOUT_TEXT } from "../payment.ts";
 import { CONTEST_TYPES, contestDomain } from "./claim.ts";
 import { CONTEST_PATH } from "./contest-record.ts";

@@ -1,4 +1,4 @@
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { SignedDelivery } from "../delivery.ts";
 import type { Decision } from "../evaluation.ts";
 import type { Hold } from "../payment.ts";

@@ -1,4 +1,4 @@
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Contest, OpenedWindow } from "./contest-ports.ts";
 import type { Judged } from "./grounds.ts";
 

@@ -1,10 +1,10 @@
 import type { Context } from "hono";
-import { MAX_BODY_BYTES, parseJson, readBody } from "../../kernel/body.ts";
-import { Problem } from "../../kernel/errors.ts";
-import { inPath, json, jsonOrPage } from "../../kernel/output.ts";
-import type { Route } from "../../kernel/route.ts";
-import { mixedCaseBytes32 } from "../../kernel/schema.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { MAX_BODY_BYTES, parseJson, readBody } from "../../platform/http/body.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import { inPath, json, jsonOrPage } from "../../platform/http/output.ts";
+import type { Route } from "../../platform/http/route.ts";
+import { mixedCaseBytes32 } from "../../platform/http/schema.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { page, wantsHtml } from "../../platform/page/negotiate.ts";
 import { EVALUATION_ENTRIES } from "../../log/log-paths.ts";
 import { linkProof } from "../../log/proof-link.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { address, bytes32, network, time, transactionHash, url } from "../../kernel/schema.ts";
+import { address, bytes32, network, time, transactionHash, url } from "../../platform/http/schema.ts";
 import { PROOF } from "../../platform/signing/signing-schemas.ts";
 import { CONTEST_RULES } from "./grounds.ts";
 

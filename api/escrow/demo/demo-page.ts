@@ -1,4 +1,4 @@
-import { explorerAddressUrl, NETWORKS } from "../../kernel/networks.ts";
+import { explorerAddressUrl, NETWORKS } from "../../platform/networks.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import { ESCROW_NETWORK } from "../payment.ts";

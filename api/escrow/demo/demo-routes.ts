@@ -1,7 +1,7 @@
 import type { Context } from "hono";
-import { formatUsd } from "../../kernel/money.ts";
-import { json, jsonOrPage } from "../../kernel/output.ts";
-import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../../kernel/route.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { json, jsonOrPage } from "../../platform/http/output.ts";
+import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../../platform/http/route.ts";
 import { page, wantsHtml } from "../../platform/page/negotiate.ts";
 import { DEMO, ESPRESSO } from "../escrow-schemas.ts";
 import { ESCROW_NETWORK } from "../payment.ts";

@@ -1,8 +1,8 @@
-import { type Completion, answered as completed, jsonAnswer } from "../../kernel/completion.ts";
-import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Sale } from "../../kernel/route.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { type Completion, answered as completed, jsonAnswer } from "../../platform/http/completion.ts";
+import { PROBLEMS, problemBody } from "../../platform/http/errors.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Sale } from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "../../payments/escrowed/contract.ts";
 import { paymentInfoOf } from "../../payments/escrowed/details.ts";
 import { deliveryDigest } from "../delivery.ts";

@@ -4,7 +4,7 @@ import { type RefusalCode, refusal, revertCode } from "../../../packages/escrow/
 import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
 import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import { type Address, parseAddress } from "../../kernel/wallet.ts";
+import { type Address, parseAddress } from "../../platform/wallet.ts";
 import type { EscrowContract } from "../escrowed/contract.ts";
 import { asDetails, paymentInfoOf } from "../escrowed/details.ts";
 import { current, digestOf, type EscrowedParts, heldBy } from "../escrowed/holds.ts";

@@ -1,6 +1,6 @@
 import type { EscrowFacts } from "../../../packages/escrow/src/terms.ts";
-import type { Network } from "../../kernel/networks.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Network } from "../../platform/networks.ts";
+import type { Address } from "../../platform/wallet.ts";
 
 /** The x402 scheme that pays a contract. */
 export type EscrowSchemeId = EscrowFacts["scheme"];

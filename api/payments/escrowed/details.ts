@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 
 const lower = (address: string): Address => address.toLowerCase() as Address;
 const address = z.string().transform(lower);

@@ -1,6 +1,6 @@
 import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Chain } from "../chain.ts";
 import { authorizationDigest } from "../exact/authorization.ts";
 import { lookFor } from "../look.ts";

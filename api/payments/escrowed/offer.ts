@@ -1,6 +1,6 @@
 import type { Offer } from "../../../packages/escrow/src/terms.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Terms } from "../../kernel/route.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Terms } from "../../platform/http/route.ts";
 import type { EscrowContract } from "./contract.ts";
 
 /** What is sold under these terms; the contract's custody holds the payment until its arbiter decides. */

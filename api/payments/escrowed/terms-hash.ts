@@ -1,7 +1,7 @@
 import { PAYMENT_INFO_TYPEHASH, type PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
 import { addressWord, bytes32Word, uintWord } from "../../kernel/abi-words.ts";
 import { keccak256 } from "../../kernel/keccak.ts";
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 
 const TYPE_HASH = bytes32Word(PAYMENT_INFO_TYPEHASH);
 const NOBODY: Address = `0x${"00".repeat(20)}`;

@@ -1,4 +1,4 @@
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Authorization } from "../scheme.ts";
 
 /** With addresses in lower case, as everything inside has them. */

@@ -1,8 +1,8 @@
 import { addressWord, bytes32Word, uintWord } from "../../kernel/abi-words.ts";
-import { remember } from "../../kernel/memo.ts";
-import type { NetworkFacts } from "../../kernel/networks.ts";
+import { remember } from "../../platform/memo.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
 import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Authorization } from "../scheme.ts";
 
 const TYPES = {

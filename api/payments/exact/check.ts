@@ -1,7 +1,7 @@
-import { formatUsd } from "../../kernel/money.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Terms } from "../../kernel/route.ts";
-import { parseAddress } from "../../kernel/wallet.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Terms } from "../../platform/http/route.ts";
+import { parseAddress } from "../../platform/wallet.ts";
 import type { ClaimedTerms, PresentedPayment } from "../scheme.ts";
 
 type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Address, type Hex, parseAddress } from "../../kernel/wallet.ts";
+import { type Address, type Hex, parseAddress } from "../../platform/wallet.ts";
 import type { Payload } from "../scheme.ts";
 
 const integer = z

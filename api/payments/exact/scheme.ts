@@ -1,5 +1,5 @@
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Chain } from "../chain.ts";
 import { lookFor } from "../look.ts";
 import type { Authorization, Head, Lease, Scheme, SchemeRules, Submission } from "../scheme.ts";

@@ -1,7 +1,7 @@
 import type { PaymentRequirements } from "@x402/core/types";
 import { getAddress } from "viem";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Terms } from "../../kernel/route.ts";
+import { NETWORKS } from "../../platform/networks.ts";
+import type { Terms } from "../../platform/http/route.ts";
 
 /** How long a client is asked to keep its authorization valid. */
 export const MAX_TIMEOUT_SECONDS = 120;

@@ -23,8 +23,8 @@ import {
   type Network,
   type NetworkFacts,
   type RpcVariable,
-} from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+} from "../networks.ts";
+import type { Hex } from "../wallet.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "../../log/witness/settings.ts";
 import { EXAM_VARIABLES, type ExamSettings, examSettings } from "../../seller-exam/settings.ts";
 import { parseRetiredKeys } from "../signing/retired-keys.ts";

@@ -1,6 +1,6 @@
 import { bytesToHex } from "viem";
 import { mnemonicToAccount, privateKeyToAddress } from "viem/accounts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../wallet.ts";
 
 /** The development mnemonics of Foundry and Hardhat, Ganache, and Truffle, with the accounts that they show. */
 const MNEMONICS = [

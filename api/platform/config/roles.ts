@@ -1,6 +1,6 @@
 import { isLoopback } from "./values.ts";
-import { NETWORKS } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { NETWORKS } from "../networks.ts";
+import type { Hex } from "../wallet.ts";
 import { addressOfKey, isPublishedKey } from "./published-keys.ts";
 
 /** What `ENVIRONMENT` accepted of the variables that give the service its keys and addresses. */

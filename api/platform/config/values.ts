@@ -2,7 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { isAddress, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
-import { type Hex, parseAddress } from "../../kernel/wallet.ts";
+import { type Hex, parseAddress } from "../wallet.ts";
 
 // What the values of settings have to be like; each names what it expects.
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { ACTIVITY_DAYS, type Activity, type IndexPosition } from "./position.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../wallet.ts";
 import { DISTINCT, seenBefore } from "./distinct.ts";
 import { createReader, MAX_LAG_MS, type Read } from "./reader.ts";
 import { keyOf } from "./rows.ts";

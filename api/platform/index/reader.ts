@@ -1,5 +1,5 @@
 import pg from "pg";
-import { isAway } from "../../adapters/postgres/connection.ts";
+import { isAway } from "../db/connection.ts";
 
 /** Base makes a block every two seconds: an index further behind than this is not running, or has not caught up yet. */
 export const MAX_LAG_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { Network } from "../../kernel/networks.ts";
+import type { Network } from "../networks.ts";
 import type { Because } from "../../payments/turned-away.ts";
 
 /** What is counted while the service runs, since this process started. */

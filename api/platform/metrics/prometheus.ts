@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { NETWORKS } from "../../kernel/networks.ts";
+import { NETWORKS } from "../networks.ts";
 import type { Meter } from "./meter.ts";
 import { type Sample, SERIES } from "./series.ts";
 

@@ -1,4 +1,4 @@
-import { NETWORKS, type Network } from "../../kernel/networks.ts";
+import { NETWORKS, type Network } from "../networks.ts";
 import type { Backlog } from "./meter.ts";
 import type { ServiceStatus } from "../../operations/status.ts";
 

@@ -5,7 +5,7 @@ import json from "refractor/json";
 import solidity from "refractor/solidity";
 import typescript from "refractor/typescript";
 import yaml from "refractor/yaml";
-import { remember } from "../../kernel/memo.ts";
+import { remember } from "../memo.ts";
 import { html, type Markup } from "./html.ts";
 
 for (const grammar of [bash, javascript, json, solidity, typescript, yaml]) refractor.register(grammar);

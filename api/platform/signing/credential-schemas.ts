@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { time, url } from "../../kernel/schema.ts";
+import { time, url } from "../http/schema.ts";
 import { PROOF } from "./signing-schemas.ts";
 
 /** What every signed credential (W3C data model 2.0) has around its subject. */

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Route } from "../../kernel/route.ts";
+import type { Route } from "../http/route.ts";
 import { didWeb, issuerDocument } from "./did.ts";
 import type { PublicJwk } from "./keys.ts";
 import { DID, JWKS } from "./signing-schemas.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { time, url } from "../../kernel/schema.ts";
+import { time, url } from "../http/schema.ts";
 import type { issuerDocument } from "./did.ts";
 import type { Proof } from "./document.ts";
 import type { PublicJwk } from "./keys.ts";

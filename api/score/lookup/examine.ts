@@ -1,7 +1,7 @@
 import { COUNTERPARTY_BANDS, INDEPENDENCE, LOOKUPS } from "../../../packages/verifier/src/score/bands.ts";
 import type { PayerFact } from "../../../packages/verifier/src/score/facts.ts";
 import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import { funderAt, type Inflows } from "./inflows.ts";
 
 /** More independent counterparties earn no more points. */

@@ -1,5 +1,5 @@
 import { LOOKUPS } from "../../../packages/verifier/src/score/bands.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 
 /** A transfer of USDC to a wallet; value in atomic USDC. */
 export interface Inflow {

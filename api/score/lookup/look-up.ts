@@ -1,6 +1,6 @@
-import { networkOf } from "../../kernel/client.ts";
-import type { NotYet } from "../../kernel/route.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import { networkOf } from "../../platform/http/client.ts";
+import type { NotYet } from "../../platform/http/route.ts";
+import type { Address } from "../../platform/wallet.ts";
 import { type Examined, examine, type Known, type Needed, needsLookup, type Payees } from "./examine.ts";
 import {
   type Basis,

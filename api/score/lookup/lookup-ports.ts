@@ -1,4 +1,4 @@
-import type { Address, Hex } from "../../kernel/wallet.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Examined, Payees } from "./examine.ts";
 import type { Inflows } from "./inflows.ts";
 

@@ -1,6 +1,6 @@
 import type { ChainReading, PayeeFact } from "../../../packages/verifier/src/score/facts.ts";
 import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { LookedPayee } from "./examine.ts";
 import type { Snapshot } from "./lookup-ports.ts";
 

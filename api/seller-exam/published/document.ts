@@ -2,9 +2,9 @@ import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts"
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { badgeUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
-import { formatUsd } from "../../kernel/money.ts";
-import { explorerTransactionUrl } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { explorerTransactionUrl } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { placeDocument } from "../../log/log-overview.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { type EndedExam, type Exam, type ExamOrder, siteOf } from "../record.ts";

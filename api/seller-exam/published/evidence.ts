@@ -1,4 +1,4 @@
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { ChainSettlement, KeptEvidence, KeptExchange } from "../record.ts";
 
 /** A transaction that the seller's own answers name as the settlement: a claim, whether the chain has it or not. */

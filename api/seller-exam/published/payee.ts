@@ -1,5 +1,5 @@
 import { certUrl } from "../../certification/links.ts";
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import type { EndedExam } from "../record.ts";
 import { bareUrl } from "../request-document.ts";

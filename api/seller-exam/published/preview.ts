@@ -1,6 +1,6 @@
 import { certImageUrl, certUrl } from "../../certification/links.ts";
 import type { Preview } from "../../certification/og-image.ts";
-import { formatUsd } from "../../kernel/money.ts";
+import { formatUsd } from "../../platform/money.ts";
 import { jsonLd, type Markup } from "../../platform/page/html.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";
 import { siteName, siteOf } from "../record.ts";

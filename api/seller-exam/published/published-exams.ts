@@ -1,4 +1,4 @@
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { EndedExam, Exam, Site } from "../record.ts";
 
 /** The public exams that a site's record is made of, newest first. */

@@ -1,9 +1,9 @@
 import type { Context } from "hono";
-import { Problem } from "../../kernel/errors.ts";
-import { inPath, json, jsonOrPage } from "../../kernel/output.ts";
-import type { Route } from "../../kernel/route.ts";
-import { mixedCaseAddress } from "../../kernel/schema.ts";
-import { parseAddress } from "../../kernel/wallet.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import { inPath, json, jsonOrPage } from "../../platform/http/output.ts";
+import type { Route } from "../../platform/http/route.ts";
+import { mixedCaseAddress } from "../../platform/http/schema.ts";
+import { parseAddress } from "../../platform/wallet.ts";
 import { page, wantsHtml } from "../../platform/page/negotiate.ts";
 import { examId } from "../exam-schemas.ts";
 import { renderPayee } from "./payee-page.ts";

@@ -1,4 +1,4 @@
-import type { Address } from "../../kernel/wallet.ts";
+import type { Address } from "../../platform/wallet.ts";
 import type { Signed, Signer } from "../../platform/signing/document.ts";
 import type { ExamStore } from "../exam-store.ts";
 import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../record.ts";

@@ -13,7 +13,7 @@ import {
   transactionHash,
   url,
   usd,
-} from "../../kernel/schema.ts";
+} from "../../platform/http/schema.ts";
 import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import { LOG_PLACE } from "../../log/log-schemas.ts";
 import { CREDENTIAL_MEMBERS } from "../../platform/signing/credential-schemas.ts";

@@ -1,6 +1,6 @@
 import { drawBadge } from "../../certification/badge.ts";
 import type { SharedAddresses, SharedRecord } from "../../certification/shared-addresses.ts";
-import { Problem } from "../../kernel/errors.ts";
+import { Problem } from "../../platform/http/errors.ts";
 import { parseOrigin } from "../../platform/web/web-origin.ts";
 import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";
 import type { PublicLog } from "../../log/public-log.ts";

@@ -1,9 +1,9 @@
 import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
 import { emblem } from "../../certification/pages/emblem.ts";
-import { formatUsd } from "../../kernel/money.ts";
-import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../kernel/networks.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { foreignLine } from "../../platform/page/foreign-text.ts";
 import { html, instant, longDay, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";

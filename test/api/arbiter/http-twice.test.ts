@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
-import { sleepUnlessAborted } from "../../../api/adapters/process/clock.ts";
+import { sleepUnlessAborted } from "../../../api/platform/clock.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
 import { NO_TRANSACTIONS } from "../../../api/arbiter/transactions.ts";

@@ -3,8 +3,8 @@ import type { TransactionSerializableEIP1559 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { createAccount } from "../../../api/adapters/chain/account.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
-import type { Hex } from "../../../api/kernel/wallet.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { Hex } from "../../../api/platform/wallet.ts";
 import { authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
 
 const KEY: Hex = `0x${"a1".repeat(32)}`;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
 import type { ChainReader } from "../../../api/adapters/chain/chain-reader.ts";
 import { createContractSignatures } from "../../../api/adapters/chain/contract-signatures.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
-import type { Hex } from "../../../api/kernel/wallet.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { Hex } from "../../../api/platform/wallet.ts";
 import { STATEMENT_REQUEST } from "../../../api/settlement/statement-request.ts";
 import { wireSettlements } from "../../../api/wiring/settlement.ts";
 

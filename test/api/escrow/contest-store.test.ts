@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createContestStore } from "../../../api/adapters/postgres/contest-store.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
-import type { Hex } from "../../../api/kernel/wallet.ts";
+import type { Hex } from "../../../api/platform/wallet.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 

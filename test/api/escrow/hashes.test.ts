@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { verdictDigest } from "../../../api/adapters/chain/verdict-digest.ts";
 import { DELIVERY_TYPES, deliveryDigest, deliveryDomain, sha256 } from "../../../api/escrow/delivery.ts";
 import { payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { EscrowContract } from "../../../api/payments/escrowed/contract.ts";
 import { asDetails } from "../../../api/payments/escrowed/details.ts";
 import { digestOf } from "../../../api/payments/escrowed/holds.ts";

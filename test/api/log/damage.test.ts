@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { KnownHead } from "../../../api/log/known-heads.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";

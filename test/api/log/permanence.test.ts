@@ -1,6 +1,6 @@
 import type { Client, DatabaseError } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";

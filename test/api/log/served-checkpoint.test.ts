@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
+import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
 import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
 import { LONGEST_WAIT_SECONDS } from "../../../api/log/witness/ports.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
 import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
 import { readWitnessed } from "../../../api/adapters/postgres/witnessed-head.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { createLookupBudget } from "../../../api/adapters/postgres/lookup-budget.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createLookupBudget } from "../../../api/platform/db/lookup-budget.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 

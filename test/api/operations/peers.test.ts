@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createPeers } from "../../../api/adapters/process/peers.ts";
+import { createPeers } from "../../../api/platform/http/peers.ts";
 
 const TRUSTED = ["10.0.0.0/8", "127.0.0.1", "2001:db8:ffff::/48"];
 const from = (remoteAddress: string, headers: IncomingMessage["headers"] = {}) =>

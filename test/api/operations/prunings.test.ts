@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { prune as pruneAll } from "../../support/service/prune.ts";

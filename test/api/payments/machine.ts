@@ -1,4 +1,4 @@
-import type { StoredAnswer } from "../../../api/kernel/completion.ts";
+import type { StoredAnswer } from "../../../api/platform/http/completion.ts";
 import { START, step } from "../../../api/payments/step.ts";
 import type { Arrival, Command, Row, Settlement, State, StepEvent, View } from "../../../api/payments/step-types.ts";
 

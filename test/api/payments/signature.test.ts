@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type Hex, hashTypedData, serializeErc6492Signature, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { authorizationDigest, authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 import { accountSignature, isAccountSignature, settledWith, signatureSha256 } from "../../../api/payments/signature.ts";

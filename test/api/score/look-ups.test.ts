@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { createLookupBudget } from "../../../api/adapters/postgres/lookup-budget.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createLookupBudget } from "../../../api/platform/db/lookup-budget.ts";
 import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../../../api/adapters/postgres/lookup-store.ts";
-import { every } from "../../../api/adapters/process/clock.ts";
-import type { NotYet } from "../../../api/kernel/route.ts";
-import type { Address } from "../../../api/kernel/wallet.ts";
+import { every } from "../../../api/platform/clock.ts";
+import type { NotYet } from "../../../api/platform/http/route.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import type { Payees } from "../../../api/score/lookup/examine.ts";
 import { addInflows, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import { createLookUps } from "../../../api/score/lookup/look-up.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
-import type { Address } from "../../../api/kernel/wallet.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
 import { funderAt, type Inflows, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import type { Mark } from "../../../api/score/lookup/lookup-ports.ts";

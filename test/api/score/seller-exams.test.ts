@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
 import { createScoreExams } from "../../../api/adapters/postgres/score-exams.ts";
-import type { Address } from "../../../api/kernel/wallet.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { payeeExams } from "../../../api/seller-exam/published/payee.ts";
 import { forFile } from "../../support/for-file.ts";
 import { FAIL, UNPUBLISHED } from "../../support/seller-exam/held.ts";

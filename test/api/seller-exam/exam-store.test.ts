@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
+import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, expect, test } from "vitest";
-import { bytes, connect } from "../../../api/adapters/postgres/connection.ts";
+import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";

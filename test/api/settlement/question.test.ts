@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Problem } from "../../../api/kernel/errors.ts";
+import { Problem } from "../../../api/platform/http/errors.ts";
 import { questionOf } from "../../../api/settlement/question.ts";
 
 const GOOD = { network: "base", from: `0x${"1".repeat(40)}`, nonce: `0x${"2".repeat(64)}` };

@@ -11,7 +11,7 @@ import {
 } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { usdcAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

@@ -1,7 +1,7 @@
 import hre from "hardhat";
 import { type Abi, type Address, type Hex, keccak256, parseAbi, toHex, zeroAddress } from "viem";
 import { attest, createAttestor } from "../../../api/arbiter/attestation.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { dealRefOf, encodeEvaluate, evaluatorOf, jobTerms } from "../../../packages/escrow/src/evaluator.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import canonicalize from "canonicalize";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";

@@ -3,7 +3,7 @@ import canonicalize from "canonicalize";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { verdictId } from "../../../api/arbiter/request.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { type Hold, startHoldingNode } from "../../support/chain/holding-node.ts";

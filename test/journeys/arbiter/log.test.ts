@@ -1,6 +1,6 @@
 import type { Client, DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { walkVerdicts } from "../../support/arbiter/log.ts";

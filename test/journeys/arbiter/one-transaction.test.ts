@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
 import type { NewVerdict, SignedVerdict } from "../../../api/arbiter/verdict-store.ts";
-import type { Completion } from "../../../api/kernel/completion.ts";
-import type { PaymentKey } from "../../../api/kernel/route.ts";
+import type { Completion } from "../../../api/platform/http/completion.ts";
+import type { PaymentKey } from "../../../api/platform/http/route.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { forFile } from "../../support/for-file.ts";
 import { apply, newPayment, PATHS } from "../../support/payments/journal-rows.ts";

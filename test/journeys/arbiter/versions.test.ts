@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
@@ -11,7 +11,7 @@ import type { Observation } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
-import type { Sale } from "../../../api/kernel/route.ts";
+import type { Sale } from "../../../api/platform/http/route.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
 import { deciderOf, recordVerdict } from "../../support/arbiter/record.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";

@@ -3,7 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
 import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";
 import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
 import type { WebOrigin } from "../../../api/platform/web/web-origin.ts";

@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
 import { ITEMS, type Item, MENU } from "../../../api/cafe/menu.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { createInstallation, type Run } from "../../support/service/npm-start.ts";
 

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import { contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";

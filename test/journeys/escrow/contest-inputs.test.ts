@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import {
   type ContestableHold,

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createEscrowIndex } from "../../../api/adapters/index/escrow.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

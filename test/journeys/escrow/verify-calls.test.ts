@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";

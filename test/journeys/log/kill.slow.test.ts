@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Address, type LocalAccount, parseEventLogs } from "viem";
 import { expect, onTestFailed, test, vi } from "vitest";
 import { verdictId } from "../../../api/arbiter/request.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { chance } from "../../support/chance.ts";

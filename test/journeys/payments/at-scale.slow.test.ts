@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { createBacklogReader } from "../../../api/adapters/postgres/backlog.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createProofStore } from "../../../api/adapters/postgres/proof-store.ts";
 import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { forFile } from "../../support/for-file.ts";
 import { fillJournal } from "../../support/payments/filled-journal.ts";
 import { keepPayments } from "../../support/purchases/journal.ts";

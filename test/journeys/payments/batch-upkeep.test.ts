@@ -5,7 +5,7 @@ import type { Batching } from "../../../api/adapters/chain/batching.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
 import { batchCall } from "../../../api/adapters/chain/settlement-batch.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { connect, inTransaction } from "../../../api/adapters/postgres/connection.ts";
+import { connect, inTransaction } from "../../../api/platform/db/connection.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";

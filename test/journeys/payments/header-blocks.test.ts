@@ -5,7 +5,7 @@ import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { x402Client } from "@x402/fetch";
 import type { LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import { NETWORKS, type Network } from "../../../api/kernel/networks.ts";
+import { NETWORKS, type Network } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";

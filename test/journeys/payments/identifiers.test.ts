@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { Entered, Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { State } from "../../../api/payments/step-types.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";

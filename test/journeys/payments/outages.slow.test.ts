@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -5,7 +5,7 @@ import { PLACES, SHARES } from "../../../api/adapters/chain/relayer/places.ts";
 import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { RelayRequest } from "../../../api/adapters/chain/relayer/send.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { Lease } from "../../../api/payments/scheme.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";

@@ -1,6 +1,6 @@
 import { keccak256, parseEventLogs } from "viem";
 import { describe, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

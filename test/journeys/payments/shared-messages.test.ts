@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type AddressInfo, createServer, connect as openSocket } from "node:net";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { connect, inTransaction } from "../../../api/adapters/postgres/connection.ts";
-import { createSharedMessages } from "../../../api/adapters/postgres/shared-messages.ts";
+import { connect, inTransaction } from "../../../api/platform/db/connection.ts";
+import { createSharedMessages } from "../../../api/platform/db/shared-messages.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 

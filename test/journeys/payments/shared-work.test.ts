@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
-import { createSeal } from "../../../api/adapters/postgres/seal.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { State } from "../../../api/payments/step-types.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

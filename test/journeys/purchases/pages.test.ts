@@ -3,7 +3,7 @@ import hre from "hardhat";
 import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc6492Signature, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
 import { from, payControl, startRun } from "../../support/behaviour/runs.ts";
 import { startStage } from "../../support/behaviour/stage.ts";

@@ -4,7 +4,7 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { parseKeySet, replayScores, type ScoreDocument, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

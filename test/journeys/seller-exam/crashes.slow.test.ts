@@ -1,7 +1,7 @@
 import { parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
 import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
 import { interrupted } from "../../../api/seller-exam/interrupted.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Status } from "../../../api/settlement/decide.ts";
 import { statementDocument } from "../../../api/settlement/statement.ts";
 import type { StatementRequest } from "../../../api/settlement/statement-request.ts";

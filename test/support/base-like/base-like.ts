@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hex } from "viem";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/platform/db/connection.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
-import type { Address } from "../../../api/kernel/wallet.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { FAILING, PASSING } from "../certification/samples.ts";
 import type { TestDatabase } from "../service/database.ts";
 

@@ -1,10 +1,10 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/platform/db/connection.ts";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
 import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

@@ -1,5 +1,5 @@
 import { inject } from "vitest";
-import { NETWORKS, type Network } from "../../../api/kernel/networks.ts";
+import { NETWORKS, type Network } from "../../../api/platform/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startChainLikeBase } from "../base-like/test-chain.ts";

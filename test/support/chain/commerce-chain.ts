@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Address, getAddress, type Hex, isAddressEqual } from "viem";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain, type UsdcEnvironment } from "./usdc-chain.ts";

@@ -1,5 +1,5 @@
-import { MAIN_NETWORK, NETWORKS } from "../../../api/kernel/networks.ts";
-import type { Address } from "../../../api/kernel/wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { type Call, type Reply, refuse, replyTo, serveNode } from "./rpc.ts";
 
 // A node of a chain that nobody has: it makes each block's logs when it is asked for them. No local chain has as many.

@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex } from "viem";
-import type { NetworkFacts } from "../../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import type { Anvil, AnvilClient } from "../../../scripts/embedded/anvil.ts";
 import { administer, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 

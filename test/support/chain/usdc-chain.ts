@@ -1,6 +1,6 @@
 import hre from "hardhat";
 import { type Address, type ContractFunctionArgs, type Hex, parseAbi, publicActions, walletActions } from "viem";
-import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 
 /** Where the same tests run: on Hardhat's own chain with Circle's bytecode, or on a fork of the real Base. */

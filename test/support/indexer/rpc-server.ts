@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { type Address, type Hex, toEventSelector, toFunctionSelector } from "viem";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { type GeneratedChain, type GeneratedTransfer, SERVICE } from "./generated-chain.ts";
 
 // As much JSON-RPC as Ponder and viem need. Answers are built as text, so that the server itself is not what gets

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
 import { logOrigin } from "../../../api/log/origin.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";

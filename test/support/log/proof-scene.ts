@@ -1,6 +1,6 @@
 import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { PASSING } from "../certification/samples.ts";
 import { startTestChain } from "../chain/chain.ts";

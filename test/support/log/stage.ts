@@ -1,4 +1,4 @@
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { boardSeeder } from "../board/seed.ts";
 import { forFile } from "../for-file.ts";
 import { connectOwner, freshDatabase } from "../service/database.ts";

@@ -1,6 +1,6 @@
 import { authorizationTypes } from "@x402/evm";
 import { type Address, type Hex, type LocalAccount, maxUint256, toHex } from "viem";
-import type { NetworkFacts } from "../../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 
 /** EIP-3009. */

@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 

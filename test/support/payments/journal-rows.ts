@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { answered, jsonAnswer } from "../../../api/kernel/completion.ts";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
-import type { Statement } from "../../../api/kernel/transaction.ts";
+import { answered, jsonAnswer } from "../../../api/platform/http/completion.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { Statement } from "../../../api/platform/db/transaction.ts";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
 import { PAY_TO } from "../service/accounts.ts";

@@ -6,7 +6,7 @@ import { SHARES } from "../../../api/adapters/chain/relayer/places.ts";
 import { createRelayer, type Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
 import type { RelayerParts } from "../../../api/adapters/chain/relayer/sender.ts";
 import { rpcFetch } from "../../../api/adapters/chain/rpc-fetch.ts";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
 import { freshDatabase } from "../service/database.ts";
 import { BASE } from "./signing.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NETWORKS } from "../../../api/kernel/networks.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { binary } from "../service/database.ts";
 
 /** A payment in the journal, as a run would have left it. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
-import { NETWORKS, type NetworkFacts } from "../../../api/kernel/networks.ts";
+import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import { installAgentRegistries } from "../../../scripts/embedded/agent-registries.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { buildContractsFirst } from "../../../scripts/embedded/build-contracts.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import type { Address, Hex } from "viem";
-import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/platform/db/connection.ts";
 import type { Signed } from "../payments/signing.ts";
 import { sampleOrder, sampleResult, storeExam } from "./samples.ts";
 

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { bytes } from "../../../api/adapters/postgres/connection.ts";
+import { bytes } from "../../../api/platform/db/connection.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";
 
 const ROW = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,

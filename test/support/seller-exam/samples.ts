@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type pg from "pg";
 import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
-import { MAIN_NETWORK, NETWORKS } from "../../../api/kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import { type ExamOrder, type KeptEvidence, VALID_DAYS } from "../../../api/seller-exam/record.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { encodePaymentRequiredHeader } from "@x402/core/http";
-import type { NetworkFacts } from "../../../api/kernel/networks.ts";
+import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import { forFile } from "../for-file.ts";
 
 /** A name that has an address of each version of IP, both of this machine. */

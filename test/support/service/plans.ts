@@ -1,5 +1,5 @@
 import pg from "pg";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { TestDatabase } from "./database.ts";
 
 /** How PostgreSQL executed a statement. */

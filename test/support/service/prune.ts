@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { createPrunings } from "../../../api/adapters/postgres/prunings.ts";
+import { createPrunings } from "../../../api/platform/db/prunings.ts";
 
 /** One round of all prunings; returns how many rows they deleted. */
 export async function prune(pool: pg.Pool): Promise<number> {

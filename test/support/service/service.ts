@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Logger, pino } from "pino";
-import { connect } from "../../../api/adapters/postgres/connection.ts";
-import { createHttpServer, listen } from "../../../api/adapters/process/http-server.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createHttpServer, listen } from "../../../api/platform/http/http-server.ts";
 import { build } from "../../../api/build.ts";
 import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
 import { runJobs } from "../../../api/wiring/jobs.ts";

@@ -11,7 +11,7 @@ import { identityRegistryAbi, reputationRegistryAbi, validationRegistryAbi } fro
 import type { RegistryAddresses } from "../../../certification/erc8004/order.ts";
 import type { Carried, Registries } from "../../../certification/erc8004/ports.ts";
 import type { Publication } from "../../../certification/erc8004/publication.ts";
-import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { Address, Hex } from "../../../platform/wallet.ts";
 import type { ChainReader } from "../chain-reader.ts";
 import { PATIENT_FEE } from "../relayer/fees.ts";
 import type { Relayer } from "../relayer/relayer.ts";

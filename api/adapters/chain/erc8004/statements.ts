@@ -2,7 +2,7 @@ import { encodeEventTopics, encodeFunctionData, keccak256, type Log, parseEventL
 import { reputationRegistryAbi, validationRegistryAbi } from "../../../../contracts/erc8004.ts";
 import type { Stated } from "../../../certification/erc8004/ports.ts";
 import type { Publication } from "../../../certification/erc8004/publication.ts";
-import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { Address, Hex } from "../../../platform/wallet.ts";
 import type { LogFilter, MinedLog } from "../logs.ts";
 
 /** What all our statements are found by. */

@@ -2,7 +2,7 @@ import { toEventSelector } from "viem";
 import { type Blocks, type Log, WrongAnswerError } from "../../../../indexer/fetch/log-answers.ts";
 import { askLogs, quantity } from "../../../../indexer/fetch/logs.ts";
 import { type Provider, TooMuchError } from "../../../../indexer/fetch/provider.ts";
-import { MAIN_NETWORK, NETWORKS } from "../../../kernel/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../platform/networks.ts";
 import type { Mark } from "../../../score/lookup/lookup-ports.ts";
 
 const USDC = NETWORKS[MAIN_NETWORK].usdc.address;

@@ -2,8 +2,8 @@ import { type Blocks, type Log, readLogAnswer, WrongAnswerError } from "../../..
 import { quantity } from "../../../../indexer/fetch/logs.ts";
 import { type Provider, TooMuchError } from "../../../../indexer/fetch/provider.ts";
 import { TRANSFER_TOPIC } from "../../../../indexer/ledger.ts";
-import { MAIN_NETWORK, NETWORKS } from "../../../kernel/networks.ts";
-import type { Address } from "../../../kernel/wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../../platform/networks.ts";
+import type { Address } from "../../../platform/wallet.ts";
 import { addInflows, type Inflow } from "../../../score/lookup/inflows.ts";
 import type { Basis, InflowReader, Mark, Progress, ReadPlan } from "../../../score/lookup/lookup-ports.ts";
 import { createMarks, type MarkStore, USED_TOPIC } from "./marks.ts";

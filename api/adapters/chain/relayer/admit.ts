@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { Hex } from "../../../kernel/wallet.ts";
+import type { Hex } from "../../../platform/wallet.ts";
 import type { Lease } from "../../../payments/scheme.ts";
 import { TurnedAway } from "../../../payments/turned-away.ts";
-import { haveProved } from "../../postgres/leases.ts";
-import { ask } from "../../postgres/message.ts";
+import { haveProved } from "../../../platform/db/leases.ts";
+import { ask } from "../../../platform/db/message.ts";
 import type { UnminedOfAccount } from "./ledger.ts";
 import { type Lane, noPlace, PLACES } from "./places.ts";
 import type { Sender } from "./sender.ts";

@@ -1,6 +1,6 @@
 import { HttpRequestError, TimeoutError } from "viem";
 import { keccak256 } from "../../../kernel/keccak.ts";
-import type { Hex } from "../../../kernel/wallet.ts";
+import type { Hex } from "../../../platform/wallet.ts";
 import { withoutSecrets } from "../rpc-errors.ts";
 import type { Sender } from "./sender.ts";
 

@@ -1,5 +1,5 @@
 import type { PublicClient } from "viem";
-import type { Address } from "../../../kernel/wallet.ts";
+import type { Address } from "../../../platform/wallet.ts";
 import { READINGS } from "../../../settlement/nodes.ts";
 import { type Market, marketOf } from "./fees.ts";
 

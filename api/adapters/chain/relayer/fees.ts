@@ -1,4 +1,4 @@
-import type { Address } from "../../../kernel/wallet.ts";
+import type { Address } from "../../../platform/wallet.ts";
 
 /** What the newest block asks of a transaction, in wei per gas. */
 export interface Market {

@@ -1,9 +1,9 @@
 import { keccak256 } from "../../../kernel/keccak.ts";
-import type { Hex } from "../../../kernel/wallet.ts";
+import type { Hex } from "../../../platform/wallet.ts";
 import type { Lease } from "../../../payments/scheme.ts";
 import type { TurnedAway } from "../../../payments/turned-away.ts";
-import { inTransaction } from "../../postgres/connection.ts";
-import { areHeld } from "../../postgres/leases.ts";
+import { inTransaction } from "../../../platform/db/connection.ts";
+import { areHeld } from "../../../platform/db/leases.ts";
 import { admit } from "./admit.ts";
 import { assertAffordable } from "./conditions.ts";
 import { feesWithin, MOST_FEE } from "./fees.ts";

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { Address, Hex } from "../../../platform/wallet.ts";
 import { WINDOW_MARGIN_SECONDS } from "../../../payments/window.ts";
-import { bytes, hex } from "../../postgres/connection.ts";
-import type { Question } from "../../postgres/message.ts";
+import { bytes, hex } from "../../../platform/db/connection.ts";
+import type { Question } from "../../../platform/db/message.ts";
 import type { Lane } from "./places.ts";
 
 /** What a table row says of one account on one chain. */

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { Hex } from "../../../kernel/wallet.ts";
-import { bytes, hex } from "../../postgres/connection.ts";
-import type { Question } from "../../postgres/message.ts";
+import type { Hex } from "../../../platform/wallet.ts";
+import { bytes, hex } from "../../../platform/db/connection.ts";
+import type { Question } from "../../../platform/db/message.ts";
 
 /**
  * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one

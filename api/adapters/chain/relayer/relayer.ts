@@ -1,5 +1,5 @@
 import type { TransactionReceipt } from "viem";
-import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { Address, Hex } from "../../../platform/wallet.ts";
 import { TurnedAway } from "../../../payments/turned-away.ts";
 import { discreet } from "../rpc-errors.ts";
 import { type Conditions, spendable } from "./conditions.ts";

@@ -1,7 +1,7 @@
 import { parseTransaction, TransactionNotFoundError } from "viem";
 import { keccak256 } from "../../../kernel/keccak.ts";
-import { hex } from "../../postgres/connection.ts";
-import { ask } from "../../postgres/message.ts";
+import { hex } from "../../../platform/db/connection.ts";
+import { ask } from "../../../platform/db/message.ts";
 import { broadcast } from "./broadcast.ts";
 import { spendable } from "./conditions.ts";
 import { type Fees, replacementFor } from "./fees.ts";

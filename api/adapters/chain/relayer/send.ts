@@ -1,5 +1,5 @@
 import { TransactionReceiptNotFoundError } from "viem";
-import type { Hex } from "../../../kernel/wallet.ts";
+import type { Hex } from "../../../platform/wallet.ts";
 import { broadcast } from "./broadcast.ts";
 import { feesWithin } from "./fees.ts";
 import { type Call, form, type Member, type Shipment } from "./form.ts";

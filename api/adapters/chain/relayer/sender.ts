@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
-import type { Address, Hex } from "../../../kernel/wallet.ts";
+import type { Address, Hex } from "../../../platform/wallet.ts";
 import type { MinedTransaction } from "../../../platform/metrics/meter.ts";
 import type { Because } from "../../../payments/turned-away.ts";
-import { ask } from "../../postgres/message.ts";
-import { createSeal } from "../../postgres/seal.ts";
+import { ask } from "../../../platform/db/message.ts";
+import { createSeal } from "../../../platform/db/seal.ts";
 import { createAccount } from "../account.ts";
 import { together } from "../together.ts";
 import { type ReadConditions, readConditions } from "./conditions.ts";

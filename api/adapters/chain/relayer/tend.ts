@@ -1,4 +1,4 @@
-import { hex } from "../../postgres/connection.ts";
+import { hex } from "../../../platform/db/connection.ts";
 import type { Block, Unmined } from "./ledger.ts";
 import { createResend } from "./resend.ts";
 import type { Sender } from "./sender.ts";

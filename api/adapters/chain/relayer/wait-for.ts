@@ -1,5 +1,5 @@
 import { isHex, type TransactionReceipt } from "viem";
-import type { Hex } from "../../../kernel/wallet.ts";
+import type { Hex } from "../../../platform/wallet.ts";
 import { servedBy } from "../outcome-batch.ts";
 import { failedPlaces } from "../settlement-batch.ts";
 import type { Sender } from "./sender.ts";

@@ -120,7 +120,7 @@ COMMENT ON COLUMN escrow_contest.made_at IS 'Unix seconds of the chain';
 COMMENT ON COLUMN escrow_contest.is_open IS 'it has no answer yet';
 COMMENT ON COLUMN escrow_contest.look_at IS 'when another process may answer it';
 COMMENT ON COLUMN escrow_contest.owner IS
-  'the process that is answering it (api/adapters/postgres/presence.ts); null: no process is';
+  'the process that is answering it (api/platform/db/presence.ts); null: no process is';
 
 CREATE TABLE escrow_contest_answer (
   payment bytea PRIMARY KEY REFERENCES escrow_contest,

@@ -149,7 +149,7 @@ COMMENT ON COLUMN log_witness.vkey IS 'verifier key of the witness';
 COMMENT ON COLUMN log_witness.size IS 'how many entries the witness is thought to have; its responses correct it';
 COMMENT ON COLUMN log_witness.due_at IS 'when it is asked next; any process may ask, and the one that moves this time does';
 COMMENT ON COLUMN log_witness.owner IS
-  'the process that is asking it (api/adapters/postgres/presence.ts); null: no process is';
+  'the process that is asking it (api/platform/db/presence.ts); null: no process is';
 COMMENT ON COLUMN log_witness.cosigned_size IS 'size of the newest checkpoint that it cosigned; null: none yet';
 COMMENT ON COLUMN log_witness.cosigned_seconds IS 'Unix seconds of that cosignature';
 COMMENT ON COLUMN log_witness.failures IS 'consecutive failures';

@@ -14,7 +14,7 @@ import {
   type TransferFact,
 } from "../../../../packages/verifier/src/verdict/v2/evidence.ts";
 import { judgeOfferBreach, NETWORKS_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
-import { type Address, parseAddress } from "../../../kernel/wallet.ts";
+import { type Address, parseAddress } from "../../../platform/wallet.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin } from "../../../platform/web/target.ts";
 import { type Issues, malformed, refuse } from "../../submitted.ts";
 import { type Category, type Claimed, category, type Fact, type Observation, type Question } from "../category.ts";

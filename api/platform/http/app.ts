@@ -4,15 +4,15 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { refuseDeclaredLength } from "./kernel/body.ts";
-import { type Clients, clientOf } from "./kernel/client.ts";
-import { PROBLEMS, Problem, problemBody, problemOf } from "./kernel/errors.ts";
-import { checkQuery } from "./kernel/query.ts";
-import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./kernel/route.ts";
-import { page, wantsHtml } from "./platform/page/negotiate.ts";
-import type { Meter } from "./platform/metrics/meter.ts";
-import { type PayableParts, payable, quoted } from "./payments/payable.ts";
-import { renderProblem } from "./site/error-page.ts";
+import { refuseDeclaredLength } from "./body.ts";
+import { type Clients, clientOf } from "./client.ts";
+import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
+import { checkQuery } from "./query.ts";
+import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./route.ts";
+import { page, wantsHtml } from "../page/negotiate.ts";
+import type { Meter } from "../metrics/meter.ts";
+import { type PayableParts, payable, quoted } from "../../payments/payable.ts";
+import { renderProblem } from "../../site/error-page.ts";
 
 export interface AppLog {
   warn(facts: object, message: string): void;

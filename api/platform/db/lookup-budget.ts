@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { networkOf } from "../../kernel/client.ts";
+import { networkOf } from "../http/client.ts";
 import { BudgetSpent, type LookupBudget } from "../../score/lookup/lookup-ports.ts";
 
 const HOUR_SECONDS = 3_600;

@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
-import { PROBLEMS, problemBody } from "../../kernel/errors.ts";
+import { PROBLEMS, problemBody } from "./errors.ts";
 import { type AddressLimit, type Connections, type ConnectionTimes, TIMES, watchConnections } from "./connections.ts";
 
 type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];

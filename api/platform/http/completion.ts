@@ -1,4 +1,4 @@
-import type { Statement, Transaction } from "./transaction.ts";
+import type { Statement, Transaction } from "../db/transaction.ts";
 
 /** An answer that is stored, sent, and replayed as the same bytes every time. */
 export interface StoredAnswer {

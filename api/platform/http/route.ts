@@ -3,10 +3,10 @@ import { z } from "zod";
 import type { Completion, RecordedAnswer, StoredAnswer } from "./completion.ts";
 import type { ProblemCode } from "./errors.ts";
 import type { FieldError } from "./field-error.ts";
-import type { Atomic } from "./money.ts";
-import type { Network } from "./networks.ts";
+import type { Atomic } from "../money.ts";
+import type { Network } from "../networks.ts";
 import type { Output, Parameter } from "./output.ts";
-import type { Address, Hex } from "./wallet.ts";
+import type { Address, Hex } from "../wallet.ts";
 
 /** A request that comes with a payment. */
 export interface Asked {

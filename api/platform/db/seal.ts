@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from "node:crypto";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Hex } from "../wallet.ts";
 
 /** Encrypts payers' signatures at rest (AES-256-GCM; the key lives outside the database). */
 export interface Seal {

@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { Transaction } from "../../kernel/transaction.ts";
-import type { Hex } from "../../kernel/wallet.ts";
+import type { Transaction } from "./transaction.ts";
+import type { Hex } from "../wallet.ts";
 import { type Question, sendOn } from "./message.ts";
 
 /**

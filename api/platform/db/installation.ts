@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import type pg from "pg";
 import { privateKeyToAddress } from "viem/accounts";
-import type { Config } from "../../platform/config/config.ts";
-import { isLoopback } from "../../platform/config/values.ts";
-import { MAIN_NETWORK } from "../../kernel/networks.ts";
+import type { Config } from "../config/config.ts";
+import { isLoopback } from "../config/values.ts";
+import { MAIN_NETWORK } from "../networks.ts";
 
 type Settings = Pick<Config, "payTo" | "arbiterKey" | "baseUrl" | "sealingKey" | "decoySeed">;
 

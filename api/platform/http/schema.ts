@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { NETWORKS } from "./networks.ts";
-import type { Address, Hex } from "./wallet.ts";
+import { NETWORKS } from "../networks.ts";
+import type { Address, Hex } from "../wallet.ts";
 
 /** A pattern whose matches the compiler knows as `0x`-prefixed hex. */
 const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
