@@ -11,7 +11,7 @@ import { createJournal } from "./adapters/postgres/journal.ts";
 import { createPrunings } from "./platform/db/prunings.ts";
 import { createPublicationStore } from "./adapters/postgres/publication-store.ts";
 import { createReceipts } from "./adapters/postgres/receipts.ts";
-import { createRelayPruning } from "./adapters/postgres/relay-pruning.ts";
+import { createRelayPruning } from "./platform/relayer/pruning.ts";
 import { createSeal } from "./platform/db/seal.ts";
 import { createVerdictStore } from "./adapters/postgres/verdict-store.ts";
 import { createVerificationReader } from "./adapters/postgres/verification-reader.ts";

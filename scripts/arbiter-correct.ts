@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createChain } from "../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../api/platform/chain/chain-reader.ts";
 import { readContracts } from "../api/adapters/chain/escrow-contracts.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { createVerdictStore } from "../api/adapters/postgres/verdict-store.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { createChain } from "../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../api/platform/chain/chain-reader.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { type Config, parseConfig } from "../api/platform/config/config.ts";
 import { formatUsd } from "../api/platform/money.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { accountForm, unwrapped } from "../../packages/escrow/src/signature-forms.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
-import { signerOf } from "../kernel/secp256k1.ts";
+import { signerOf } from "../platform/chain/secp256k1.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { PayerSignature } from "./chain.ts";
 import type { SchemeRules } from "./scheme.ts";

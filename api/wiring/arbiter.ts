@@ -1,6 +1,6 @@
 import type { PublicClient } from "viem";
 import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
-import { createChain } from "../adapters/chain/chain-reader.ts";
+import { createChain } from "../platform/chain/chain-reader.ts";
 import { requireEvaluator } from "../adapters/chain/evaluator.ts";
 import { createTransactions } from "../adapters/chain/final-transaction.ts";
 import { sleepUnlessAborted } from "../platform/clock.ts";

@@ -1,9 +1,9 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { ChainReader } from "../adapters/chain/chain-reader.ts";
-import { createDecoys } from "../adapters/chain/seeded-accounts.ts";
-import { createUsdcReader } from "../adapters/chain/usdc.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import { createDecoys } from "../platform/chain/seeded-accounts.ts";
+import { createUsdcReader } from "../platform/chain/usdc.ts";
 import { createDecoyStore } from "../adapters/postgres/decoy-store.ts";
 import { createLostOrderStore } from "../adapters/postgres/lost-order-store.ts";
 import { createProofStore } from "../adapters/postgres/proof-store.ts";

@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { createBatching } from "../adapters/chain/batching.ts";
-import { createChain } from "../adapters/chain/chain-reader.ts";
+import { createChain } from "../platform/chain/chain-reader.ts";
 import { createInProcessSettler, createRemoteSettler } from "../adapters/chain/facilitator.ts";
-import { SHARES } from "../adapters/chain/relayer/places.ts";
-import { createRelayer } from "../adapters/chain/relayer/relayer.ts";
+import { SHARES } from "../platform/relayer/places.ts";
+import { createRelayer } from "../platform/relayer/relayer.ts";
 import { transfersTo } from "../adapters/chain/shared-transfers.ts";
 import { createTransferSimulator, type SimulatorParts } from "../adapters/chain/transfer.ts";
 import type { Config } from "../platform/config/config.ts";

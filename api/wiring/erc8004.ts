@@ -1,5 +1,5 @@
 import { checkRegistries, createRegistries } from "../adapters/chain/erc8004/registries.ts";
-import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
 import type { CertificateStore } from "../certification/certificate-store.ts";
 import { testOrdering } from "../certification/erc8004/order.ts";
 import type { PublicationStore } from "../certification/erc8004/ports.ts";

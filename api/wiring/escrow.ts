@@ -1,10 +1,10 @@
-import { createAccount } from "../adapters/chain/account.ts";
+import { createAccount } from "../platform/chain/account.ts";
 import { createEscrowChain } from "../adapters/chain/escrow.ts";
 import { readContracts } from "../adapters/chain/escrow-contracts.ts";
 import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
-import { SHARES } from "../adapters/chain/relayer/places.ts";
-import { createRelayer, type Relayer } from "../adapters/chain/relayer/relayer.ts";
-import { createDemoMerchant } from "../adapters/chain/seeded-accounts.ts";
+import { SHARES } from "../platform/relayer/places.ts";
+import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import { createDemoMerchant } from "../platform/chain/seeded-accounts.ts";
 import { createEscrowIndex } from "../adapters/index/escrow.ts";
 import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
 import { elapsedMs, sleep } from "../platform/clock.ts";

@@ -1,9 +1,9 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { parseVerifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
-import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
 import { createLogAnchors } from "../adapters/chain/log-anchors.ts";
-import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
 import { createAnchorStore } from "../adapters/postgres/anchor-store.ts";
 import { createLogCheckpoints } from "../adapters/postgres/served-checkpoints.ts";
 import { createWitnessStore } from "../adapters/postgres/witness-store.ts";

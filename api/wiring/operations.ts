@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { ChainReader } from "../adapters/chain/chain-reader.ts";
-import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";

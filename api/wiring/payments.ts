@@ -3,7 +3,7 @@ import type { PublicClient } from "viem";
 import type { BatchPolicy } from "../adapters/chain/batch-queue.ts";
 import { createBatching } from "../adapters/chain/batching.ts";
 import { createHolds } from "../adapters/chain/holds.ts";
-import type { Relayer } from "../adapters/chain/relayer/relayer.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
 import { holdsOf } from "../adapters/chain/shared-holds.ts";
 import type { CostCeiling } from "../adapters/chain/simulation.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";

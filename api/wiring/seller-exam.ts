@@ -2,7 +2,7 @@ import { hkdfSync } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
-import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
 import { createFinalView } from "../adapters/chain/exam-finality.ts";
 import { createExamLedger, createHeadLook } from "../adapters/chain/exam-ledger.ts";
 import { createExamStore } from "../adapters/postgres/exam-store.ts";

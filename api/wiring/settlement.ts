@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { createAuthorizationReader } from "../adapters/chain/authorization-reader.ts";
-import type { ChainReader } from "../adapters/chain/chain-reader.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
 import { createAuthorizationFacts } from "../adapters/postgres/authorization-facts.ts";
 import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
 import { createLookupBudget } from "../platform/db/lookup-budget.ts";

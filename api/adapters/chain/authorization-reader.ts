@@ -12,16 +12,16 @@ import type {
   Searched,
 } from "../../settlement/authorization-reader.ts";
 import { firstShown } from "../../settlement/nodes.ts";
-import { createAllowance } from "./allowance.ts";
-import { endFilter, endIn, isCancellation, transferAfter } from "./authorization-logs.ts";
-import { larger, smaller } from "./block-range.ts";
-import type { ChainReader } from "./chain-reader.ts";
-import { createLogSearch, type SearchArea } from "./log-search.ts";
-import { paced } from "./paced.ts";
-import { readAtBlock } from "./read-at-block.ts";
-import { createRecent } from "./recent.ts";
-import { discreet } from "./rpc-errors.ts";
-import { usdcCalls } from "./usdc-calls.ts";
+import { createAllowance } from "../../platform/chain/allowance.ts";
+import { endFilter, endIn, isCancellation, transferAfter } from "../../platform/chain/authorization-logs.ts";
+import { larger, smaller } from "../../platform/chain/block-range.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+import { createLogSearch, type SearchArea } from "../../platform/chain/log-search.ts";
+import { paced } from "../../platform/chain/paced.ts";
+import { readAtBlock } from "../../platform/chain/read-at-block.ts";
+import { createRecent } from "../../platform/chain/recent.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
+import { usdcCalls } from "../../platform/chain/usdc-calls.ts";
 
 /** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };

@@ -1,5 +1,5 @@
-import type { NextBlock } from "./relayer/next-block.ts";
-import { isNoPlace, PLACE_WITHIN_MS, TRY_AGAIN_MS } from "./relayer/places.ts";
+import type { NextBlock } from "../../platform/relayer/next-block.ts";
+import { isNoPlace, PLACE_WITHIN_MS, TRY_AGAIN_MS } from "../../platform/relayer/places.ts";
 
 /** When payments set out together. */
 export interface BatchPolicy {

@@ -6,15 +6,15 @@ import type { Head } from "../../payments/scheme.ts";
 import { TurnedAway } from "../../payments/turned-away.ts";
 import { watchContract } from "./batch-contract.ts";
 import { type BatchPolicy, createBatchQueue } from "./batch-queue.ts";
-import type { Call } from "./relayer/form.ts";
-import type { Lane } from "./relayer/places.ts";
-import type { Relayer } from "./relayer/relayer.ts";
-import { discreet } from "./rpc-errors.ts";
+import type { Call } from "../../platform/relayer/form.ts";
+import type { Lane } from "../../platform/relayer/places.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
 import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
 import { failedPlaces, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
 import type { Sharing } from "./sharing.ts";
-import { createShortMemory } from "./short-memory.ts";
-import { together } from "./together.ts";
+import { createShortMemory } from "../../platform/chain/short-memory.ts";
+import { together } from "../../platform/chain/together.ts";
 
 export interface BatchingParts<Signed = SignedTransfer> {
   readonly client: PublicClient;

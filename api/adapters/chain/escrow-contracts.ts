@@ -5,7 +5,7 @@ import { NETWORKS } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { requireCommercePayments } from "./commerce-payments.ts";
-import { isTransport } from "./rpc-errors.ts";
+import { isTransport } from "../../platform/chain/rpc-errors.ts";
 
 /** Why the roles could not be read: it is some other contract, or the node did not answer. */
 const unreadable = (address: Address, cause: unknown): string =>

@@ -3,8 +3,8 @@ import { escrowAbi as abi } from "../../../contracts/abi.ts";
 import type { HoldState } from "../../escrow/escrow-ports.ts";
 import { STATUSES } from "../../escrow/payment.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { type Call, readAtBlock } from "./read-at-block.ts";
-import { together } from "./together.ts";
+import { type Call, readAtBlock } from "../../platform/chain/read-at-block.ts";
+import { together } from "../../platform/chain/together.ts";
 
 /** Those that ask at the same time share a call. */
 const READS = { most: 100, underWay: 4, waitMs: 5 };

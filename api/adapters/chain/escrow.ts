@@ -15,14 +15,14 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import type { EscrowContract } from "../../payments/escrowed/contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
-import { createAllowance } from "./allowance.ts";
-import { type BlockRange, larger, smaller } from "./block-range.ts";
-import type { ChainReader } from "./chain-reader.ts";
+import { createAllowance } from "../../platform/chain/allowance.ts";
+import { type BlockRange, larger, smaller } from "../../platform/chain/block-range.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
 import { createStates, type HeldAt } from "./escrow-states.ts";
-import type { MinedLog } from "./logs.ts";
-import { createRecent } from "./recent.ts";
-import { discreet } from "./rpc-errors.ts";
-import { together } from "./together.ts";
+import type { MinedLog } from "../../platform/chain/logs.ts";
+import { createRecent } from "../../platform/chain/recent.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
+import { together } from "../../platform/chain/together.ts";
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));

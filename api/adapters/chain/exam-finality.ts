@@ -1,9 +1,9 @@
 import type { FinalView, WatchedPayment } from "../../seller-exam/payment-fate.ts";
 import { EXAM_ASSET } from "../../seller-exam/products.ts";
-import type { ChainReader } from "./chain-reader.ts";
-import { readAtBlock } from "./read-at-block.ts";
-import { discreet } from "./rpc-errors.ts";
-import { usdcCalls } from "./usdc-calls.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+import { readAtBlock } from "../../platform/chain/read-at-block.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
+import { usdcCalls } from "../../platform/chain/usdc-calls.ts";
 
 type Signed = Pick<WatchedPayment, "payer" | "nonce">;
 

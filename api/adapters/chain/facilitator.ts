@@ -4,8 +4,8 @@ import { authorizationDigest, authorizationWire } from "../../payments/exact/aut
 import type { Settler } from "../../payments/exact/scheme.ts";
 import { requirements } from "../../payments/exact/terms.ts";
 import type { Batching } from "./batching.ts";
-import type { Relayer } from "./relayer/relayer.ts";
-import { discreet } from "./rpc-errors.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
 import { MINED_WITHIN_MS, settleAlone } from "./settle-alone.ts";
 import { type CostCeiling, mostFeeFor } from "./simulation.ts";
 

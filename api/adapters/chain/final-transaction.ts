@@ -14,7 +14,7 @@ import type {
 } from "../../arbiter/transactions.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { ChainReader } from "./chain-reader.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
 
 const [, TRANSFER] = usdcEventsAbi;
 /** More transfers of one wallet in one transaction are nobody's purchase. */

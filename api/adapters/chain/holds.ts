@@ -2,13 +2,13 @@ import { BaseError, ContractFunctionRevertedError, type PublicClient } from "vie
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import { keccak256 } from "../../kernel/keccak.ts";
+import { keccak256 } from "../../platform/chain/keccak.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../../payments/escrowed/holds.ts";
 import type { Batching } from "./batching.ts";
 import { authorizeData } from "./escrow-calldata.ts";
-import type { Relayer } from "./relayer/relayer.ts";
-import { discreet } from "./rpc-errors.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;

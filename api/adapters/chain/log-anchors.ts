@@ -11,10 +11,10 @@ import {
 } from "viem";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import type { Anchor, AnchorChain, Progress } from "../../log/anchor/ports.ts";
-import type { ChainReader } from "./chain-reader.ts";
-import { PATIENT_FEE } from "./relayer/fees.ts";
-import type { Relayer } from "./relayer/relayer.ts";
-import { discreet } from "./rpc-errors.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
 
 /** The first anchor of an account takes 69,253 gas, the others 32,253 (`npm run bench:gas`). */
 const ANCHOR_GAS = 120_000n;

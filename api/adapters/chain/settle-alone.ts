@@ -1,7 +1,7 @@
 import type { TransactionReceipt } from "viem";
 import type { Address } from "../../platform/wallet.ts";
-import type { Member, Shipment } from "./relayer/form.ts";
-import type { Relayer } from "./relayer/relayer.ts";
+import type { Member, Shipment } from "../../platform/relayer/form.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { MOST_GAS } from "./simulation.ts";
 import { transferData } from "./transfer.ts";

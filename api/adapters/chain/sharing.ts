@@ -1,5 +1,5 @@
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Call } from "./relayer/form.ts";
+import type { Call } from "../../platform/relayer/form.ts";
 
 /** What a payer has signed, and how several of them share a transaction of the settlement batch. */
 export interface Sharing<Signed> {

@@ -4,7 +4,7 @@ import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import type { TransferSimulator } from "../../payments/exact/scheme.ts";
 import type { Authorization, Head } from "../../payments/scheme.ts";
-import { discreet, revertReason } from "./rpc-errors.ts";
+import { discreet, revertReason } from "../../platform/chain/rpc-errors.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, tooMuchGas } from "./simulation.ts";
 
 const REFUSALS: readonly (readonly [RegExp, string])[] = [

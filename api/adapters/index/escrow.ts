@@ -1,7 +1,7 @@
 import pg from "pg";
 import { FEE_BPS, type PaymentInfo } from "../../escrow/payment.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { together } from "../chain/together.ts";
+import { together } from "../../platform/chain/together.ts";
 import { createReader } from "../../platform/index/reader.ts";
 
 /**

@@ -7,7 +7,7 @@ import type { LogFacts } from "../../operations/log-status.ts";
 import type { Probes, SenderFacts } from "../../operations/probes.ts";
 import type { Sender } from "../../operations/status.ts";
 import type { Journal } from "../../payments/journal.ts";
-import type { ChainReader } from "../chain/chain-reader.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
 import { bytes } from "../../platform/db/connection.ts";
 import { late } from "../../platform/clock.ts";
 

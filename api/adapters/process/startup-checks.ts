@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
-import type { ChainReader } from "../chain/chain-reader.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
 
 /** What is wrong with the database, or null. The service's role must not be able to change permanent records. */
 export async function checkDatabase(pool: pg.Pool): Promise<string | null> {

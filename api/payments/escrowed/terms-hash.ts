@@ -1,6 +1,6 @@
 import { PAYMENT_INFO_TYPEHASH, type PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import { addressWord, bytes32Word, uintWord } from "../../kernel/abi-words.ts";
-import { keccak256 } from "../../kernel/keccak.ts";
+import { addressWord, bytes32Word, uintWord } from "../../platform/chain/abi-words.ts";
+import { keccak256 } from "../../platform/chain/keccak.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 
 const TYPE_HASH = bytes32Word(PAYMENT_INFO_TYPEHASH);

@@ -1,7 +1,7 @@
-import { addressWord, bytes32Word, uintWord } from "../../kernel/abi-words.ts";
+import { addressWord, bytes32Word, uintWord } from "../../platform/chain/abi-words.ts";
 import { remember } from "../../platform/memo.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
-import { domainHash, typedDigest, typeHash } from "../../kernel/typed-data.ts";
+import { domainHash, typedDigest, typeHash } from "../../platform/chain/typed-data.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import type { Authorization } from "../scheme.ts";
 

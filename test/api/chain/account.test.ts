@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { TransactionSerializableEIP1559 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { createAccount } from "../../../api/adapters/chain/account.ts";
+import { createAccount } from "../../../api/platform/chain/account.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { authorizationTypedData } from "../../../api/payments/exact/authorization.ts";

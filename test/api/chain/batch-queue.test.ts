@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createBatchQueue } from "../../../api/adapters/chain/batch-queue.ts";
-import { noPlace } from "../../../api/adapters/chain/relayer/places.ts";
+import { noPlace } from "../../../api/platform/relayer/places.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] }));
 afterEach(() => vi.useRealTimers());

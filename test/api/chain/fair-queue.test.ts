@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createFairQueue } from "../../../api/adapters/chain/fair-queue.ts";
+import { createFairQueue } from "../../../api/platform/chain/fair-queue.ts";
 import { networkOf } from "../../../api/platform/http/client.ts";
 
 // Whoever asks for very much waits for itself: other clients, and other networks, do not.

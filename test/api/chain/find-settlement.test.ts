@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createAllowance } from "../../../api/adapters/chain/allowance.ts";
-import { findSettlement } from "../../../api/adapters/chain/find-settlement.ts";
-import { standing } from "../../../api/adapters/chain/standing.ts";
+import { createAllowance } from "../../../api/platform/chain/allowance.ts";
+import { findSettlement } from "../../../api/platform/chain/find-settlement.ts";
+import { standing } from "../../../api/platform/chain/standing.ts";
 import type { Settlement, View } from "../../../api/payments/step-types.ts";
 import {
   type Branch,

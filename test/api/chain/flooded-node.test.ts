@@ -1,8 +1,8 @@
 import { numberToHex, type PublicClient } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
-import type { ChainReader } from "../../../api/adapters/chain/chain-reader.ts";
-import { createContractSignatures } from "../../../api/adapters/chain/contract-signatures.ts";
+import type { ChainReader } from "../../../api/platform/chain/chain-reader.ts";
+import { createContractSignatures } from "../../../api/platform/chain/contract-signatures.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { STATEMENT_REQUEST } from "../../../api/settlement/statement-request.ts";

@@ -1,7 +1,7 @@
 import { createPublicClient, http } from "viem";
 import { afterEach, expect, test } from "vitest";
-import { createGlance } from "../../../api/adapters/chain/glance.ts";
-import { createLogReader } from "../../../api/adapters/chain/logs.ts";
+import { createGlance } from "../../../api/platform/chain/glance.ts";
+import { createLogReader } from "../../../api/platform/chain/logs.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import type { Expected } from "../../../api/payments/scheme.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
-import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../../../api/platform/chain/chain-reader.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";

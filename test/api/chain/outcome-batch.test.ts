@@ -1,6 +1,6 @@
 import { encodeEventTopics } from "viem";
 import { expect, test } from "vitest";
-import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { outcomePurpose, servedBy } from "../../../api/adapters/chain/outcome-batch.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 

@@ -9,7 +9,7 @@ import {
   marketOf,
   offerIn,
   replacementFor,
-} from "../../../api/adapters/chain/relayer/fees.ts";
+} from "../../../api/platform/relayer/fees.ts";
 
 const RICH = 10n ** 30n;
 const GWEI = 10n ** 9n;

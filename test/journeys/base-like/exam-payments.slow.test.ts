@@ -1,7 +1,7 @@
 import { parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
-import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../../../api/platform/chain/chain-reader.ts";
 import { createFinalView } from "../../../api/adapters/chain/exam-finality.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createExamWatch } from "../../../api/adapters/postgres/exam-watch.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
-import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
 import { createLookupStore } from "../../../api/adapters/postgres/lookup-store.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
 import { afterEach, expect, test, vi } from "vitest";
-import { MULTICALL3 } from "../../../api/adapters/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import { build } from "../../../api/build.ts";

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, parseAbi } from "viem";
 import { describe, expect, test } from "vitest";
-import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../../../api/platform/chain/chain-reader.ts";
 import { lookFor } from "../../../api/payments/look.ts";
 import type { Expected } from "../../../api/payments/scheme.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { PLACES, SHARES } from "../../../api/adapters/chain/relayer/places.ts";
-import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
-import type { RelayRequest } from "../../../api/adapters/chain/relayer/send.ts";
+import { PLACES, SHARES } from "../../../api/platform/relayer/places.ts";
+import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
+import type { RelayRequest } from "../../../api/platform/relayer/send.ts";
 import { createJournal } from "../../../api/adapters/postgres/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { Lease } from "../../../api/payments/scheme.ts";

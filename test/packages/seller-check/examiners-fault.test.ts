@@ -1,6 +1,6 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { createChain } from "../../../api/adapters/chain/chain-reader.ts";
+import { createChain } from "../../../api/platform/chain/chain-reader.ts";
 import { createExamLedger } from "../../../api/adapters/chain/exam-ledger.ts";
 import { chainLedger, ExaminersFault } from "../../../packages/seller-check/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -1,7 +1,7 @@
 import { createPublicClient, http } from "viem";
 import type { BatchPolicy } from "../../../api/adapters/chain/batch-queue.ts";
 import { type Batching, createBatching } from "../../../api/adapters/chain/batching.ts";
-import type { Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
+import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
 import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
 import { transfersTo } from "../../../api/adapters/chain/shared-transfers.ts";
 import type { SentBatch } from "../../../api/platform/metrics/meter.ts";

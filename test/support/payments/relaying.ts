@@ -1,11 +1,11 @@
 import type pg from "pg";
 import { createPublicClient, type Hex, http, keccak256, stringToHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
-import { CALLS_IN_A_BATCH, createBatchFetch } from "../../../api/adapters/chain/batch-fetch.ts";
-import { SHARES } from "../../../api/adapters/chain/relayer/places.ts";
-import { createRelayer, type Relayer } from "../../../api/adapters/chain/relayer/relayer.ts";
-import type { RelayerParts } from "../../../api/adapters/chain/relayer/sender.ts";
-import { rpcFetch } from "../../../api/adapters/chain/rpc-fetch.ts";
+import { CALLS_IN_A_BATCH, createBatchFetch } from "../../../api/platform/chain/batch-fetch.ts";
+import { SHARES } from "../../../api/platform/relayer/places.ts";
+import { createRelayer, type Relayer } from "../../../api/platform/relayer/relayer.ts";
+import type { RelayerParts } from "../../../api/platform/relayer/sender.ts";
+import { rpcFetch } from "../../../api/platform/chain/rpc-fetch.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
 import { freshDatabase } from "../service/database.ts";

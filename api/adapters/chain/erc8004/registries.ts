@@ -12,10 +12,10 @@ import type { RegistryAddresses } from "../../../certification/erc8004/order.ts"
 import type { Carried, Registries } from "../../../certification/erc8004/ports.ts";
 import type { Publication } from "../../../certification/erc8004/publication.ts";
 import type { Address, Hex } from "../../../platform/wallet.ts";
-import type { ChainReader } from "../chain-reader.ts";
-import { PATIENT_FEE } from "../relayer/fees.ts";
-import type { Relayer } from "../relayer/relayer.ts";
-import { discreet, isTransport } from "../rpc-errors.ts";
+import type { ChainReader } from "../../../platform/chain/chain-reader.ts";
+import { PATIENT_FEE } from "../../../platform/relayer/fees.ts";
+import type { Relayer } from "../../../platform/relayer/relayer.ts";
+import { discreet, isTransport } from "../../../platform/chain/rpc-errors.ts";
 import { type Shown, type Statement, type Step, statementOf } from "./statements.ts";
 
 /** More than Base's registries use: the first feedback for an agent stores ten words, 240,000 gas. */

@@ -3,7 +3,7 @@ import { reputationRegistryAbi, validationRegistryAbi } from "../../../../contra
 import type { Stated } from "../../../certification/erc8004/ports.ts";
 import type { Publication } from "../../../certification/erc8004/publication.ts";
 import type { Address, Hex } from "../../../platform/wallet.ts";
-import type { LogFilter, MinedLog } from "../logs.ts";
+import type { LogFilter, MinedLog } from "../../../platform/chain/logs.ts";
 
 /** What all our statements are found by. */
 const TAG = "x402-certificate";

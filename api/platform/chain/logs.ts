@@ -1,0 +1,146 @@
+import { formatLog, type Log, type LogTopic, numberToHex, type PublicClient } from "viem";
+import type { Address } from "../wallet.ts";
+import type { Allowance } from "./allowance.ts";
+import { type BlockRange, larger, smaller } from "./block-range.ts";
+import { type LogRefusal, logRefusal } from "./log-refusal.ts";
+
+/** How long a smaller range is kept before twice as many blocks are tried again. */
+const GROW_AFTER_MS = 600_000;
+const MOST_DOUBLINGS = 20;
+
+/** What to look for, as `eth_getLogs` takes it. */
+export interface LogFilter {
+  readonly address: Address | Address[];
+  readonly topics: readonly LogTopic[];
+}
+
+export type MinedLog = Log<bigint, number, false>;
+
+/** The logs of one accepted call, oldest first, and the blocks that it covered. */
+export interface LogPage {
+  readonly logs: readonly MinedLog[];
+  readonly read: BlockRange;
+}
+
+export interface PageTerms {
+  /** At which end of the range to begin. */
+  readonly at: "start" | "end";
+  /** Refused calls are spent too. */
+  readonly allowance: Allowance;
+}
+
+/** Reads logs in ranges that the provider accepts. What it refuses is remembered, and tried again much later. */
+export interface LogReader {
+  /** As much of a range as one call may cover; null once the allowance is spent. */
+  page(filter: LogFilter, range: BlockRange, terms: PageTerms): Promise<LogPage | null>;
+  /** All logs of a range, oldest first, page by page. */
+  pages(filter: LogFilter, range: BlockRange): AsyncGenerator<LogPage>;
+  /** The logs from a block on, to the head of the node that answers, in one call. Rejects if the provider refuses. */
+  newest(filter: LogFilter, from: bigint): Promise<readonly MinedLog[]>;
+  /** How many blocks the next call may cover. */
+  width(): bigint;
+}
+
+export interface LogReaderParts {
+  readonly client: PublicClient;
+  /** The most blocks to ask for in one call. */
+  readonly mostBlocks: number;
+  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
+  readonly now?: () => number;
+}
+
+interface Asked {
+  readonly from: bigint;
+  readonly to: bigint | "latest";
+}
+
+export function createLogReader({ client, mostBlocks, now = () => performance.now() }: LogReaderParts): LogReader {
+  const accepted = createWidth(BigInt(mostBlocks), now);
+  const ask = async ({ address, topics }: LogFilter, { from, to }: Asked, options: { retryCount?: number }) => {
+    const toBlock = to === "latest" ? to : numberToHex(to);
+    const filter = { address, topics: [...topics], fromBlock: numberToHex(from), toBlock };
+    const logs = await client.request({ method: "eth_getLogs", params: [filter] }, options);
+    return logs.map((log) => mined(formatLog(log)));
+  };
+  /** A range with too many logs says nothing about the next one. */
+  const learn = ({ tooMany, width }: LogRefusal) => (tooMany === "blocks" ? accepted.shrink(width) : undefined);
+  return {
+    newest: (filter, from) => ask(filter, { from, to: "latest" }, { retryCount: 0 }),
+    width: accepted.current,
+    async page(filter, range, { at, allowance }) {
+      let failures = 0;
+      for (let width = accepted.current(); allowance.left() > 0; ) {
+        const read = at === "start" ? firstOf(range, width) : lastOf(range, width);
+        allowance.spend();
+        try {
+          return { logs: await ask(filter, read, { retryCount: 0 }), read };
+        } catch (error) {
+          const refusal = logRefusal(error, read);
+          // The node may lag behind the range's end, and another one behind the same address may not.
+          if (refusal === null && (++failures > 1 || allowance.left() === 0)) throw error;
+          if (refusal === null) continue;
+          learn(refusal);
+          width = refusal.width;
+        }
+      }
+      return null;
+    },
+    async *pages(filter, range) {
+      let narrowed = accepted.current();
+      for (let from = range.from; from <= range.to; ) {
+        const read = firstOf({ from, to: range.to }, smaller(narrowed, accepted.current()));
+        try {
+          yield { logs: await ask(filter, read, {}), read };
+          from = read.to + 1n;
+          narrowed *= 2n;
+        } catch (error) {
+          const refusal = logRefusal(error, read);
+          if (refusal === null) throw error;
+          learn(refusal);
+          narrowed = refusal.width;
+        }
+      }
+    },
+  };
+}
+
+/** @throws Error if a node that was asked for mined logs shows one that lacks its place */
+function mined(log: Log): MinedLog {
+  const { blockHash, blockNumber, blockTimestamp = null, logIndex, transactionHash, transactionIndex } = log;
+  if (
+    blockHash === null ||
+    blockNumber === null ||
+    logIndex === null ||
+    transactionHash === null ||
+    transactionIndex === null
+  )
+    throw new Error("the node shows a log without its place in a block");
+  const place = { blockHash, blockNumber, logIndex, transactionHash, transactionIndex };
+  return { ...log, ...place, blockTimestamp: blockTimestamp ?? undefined };
+}
+
+const firstOf = ({ from, to }: BlockRange, width: bigint): BlockRange => ({
+  from,
+  to: smaller(to, from + width - 1n),
+});
+
+const lastOf = ({ from, to }: BlockRange, width: bigint): BlockRange => ({
+  from: larger(from, to - width + 1n),
+  to,
+});
+
+/** Shrinks at once, and doubles every ten minutes until it is whole again. */
+function createWidth(most: bigint, now: () => number) {
+  let learned = most;
+  let since = 0;
+  return {
+    current: (): bigint => {
+      const doublings = Math.min(Math.floor((now() - since) / GROW_AFTER_MS), MOST_DOUBLINGS);
+      return smaller(most, learned << BigInt(Math.max(doublings, 0)));
+    },
+    shrink: (width: bigint): void => {
+      learned = width;
+      since = now();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { padHex, parseEventLogs, toEventSelector } from "viem";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
+import type { Transfer, UsdcTransfers } from "../../certification/decoys/decoy-store.ts";
+import type { UsdcReader } from "../../certification/proofs/proof-store.ts";
+import type { NetworkFacts } from "../networks.ts";
+import type { Address } from "../wallet.ts";
+import type { ChainReader } from "./chain-reader.ts";
+import { readAtBlock } from "./read-at-block.ts";
+import { discreet } from "./rpc-errors.ts";
+import { usdcCalls } from "./usdc-calls.ts";
+
+/** Nodes reject more topics in one place of a filter; geth takes 1,000. */
+const ADDRESSES_A_CALL = 500;
+const [, TRANSFER] = usdcEventsAbi;
+
+type Reader = Pick<ChainReader, "client" | "logs" | "finality">;
+
+/** Reads one chain's USDC for maintenance: many look-ups in one call, at one block. */
+export function createUsdcReader(chain: Reader, { usdc }: NetworkFacts): UsdcReader & UsdcTransfers {
+  const { client, finality } = chain;
+  return {
+    // What is published once this time has come cannot be taken back.
+    finalTime: discreet(async () => (await finality.readTwice()).time),
+    areUsed: discreet(async (authorizations) => {
+      if (authorizations.length === 0) return [];
+      const calls = authorizations.map(({ payer, nonce }) => usdcCalls(usdc.address).isUsed(payer, nonce));
+      return calls.map((await readAtBlock(client, { calls })).of);
+    }),
+    finalHead: discreet(async () => {
+      const { number, time } = await finality.readTwice();
+      return { number: Number(number), time };
+    }),
+    transfersOf: discreet((addresses, blocks) => transfersOf(chain, usdc.address, { addresses, ...blocks })),
+  };
+}
+
+interface TransferQuery {
+  readonly addresses: readonly Address[];
+  readonly from: number;
+  readonly to: number;
+}
+
+async function transfersOf(
+  { logs }: Reader,
+  address: Address,
+  { addresses, from, to }: TransferQuery,
+): Promise<Transfer[]> {
+  const found: Transfer[] = [];
+  for (let place = 0; place < addresses.length; place += ADDRESSES_A_CALL) {
+    const some = addresses.slice(place, place + ADDRESSES_A_CALL).map((one) => padHex(one, { size: 32 }));
+    for (const parties of [[null, some], [some]]) {
+      const filter = { address, topics: [toEventSelector(TRANSFER), ...parties] };
+      for await (const page of logs.pages(filter, { from: BigInt(from), to: BigInt(to) }))
+        found.push(...parseEventLogs({ abi: [TRANSFER], logs: [...page.logs] }).map(parse));
+    }
+  }
+  return found.sort((one, other) => one.block - other.block || one.logIndex - other.logIndex);
+}
+
+const parse = (log: ParsedTransfer): Transfer => ({
+  from: log.args.from.toLowerCase() as Address,
+  to: log.args.to.toLowerCase() as Address,
+  value: log.args.value,
+  block: Number(log.blockNumber),
+  transaction: log.transactionHash,
+  logIndex: log.logIndex,
+});
+
+type ParsedTransfer = ReturnType<typeof parseEventLogs<[typeof TRANSFER]>>[number];

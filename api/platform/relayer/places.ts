@@ -1,0 +1,64 @@
+import PQueue from "p-queue";
+import { TurnedAway } from "../../payments/turned-away.ts";
+import type { NextBlock } from "./next-block.ts";
+
+/** Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse more. */
+export const PLACES = 16;
+
+/** What a transaction is for. Each lane of an account has its own share of `PLACES`, so that none can starve another. */
+export type Lane =
+  /** Payments or holds of ordinary accounts, together or one by itself. */
+  | "batch"
+  /** One payment or hold of a wallet with code, or of an account whose last payment failed in a batch. */
+  | "alone"
+  /** Escrow outcomes. */
+  | "outcome"
+  /** Anchors of the log, statements to ERC-8004. */
+  | "statement";
+
+export type Shares = Readonly<Record<Lane, number>>;
+
+/** Each adds up to `PLACES`. */
+export const SHARES = {
+  facilitator: { batch: 12, alone: 4, outcome: 0, statement: 0 },
+  arbiter: { batch: 4, alone: 2, outcome: 6, statement: 4 },
+} as const satisfies Record<string, Shares>;
+
+/** How long a payment waits for a place, in milliseconds: two blocks of Base. */
+export const PLACE_WITHIN_MS = 4_000;
+/** How long to wait for the next block before trying again all the same. */
+export const TRY_AGAIN_MS = 500;
+/** How many payments of a process look for a place in one lane, and the most that wait to do so. */
+const LOOKING = 4;
+const MOST_WAITING = 64;
+
+export const noPlace = (lane: Lane): TurnedAway =>
+  new TurnedAway("no place", `nothing was sent: every place for ${lane} transactions is taken`);
+
+export const isNoPlace = (error: unknown): error is TurnedAway =>
+  error instanceof TurnedAway && error.because === "no place";
+
+/** Payments of a process that are sent one by one: a few at a time look for a place, and only so many wait. */
+export interface Line {
+  /** Tries until there is a place, or `PLACE_WITHIN_MS` have passed. Rejects with `TurnedAway` then, or if too many wait. */
+  wait<T>(attempt: () => Promise<T>): Promise<T>;
+}
+
+export function createLine(lane: Lane, nextBlock: NextBlock): Line {
+  const queue = new PQueue({ concurrency: LOOKING });
+  return {
+    async wait(attempt) {
+      if (queue.size >= MOST_WAITING) throw noPlace(lane);
+      const until = performance.now() + PLACE_WITHIN_MS;
+      return queue.add(async () => {
+        for (;;)
+          try {
+            return await attempt();
+          } catch (error) {
+            if (!isNoPlace(error) || performance.now() >= until) throw error;
+            await nextBlock(TRY_AGAIN_MS);
+          }
+      });
+    },
+  };
+}

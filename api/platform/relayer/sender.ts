@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import type { PublicClient } from "viem";
+import type { Address, Hex } from "../wallet.ts";
+import type { MinedTransaction } from "../metrics/meter.ts";
+import type { Because } from "../../payments/turned-away.ts";
+import { ask } from "../db/message.ts";
+import { createSeal } from "../db/seal.ts";
+import { createAccount } from "../chain/account.ts";
+import { together } from "../chain/together.ts";
+import { type ReadConditions, readConditions } from "./conditions.ts";
+import type { Fees } from "./fees.ts";
+import { createLedger, type Ledger } from "./ledger.ts";
+import { type Carried, createMembers } from "./members.ts";
+import { type NextBlock, watchBlocks } from "./next-block.ts";
+import { createLine, type Lane, type Line, type Shares } from "./places.ts";
+
+/** Purposes that are asked for at the same time share a statement. */
+const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
+
+export interface RelayerParts {
+  readonly pool: pg.Pool;
+  readonly client: PublicClient;
+  readonly chainId: number;
+  readonly privateKey: Hex;
+  readonly log: { warn(facts: object, message: string): void };
+  /** Hears what happens to transactions; null if nobody counts. */
+  readonly counter: Counter | null;
+  /** How many transactions of each lane may be unmined. */
+  readonly shares: Shares;
+  /** What the account may lose to failed payments in a day, in wei; null for no limit. */
+  readonly mostLostWei: bigint | null;
+}
+
+/** What is counted of one key's transactions, whichever of its processes finds it. */
+export interface Counter {
+  relayed(mined: MinedTransaction): void;
+  replaced(): void;
+  turnedAway(because: Because): void;
+}
+
+/** The parts, plus what is derived from the key. */
+export interface Sender extends RelayerParts {
+  readonly address: Address;
+  readonly ledger: Ledger;
+  readonly members: ReturnType<typeof createMembers>;
+  /** What was sent for a purpose. */
+  readonly carried: (purpose: Hex) => Promise<Carried | undefined>;
+  readonly conditions: ReadConditions;
+  readonly nextBlock: NextBlock;
+  /** Where single payments wait for a place; outcomes and statements do not wait, because their jobs come again. */
+  readonly lines: { readonly [lane in Lane]?: Line };
+  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Hex;
+  /**
+   * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
+   * relayer's has.
+   */
+  readonly close: (raw: Hex, nonce: number) => Buffer;
+  readonly open: (stored: { readonly raw: Buffer; readonly nonce: string }) => Hex;
+}
+
+export function createSender(parts: RelayerParts): Sender {
+  const { chainId, client, pool, privateKey } = parts;
+  const { address, signTransaction } = createAccount(privateKey);
+  const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
+  const context = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  const nextBlock = watchBlocks(client);
+  const members = createMembers(chainId);
+  return {
+    ...parts,
+    address,
+    ledger: createLedger(pool, { chainId, address }),
+    members,
+    carried: together(async (purposes: readonly Hex[]) => {
+      const found = await ask(pool, members.carried(purposes));
+      return purposes.map((purpose) => found.get(purpose));
+    }, LOOK_UPS),
+    conditions: readConditions(client, address),
+    nextBlock,
+    lines: { batch: createLine("batch", nextBlock), alone: createLine("alone", nextBlock) },
+    sign: (call, { nonce, gas, fees }) =>
+      signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
+    close: (raw, nonce) => seal.seal(raw, context(nonce)),
+    open: ({ raw, nonce }) => seal.open(raw, context(nonce)),
+  };
+}
