@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { createBacklogReader } from "./adapters/postgres/backlog.ts";
+import { createBacklogReader } from "./payments/journal/backlog.ts";
 import { connect } from "./platform/db/connection.ts";
 import { checkInstallation } from "./platform/db/installation.ts";
 import { createHttpServer, drain, listen } from "./platform/http/http-server.ts";

@@ -21,7 +21,7 @@ import { MAX_BODY_BYTES } from "../api/platform/http/body.ts";
 import { PROBLEMS } from "../api/platform/http/errors.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
-import { MAX_TIMEOUT_SECONDS } from "../api/payments/exact/terms.ts";
+import { MAX_TIMEOUT_SECONDS } from "../api/payments/schemes/exact/terms.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { WINDOW_MARGIN_SECONDS } from "../api/payments/window.ts";
 import { MAX_WALLETS } from "../api/score/products.ts";

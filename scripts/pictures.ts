@@ -11,7 +11,7 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Page } from "playwright-core";
 import { NETWORKS } from "../api/platform/networks.ts";
 import type { Address, Hex } from "../api/platform/wallet.ts";
-import { authorizationTypedData } from "../api/payments/exact/authorization.ts";
+import { authorizationTypedData } from "../api/payments/schemes/exact/authorization.ts";
 import { usdcAbi } from "../contracts/abi.ts";
 import { launchBrowser } from "../test/support/browser/browser.ts";
 import { anvilClient } from "./embedded/anvil.ts";

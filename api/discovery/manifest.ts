@@ -2,7 +2,7 @@ import { type JsonSchema, jsonSchema } from "../platform/http/json-schema.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { type Listed, networksOfSignIn } from "../platform/http/route.ts";
 import type { Address } from "../platform/wallet.ts";
-import { requirements } from "../payments/exact/terms.ts";
+import { requirements } from "../payments/schemes/exact/terms.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema } from "./openapi/operation.ts";
 import { paidListing, priceText } from "./paid-listing.ts";

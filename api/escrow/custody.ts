@@ -1,4 +1,4 @@
-import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
 import { TIMEOUT_TEXT } from "./payment.ts";
 
 /** How far ahead of its offer a payment's capture deadline is, for people. */

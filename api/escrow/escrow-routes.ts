@@ -10,7 +10,7 @@ import { page, wantsHtml } from "../platform/page/negotiate.ts";
 import { EVALUATION_ENTRIES } from "../log/log-paths.ts";
 import { linkProof } from "../log/proof-link.ts";
 import type { PublicLog } from "../log/public-log.ts";
-import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
 import { contestPath } from "./contest/contest-record.ts";
 import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";

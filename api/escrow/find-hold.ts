@@ -1,6 +1,6 @@
 import { NETWORKS } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
 import { isAccountSignature } from "../payments/signature.ts";
 import type { Forward } from "./delivery.ts";
 import type { EscrowChain } from "./escrow-ports.ts";

@@ -2,7 +2,7 @@ import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
-import { currentOf, type EscrowContract, schemesIn } from "../payments/escrowed/contract.ts";
+import { currentOf, type EscrowContract, schemesIn } from "../payments/schemes/escrowed/contract.ts";
 import { contestPolicy, contestSigned } from "./contest/contest-policy.ts";
 import { custodyOf } from "./custody.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";

@@ -3,7 +3,7 @@ import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/ter
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
-export { payerAgnosticHash, paymentId } from "../payments/escrowed/terms-hash.ts";
+export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed/terms-hash.ts";
 export type { PaymentInfo };
 export { FEE_BPS };
 

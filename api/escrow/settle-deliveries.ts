@@ -1,7 +1,7 @@
 import { evaluate } from "../../packages/escrow/src/rules.ts";
 import type { FieldError } from "../platform/http/field-error.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { type ContestParts, type Contests, createContests } from "./contest/answer-contests.ts";

@@ -4,7 +4,7 @@ import type { PaidRoute, Terms } from "../platform/http/route.ts";
 import { readForm, takeIn } from "./admission.ts";
 import type { PayerSignature } from "./chain.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
-import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
+import { MAX_TIMEOUT_SECONDS } from "./schemes/exact/terms.ts";
 import type { PaymentRow } from "./journal.ts";
 import { readAgain } from "./readings.ts";
 import type { Head, PresentedPayment, RefusedFor } from "./scheme.ts";

@@ -12,7 +12,7 @@ import type { Address } from "../platform/wallet.ts";
 import { readForm } from "./admission.ts";
 import { toBase64Json } from "./base64-json.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
-import { MAX_TIMEOUT_SECONDS } from "./exact/terms.ts";
+import { MAX_TIMEOUT_SECONDS } from "./schemes/exact/terms.ts";
 import { fingerprint, parseJson } from "./fingerprint.ts";
 import type { Answerable, Gate } from "./gate.ts";
 import { parsePaymentHeaders } from "./header.ts";

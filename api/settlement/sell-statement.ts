@@ -3,7 +3,7 @@ import { answered, type Completion } from "../platform/http/completion.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Intake, Sale } from "../platform/http/route.ts";
 import type { Hex } from "../platform/wallet.ts";
-import { type AuthorizationType, authorizationDigest } from "../payments/exact/authorization.ts";
+import { type AuthorizationType, authorizationDigest } from "../payments/schemes/exact/authorization.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import type { AuthorizationReader } from "./authorization-reader.ts";

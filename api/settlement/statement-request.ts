@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
 import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
-import type { AuthorizationType } from "../payments/exact/authorization.ts";
+import type { AuthorizationType } from "../payments/schemes/exact/authorization.ts";
 import type { Authorization } from "../payments/scheme.ts";
 import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
 

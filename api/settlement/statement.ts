@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { NETWORKS } from "../platform/networks.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
-import { authorizationDigest } from "../payments/exact/authorization.ts";
+import { authorizationDigest } from "../payments/schemes/exact/authorization.ts";
 import type { Status } from "./decide.ts";
 import { settlementDocument } from "./settlement-document.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";

@@ -4,7 +4,7 @@ import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { html, inWords } from "../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
-import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/exact/terms.ts";
+import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/schemes/exact/terms.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 const BASE = NETWORKS[MAIN_NETWORK];

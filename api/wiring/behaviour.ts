@@ -20,7 +20,7 @@ import { WAYS, type Way } from "../certification/retry/lost-order.ts";
 import { createRetryTests } from "../certification/retry/run-retry.ts";
 import type { Config } from "../platform/config/config.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
-import type { Settler, TransferSimulator } from "../payments/exact/scheme.ts";
+import type { Settler, TransferSimulator } from "../payments/schemes/exact/scheme.ts";
 
 export interface BehaviourWires {
   readonly config: Config;

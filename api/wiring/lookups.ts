@@ -9,7 +9,7 @@ import { createLookupStore } from "../adapters/postgres/lookup-store.ts";
 import { every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
 import { createLookUps, type LookUps } from "../score/lookup/look-up.ts";
 
 export interface LookUpWires {

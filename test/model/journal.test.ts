@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../api/platform/db/connection.ts";
-import { createJournal } from "../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../api/payments/journal/journal.ts";
 import { createSeal } from "../../api/platform/db/seal.ts";
 import { answered } from "../../api/platform/http/completion.ts";
 import type { Entered, NewPayment } from "../../api/payments/journal.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../escrow/payment.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { EscrowContract } from "../../payments/escrowed/contract.ts";
+import type { EscrowContract } from "../../payments/schemes/escrowed/contract.ts";
 import { isAccountSignature } from "../../payments/signature.ts";
 import type { EscrowIndex } from "../index/escrow.ts";
 import { createAllowance } from "../../platform/chain/allowance.ts";

@@ -7,7 +7,7 @@ import { type Carriable, outcomeBatch, servedBy, succeedingIn } from "./outcome-
 import type { Member } from "../../platform/relayer/form.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { MOST_GAS } from "./simulation.ts";
+import { MOST_GAS } from "../../payments/settle/simulation.ts";
 import { together } from "../../platform/chain/together.ts";
 
 /** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */

@@ -3,7 +3,7 @@ import type { WithheldSignature } from "../../certification/proofs/proof.ts";
 import type { ProofStore, Sealed } from "../../certification/proofs/proof-store.ts";
 import { networkOfChain } from "../../platform/networks.ts";
 import { hex, inTransaction } from "../../platform/db/connection.ts";
-import { KEY, keyValues, sealContext } from "./payment-row.ts";
+import { KEY, keyValues, sealContext } from "../../payments/journal/payment-row.ts";
 import type { Seal } from "../../platform/db/seal.ts";
 
 interface Columns {

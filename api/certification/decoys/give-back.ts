@@ -1,6 +1,6 @@
 import type { Network } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
-import type { Settler } from "../../payments/exact/scheme.ts";
+import type { Settler } from "../../payments/schemes/exact/scheme.ts";
 import type { Authorization } from "../../payments/scheme.ts";
 import type { Debt, DecoySigner, FinalHead } from "./decoy-store.ts";
 import { type ReadParts, readTransfers } from "./read-transfers.ts";

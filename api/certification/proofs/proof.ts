@@ -1,7 +1,7 @@
 import { NETWORKS } from "../../platform/networks.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { authorizationTypedData, authorizationWire } from "../../payments/exact/authorization.ts";
+import { authorizationTypedData, authorizationWire } from "../../payments/schemes/exact/authorization.ts";
 import type { Behaviour } from "../certificate.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { PublicClient, TransactionReceipt } from "viem";
 import type { Address } from "../wallet.ts";
 import type { Failed, FailedPayment } from "../../payments/chain.ts";
 import { readAtBlock } from "./read-at-block.ts";
-import { isBatch } from "../../adapters/chain/settlement-batch.ts";
+import { isBatch } from "../../payments/settle/settlement-batch.ts";
 import { usdcCalls } from "./usdc-calls.ts";
 
 interface Asked extends FailedPayment {

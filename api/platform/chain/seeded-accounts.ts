@@ -3,7 +3,7 @@ import type { Decoys } from "../../certification/behaviour/session-store.ts";
 import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
-import { authorizationTypedData } from "../../payments/exact/authorization.ts";
+import { authorizationTypedData } from "../../payments/schemes/exact/authorization.ts";
 import { createAccount } from "./account.ts";
 
 /** The wallet of the escrow demo's merchant, derived from the same seed. */

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Lease } from "../../payments/scheme.ts";
 import type { Question } from "./message.ts";
-import { keyValues } from "../../adapters/postgres/payment-row.ts";
+import { keyValues } from "../../payments/journal/payment-row.ts";
 
 const HELD = `SELECT EXISTS (SELECT FROM payment
     WHERE payment.chain = lease.chain AND payment.asset = lease.asset AND payment.payer = lease.payer

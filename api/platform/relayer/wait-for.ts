@@ -1,7 +1,7 @@
 import { isHex, type TransactionReceipt } from "viem";
 import type { Hex } from "../wallet.ts";
 import { servedBy } from "../../adapters/chain/outcome-batch.ts";
-import { failedPlaces } from "../../adapters/chain/settlement-batch.ts";
+import { failedPlaces } from "../../payments/settle/settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 
 /** Where blocks are made on demand, a transaction is in one at once. */

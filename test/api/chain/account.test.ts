@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createAccount } from "../../../api/platform/chain/account.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
-import { authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
+import { authorizationTypedData } from "../../../api/payments/schemes/exact/authorization.ts";
 
 const KEY: Hex = `0x${"a1".repeat(32)}`;
 const [ours, viems] = [createAccount(KEY), privateKeyToAccount(KEY)];

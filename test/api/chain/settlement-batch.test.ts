@@ -1,7 +1,7 @@
 import { encodeAbiParameters, encodeEventTopics, type Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { batchCall, failedPlaces, isPackable } from "../../../api/adapters/chain/settlement-batch.ts";
+import { batchCall, failedPlaces, isPackable } from "../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { settleCall } from "../../support/payments/settle-call.ts";
 import { BASE, highS, type Signed, signPayment } from "../../support/payments/signing.ts";

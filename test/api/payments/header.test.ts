@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EXACT } from "../../../api/payments/exact/scheme.ts";
+import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
 import { MAX_HEADER_BYTES, parsePaymentHeaders } from "../../../api/payments/header.ts";
 
 const AUTHORIZATION = {

@@ -3,7 +3,7 @@ import { type Hex, hashTypedData, serializeErc6492Signature, zeroAddress } from 
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/platform/networks.ts";
-import { authorizationDigest, authorizationTypedData } from "../../../api/payments/exact/authorization.ts";
+import { authorizationDigest, authorizationTypedData } from "../../../api/payments/schemes/exact/authorization.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 import { accountSignature, isAccountSignature, settledWith, signatureSha256 } from "../../../api/payments/signature.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { createBacklogReader } from "../../../api/adapters/postgres/backlog.ts";
+import { createBacklogReader } from "../../../api/payments/journal/backlog.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
-import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createProofStore } from "../../../api/adapters/postgres/proof-store.ts";
 import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";

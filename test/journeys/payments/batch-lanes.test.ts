@@ -1,7 +1,7 @@
 import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Payment } from "../../../api/adapters/chain/settle-alone.ts";
-import { batchGas } from "../../../api/adapters/chain/settlement-batch.ts";
+import type { Payment } from "../../../api/payments/settle/settle-alone.ts";
+import { batchGas } from "../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";

@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex, type LocalAccount } from "viem";
 import { expect, test } from "vitest";
-import { failedPlaces } from "../../../api/adapters/chain/settlement-batch.ts";
+import { failedPlaces } from "../../../api/payments/settle/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { PLACES, SHARES } from "../../../api/platform/relayer/places.ts";
 import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
 import type { RelayRequest } from "../../../api/platform/relayer/send.ts";
-import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { Lease } from "../../../api/payments/scheme.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

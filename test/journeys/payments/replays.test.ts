@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type PaidRoute, paidRoute } from "../../../api/platform/http/route.ts";
-import { EXACT } from "../../../api/payments/exact/scheme.ts";
+import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
 import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
 import { payable } from "../../../api/payments/payable.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

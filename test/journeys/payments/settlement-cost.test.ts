@@ -1,6 +1,6 @@
 import { type Hex, numberToHex, pad } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { assertWorthwhile } from "../../../api/adapters/chain/simulation.ts";
+import { assertWorthwhile } from "../../../api/payments/settle/simulation.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { passTime } from "../../support/clock.ts";

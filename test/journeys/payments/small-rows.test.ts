@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { MENU } from "../../../api/cafe/menu.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";

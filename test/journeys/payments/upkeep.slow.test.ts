@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/adapters/postgres/journal.ts";
+import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { Journal } from "../../../api/payments/journal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";

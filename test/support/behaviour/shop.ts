@@ -1,5 +1,5 @@
 import { challenge } from "../../../api/payments/challenge.ts";
-import { EXACT } from "../../../api/payments/exact/scheme.ts";
+import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";
 import type { Answer } from "../payments/requests.ts";
 import { post } from "../payments/requests.ts";

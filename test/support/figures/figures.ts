@@ -78,7 +78,7 @@ export const FIGURES: readonly Figure[] = [
   figure("api/certification/certificate.ts", ["VALID_FOR_DAYS = 30", "VALID_FOR_DAYS = 37"]),
   figure("api/platform/index/position.ts", ["ACTIVITY_DAYS = 90", "ACTIVITY_DAYS = 97"]),
   figure("api/platform/http/body.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
-  figure("api/payments/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
+  figure("api/payments/schemes/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
   figure("api/board/statistics.ts", ["WINDOW_DAYS = 30", "WINDOW_DAYS = 34"]),
   figure("packages/verifier/src/score/facts.ts", ["WINDOW_DAYS = 90", "WINDOW_DAYS = 97"]),
   figure(

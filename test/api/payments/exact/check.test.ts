@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Terms } from "../../../../api/platform/http/route.ts";
-import { mismatch } from "../../../../api/payments/exact/check.ts";
+import { mismatch } from "../../../../api/payments/schemes/exact/check.ts";
 import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/scheme.ts";
 import { tooLong, windowOpen, windowProblem } from "../../../../api/payments/window.ts";
 

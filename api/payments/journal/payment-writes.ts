@@ -1,0 +1,146 @@
+import type pg from "pg";
+import type { StoredAnswer } from "../../platform/http/completion.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import type { Kept, NewPayment } from "../journal.ts";
+import { signatureSha256 } from "../signature.ts";
+import type { Write } from "../step-types.ts";
+import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
+import { entry } from "./in-flight.ts";
+import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./payment-row.ts";
+import type { Seal } from "../../platform/db/seal.ts";
+import type { Share } from "../../platform/db/shared-messages.ts";
+
+type Entry =
+  | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
+  | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
+
+const KEPT = ["sealed", "input", "details"];
+/** In the order sealed, input, details. */
+export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, details }: Kept) => [
+  seal.seal(signature, sealContext(key)),
+  JSON.stringify(input ?? null),
+  details === null ? null : JSON.stringify(details),
+];
+
+const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, sealed, valid_after, valid_before, route, fingerprint,
+  input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location, scheme, details`;
+const VALUES = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
+  CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26`;
+const ENTER = entry(
+  `INSERT INTO payment (${COLUMNS}, entered) SELECT ${VALUES}, place FROM entry WHERE place IS NOT NULL ON CONFLICT DO NOTHING`,
+);
+
+/** The statement for a new row, either held by a run or already over. What nobody has simulated yet must not take much space. */
+export function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
+  const kept = state === "received" ? [null, null, null] : keptValues(seal, payment.key, payment);
+  const [sealed, input, details] = kept;
+  return {
+    name: state === "received" ? "payment-enter" : "payment-insert",
+    text: state === "received" ? ENTER : `INSERT INTO payment (${COLUMNS}) VALUES (${VALUES}) ON CONFLICT DO NOTHING`,
+    values: [
+      ...keyValues(payment.key),
+      payment.paymentId,
+      bytes(payment.digest),
+      bytes(signatureSha256(payment.signature)),
+      sealed,
+      payment.validAfter.toString(),
+      payment.validBefore.toString(),
+      payment.route,
+      payment.fingerprint,
+      input,
+      bytes(payment.payTo),
+      payment.value.toString(),
+      payment.version,
+      payment.receivedAt,
+      payment.headBlock,
+      state,
+      token ?? null,
+      reason ?? null,
+      response?.status ?? null,
+      response?.body ?? null,
+      response?.location ?? null,
+      payment.scheme,
+      details,
+    ],
+  };
+}
+
+/** A write by the run that holds the token. */
+export interface Change {
+  readonly key: PaymentKey;
+  readonly token: string;
+  readonly write: Write & { readonly kept?: Kept };
+}
+
+interface Writing {
+  readonly pool: pg.Pool;
+  readonly share: Share;
+  readonly seal: Seal;
+}
+
+/** One guarded UPDATE; the same transaction marks a settlement that moved or was reversed. */
+export async function applyWrite({ pool, share, seal }: Writing, change: Change): Promise<number> {
+  const { key, write } = change;
+  const statement = updateOf(seal, change);
+  const moved = write.to === "fulfilled" && write.settlement !== undefined;
+  const reversed = write.reason === "reversed";
+  if (!moved && !reversed) return (await share(statement, lockOrder(key))).rowCount ?? 0;
+  return inTransaction(pool, async (client) => {
+    const before = moved ? await currentPlace(client, key) : null;
+    const rows = (await client.query(statement)).rowCount ?? 0;
+    if (rows === 0) return 0;
+    if (reversed)
+      await client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES ($1, $2, $3, $4, 'reversed')",
+        keyValues(key),
+      );
+    if (moved && write.settlement && before !== placeOf(write.settlement)) {
+      await client.query(
+        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind, tx, block_number) VALUES ($1, $2, $3, $4, 'moved', $5, $6)",
+        [...keyValues(key), bytes(write.settlement.transaction), write.settlement.block],
+      );
+    }
+    return rows;
+  });
+}
+
+const placeOf = ({ transaction, block }: { transaction: string; block: number | string }): string =>
+  `${transaction} in ${block}`;
+
+/** Where the certificate says the settlement is: a reorganization may move the same transaction to another block. */
+async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<string | null> {
+  const { rows } = await client.query<{ tx: Buffer | null; block_number: string }>(
+    `SELECT tx, block_number FROM payment WHERE ${KEY} FOR UPDATE`,
+    keyValues(key),
+  );
+  return rows[0]?.tx ? placeOf({ transaction: hex(rows[0].tx), block: rows[0].block_number }) : null;
+}
+
+/**
+ * What every write to an ended row sets. The first look at a fulfilled payment comes when its block may have become
+ * final.
+ */
+const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'"];
+
+function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept, excused } }: Change) {
+  const values: unknown[] = [...keyValues(key), token, from, to];
+  const isLeaving = to === "settling" && from.includes("received");
+  const set = ["state = $7", progressTo("$7")];
+  const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
+  if (reason !== undefined) put("reason", reason);
+  if (excused) set.push("excused = true");
+  if (settlement !== undefined) {
+    put("tx", bytes(settlement.transaction));
+    put("block_number", settlement.block);
+    put("block_hash", bytes(settlement.blockHash));
+    put("log_index", settlement.logIndex);
+  }
+  if (to === "settling") set.push("tx = NULL", "block_number = NULL", "block_hash = NULL", "log_index = NULL");
+  if (kept !== undefined) for (const [at, value] of keptValues(seal, key, kept).entries()) put(KEPT[at] ?? "", value);
+  if (to === "void" || to === "received") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
+  if (to === "received") set.push("lease_until = '-infinity'");
+  if (final) set.push("sealed = NULL", "final_at = now()");
+  if (to === "fulfilled" || to === "void") set.push(...ENDED);
+  const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;
+  return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);
+}

@@ -1,0 +1,166 @@
+import type { PublicClient, TransactionReceipt } from "viem";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
+import type { Head } from "../scheme.ts";
+import { TurnedAway } from "../turned-away.ts";
+import { watchContract } from "./batch-contract.ts";
+import { type BatchPolicy, createBatchQueue } from "./batch-queue.ts";
+import type { Call } from "../../platform/relayer/form.ts";
+import type { Lane } from "../../platform/relayer/places.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { discreet } from "../../platform/chain/rpc-errors.ts";
+import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
+import { failedPlaces, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
+import type { Sharing } from "./sharing.ts";
+import { createShortMemory } from "../../platform/chain/short-memory.ts";
+import { together } from "../../platform/chain/together.ts";
+
+export interface BatchingParts<Signed = SignedTransfer> {
+  readonly client: PublicClient;
+  readonly network: Pick<NetworkFacts, "id">;
+  readonly relayer: Relayer;
+  readonly sharing: Sharing<Signed>;
+  readonly policy: BatchPolicy;
+  readonly log: { warn(facts: object, message: string): void };
+  readonly meter: Pick<Meter, "batch" | "batching" | "turnedAway"> | null;
+}
+
+/** Settles one network's payments together where that is safe. */
+export interface Batching<Signed = SignedTransfer> {
+  /**
+   * Simulates a payment with those that arrive at the same time, and returns the head if it would settle. Null says
+   * nothing: a simulation alone decides. Only what passes here may share a transaction.
+   */
+  simulate(transfer: Signed): Promise<Head | null>;
+  /**
+   * Sends one that passed, and resolves once its transaction is mined; false if it must go alone, and nothing was sent.
+   * Rejects with `TurnedAway` if nothing was sent and nothing will be.
+   */
+  submit(payment: Payment<Signed>): Promise<boolean>;
+  /** Whose places one takes that must go alone: while batches are off, ordinary accounts have theirs. */
+  laneOf(transfer: Signed): Promise<Lane>;
+}
+
+const SIMULATED = { most: 50, underWay: 2, waitMs: 5 };
+/** Between its simulation and its submission a payment is only written to the journal. */
+const PASSED_FOR_MS = 60_000;
+/** A payer whose payment failed in a batch pays alone for this long. */
+const ALONE_FOR_MS = 3_600_000;
+
+export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<Signed> {
+  const { client, network, relayer, sharing, policy, log, meter } = parts;
+  const nameOf = (signed: Signed) => Object.values(sharing.payerOf(signed)).join("");
+  const payerOf = (signed: Signed) => sharing.payerOf(signed).payer;
+  const contract = watchContract(client, { log, told: (isGood) => meter?.batching(network.id, isGood) });
+  const passed = createShortMemory(PASSED_FOR_MS);
+  const alone = createShortMemory(ALONE_FOR_MS);
+
+  const simulated = together(async (transfers: readonly Signed[]) => {
+    const call = sharing.several(transfers);
+    const sending = await relayer.terms(call.gas);
+    const [settling, { number, timestamp: time }] = await Promise.all([
+      settlingIn(client, { ...call, ...sending }, transfers.length),
+      client.getBlock(),
+    ]);
+    return settling.map((isSettling) => (isSettling ? { number: Number(number), time } : null));
+  }, SIMULATED);
+
+  const judge = (receipt: TransactionReceipt, payments: readonly Queued<Signed>[]) => {
+    const failed = receipt.status === "reverted" ? payments.map((_, place) => place + 1) : failedPlaces(receipt);
+    if (failed.length === 0) return;
+    log.warn({ transaction: receipt.transactionHash, failed }, "payments failed within a batch");
+    for (const { transfer } of failed.flatMap((place) => payments[place - 1] ?? [])) alone.remember(payerOf(transfer));
+    if (receipt.status === "reverted") contract.distrust();
+  };
+  const isOrdinary = (address: Address) =>
+    client.getCode({ address }).then(
+      (code) => code === undefined,
+      () => false,
+    );
+  const sent = (batch: SentBatch) => meter?.batch(network.id, batch);
+  const settled = createBatchQueue<Queued<Signed>>((payments) => settle(relayer, { payments, sharing, judge, sent }), {
+    ...policy,
+    nextBlock: relayer.nextBlock,
+  });
+  return {
+    simulate: discreet(async (transfer) => {
+      if (policy.most === 1 || !sharing.fits(transfer) || alone.has(payerOf(transfer))) return null;
+      if (!(await contract.isGood())) return null;
+      const head = await simulated(transfer);
+      if (head !== null) passed.remember(nameOf(transfer));
+      return head;
+    }),
+    submit: async (payment) => {
+      const { transfer } = payment;
+      if (!passed.has(nameOf(transfer)) || alone.has(payerOf(transfer))) return false;
+      // A payer that got code since may bring other bytes that it takes for its signature.
+      if (!sharing.fits(transfer)) return false;
+      const problem = await settled({ ...payment, since: performance.now() });
+      if (problem instanceof TurnedAway) meter?.turnedAway(network.id, problem.because);
+      if (problem !== null) throw problem;
+      return true;
+    },
+    laneOf: async (transfer) => {
+      const isOff = policy.most === 1 || !(await contract.isGood().catch(() => true));
+      return isOff && sharing.fits(transfer) && (await isOrdinary(payerOf(transfer))) ? "batch" : "alone";
+    },
+  };
+}
+
+/** A payment, and since when it waits, in milliseconds of the process. */
+interface Queued<Signed> extends Payment<Signed> {
+  readonly since: number;
+}
+
+interface Group<Signed> {
+  readonly payments: readonly Queued<Signed>[];
+  readonly sharing: Sharing<Signed>;
+  readonly judge: (receipt: TransactionReceipt, shipped: readonly Queued<Signed>[]) => void;
+  readonly sent: (batch: SentBatch) => void;
+}
+
+/** One transaction for all of them but those that another process has sent meanwhile. What went wrong, by payment. */
+async function settle<Signed>(
+  relayer: Relayer,
+  { payments, sharing, judge, sent }: Group<Signed>,
+): Promise<readonly (Error | null)[]> {
+  const waitedSeconds = (performance.now() - (payments[0]?.since ?? 0)) / 1000;
+  let ours: readonly Queued<Signed>[] = [];
+  const carriers = await relayer.ship({
+    lane: "batch",
+    members: payments,
+    callFor: (purposes) => {
+      ours = purposes.flatMap((purpose) => payments.find((payment) => payment.purpose === purpose) ?? []);
+      return callFor(sharing, ours);
+    },
+  });
+  const waiting = new Set(payments.map(({ purpose }) => purpose)).size;
+  if (waiting > 1 && ours.length > 0) sent({ payments: ours.length, skipped: waiting - ours.length, waitedSeconds });
+  const mined = async (carrier: Hex) => {
+    const receipt = await relayer.waitFor(carrier, MINED_WITHIN_MS);
+    if (carriers.get(ours[0]?.purpose ?? "0x") !== carrier) return;
+    if (ours.length > 1) judge(receipt, ours);
+    else assertSucceeded(receipt);
+  };
+  const hashes = new Set([...carriers.values()].filter((carrier) => typeof carrier === "string"));
+  const outcomes = new Map([...hashes].map((hash) => [hash, problemOf(mined(hash))]));
+  return Promise.all(
+    payments.map(async ({ purpose }) => {
+      const carrier = carriers.get(purpose);
+      return typeof carrier === "string" ? ((await outcomes.get(carrier)) ?? null) : (carrier ?? null);
+    }),
+  );
+}
+
+function callFor<Signed>(sharing: Sharing<Signed>, payments: readonly Queued<Signed>[]): Call {
+  const transfers = payments.map(({ transfer }) => transfer);
+  const [one] = transfers;
+  return one === undefined || transfers.length > 1 ? sharing.several(transfers) : sharing.single(one);
+}
+
+const problemOf = (work: Promise<unknown>): Promise<Error | null> =>
+  work.then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
