@@ -1,13 +1,13 @@
 import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/arbiter-routes.ts";
 import { type BoardRouteParts, boardRoutes } from "./board/board-routes.ts";
 import { type CafeRouteParts, cafeRoutes } from "./cafe/cafe-routes.ts";
-import { type BehaviourRouteParts, behaviourRoutes } from "./certification/behaviour/behaviour-routes.ts";
+import { type BehaviourRouteParts, behaviourRoutes } from "./certificates/sessions/behaviour-routes.ts";
 import {
   type CertificationRouteParts,
   certificationRoutes,
   inspectRoute,
-} from "./certification/certification-routes.ts";
-import { type RetryRouteParts, retryRoutes } from "./certification/retry/retry-routes.ts";
+} from "./certificates/certification-routes.ts";
+import { type RetryRouteParts, retryRoutes } from "./certificates/retry/retry-routes.ts";
 import { type DocumentRouteParts, documentRoutes } from "./discovery/document-routes.ts";
 import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
 import { contestRoutes } from "./escrow/contest/contest-routes.ts";

@@ -1,6 +1,6 @@
-import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
-import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certification/products.ts";
-import { VERIFIED_MEANS } from "../certification/verification.ts";
+import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
+import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certificates/products.ts";
+import { VERIFIED_MEANS } from "../certificates/verification.ts";
 import { day, html, instant, type Markup } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
 import { type BoardPage, type BoardRow, SELLER } from "./board.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Capability } from "../certification/products.ts";
+import type { Capability } from "../certificates/products.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { etagOf, isHeld } from "../platform/http/etag.ts";
 import { jsonOrPage, optionalInQuery } from "../platform/http/output.ts";

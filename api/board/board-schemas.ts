@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { capability, product } from "../certification/certification-schemas.ts";
-import { CAPABILITY_MENU } from "../certification/products.ts";
+import { capability, product } from "../certificates/certification-schemas.ts";
+import { CAPABILITY_MENU } from "../certificates/products.ts";
 import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../platform/http/schema.ts";
 import { PATH_PREFIX } from "../seller-exam/exam-schemas.ts";
 import { origin } from "../seller-exam/published/schemas.ts";

@@ -1,7 +1,7 @@
-import type { Certificate } from "../certification/certificate.ts";
-import { badgeUrl, certUrl, verifyUrl } from "../certification/links.ts";
-import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certification/products.ts";
-import { VERIFIED_MEANS } from "../certification/verification.ts";
+import type { Certificate } from "../certificates/certificate.ts";
+import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
+import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certificates/products.ts";
+import { VERIFIED_MEANS } from "../certificates/verification.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { WebOrigin } from "../platform/web/web-origin.ts";
 import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";

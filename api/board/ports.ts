@@ -1,4 +1,4 @@
-import type { Product } from "../certification/products.ts";
+import type { Product } from "../certificates/products.ts";
 import type { BoardRow, SellerRow, Walk } from "./board.ts";
 import type { Totals } from "./statistics.ts";
 

@@ -1,4 +1,4 @@
-import { type Capability, productOf } from "../certification/products.ts";
+import { type Capability, productOf } from "../certificates/products.ts";
 import { type BoardPage, boardPage, type SellerRow, type Walk } from "./board.ts";
 import type { BoardReader, TotalsReader } from "./ports.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";

@@ -1,4 +1,4 @@
-import { badgeUrl, certUrl } from "../certification/links.ts";
+import { badgeUrl, certUrl } from "../certificates/links.ts";
 import { counted, day, html, instant, type Markup } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
 import { SELLER_BADGE } from "../seller-exam/published/document.ts";

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
-import type { CertificateStore } from "../certification/certificate-store.ts";
+import type { CertificateStore } from "../certificates/certificate-store.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { Journal } from "../payments/journal.ts";
 import type { Write } from "../payments/step-types.ts";

@@ -1,7 +1,7 @@
 import { scoreDocument } from "../../packages/verifier/src/score/document.ts";
 import type { CertificateFact, ChainReading, ScoreFacts, SellerExam } from "../../packages/verifier/src/score/facts.ts";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
-import { certUrl } from "../certification/links.ts";
+import { certUrl } from "../certificates/links.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { Found, LookUps } from "./lookup/look-up.ts";
 import { withLookup } from "./lookup/with-lookup.ts";

@@ -1,5 +1,5 @@
 import type { ChainReading, Product, SellerExam } from "../../packages/verifier/src/score/facts.ts";
-import type { Certificate } from "../certification/certificate.ts";
+import type { Certificate } from "../certificates/certificate.ts";
 import type { Address } from "../platform/wallet.ts";
 
 /** What the score reads from the chain. */

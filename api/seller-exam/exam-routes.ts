@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { certUrl } from "../certification/links.ts";
+import { certUrl } from "../certificates/links.ts";
 import { type Clients, clientOf } from "../platform/http/client.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { formatUsd } from "../platform/money.ts";

@@ -1,7 +1,7 @@
 import { INDEPENDENCE } from "../../packages/verifier/src/score/bands.ts";
-import { totalCost } from "../certification/kinds/behavioural.ts";
-import { BAITED_KINDS } from "../certification/kinds/index.ts";
-import { suite } from "../certification/kinds/suite.ts";
+import { totalCost } from "../certificates/kinds/behavioural.ts";
+import { BAITED_KINDS } from "../certificates/kinds/index.ts";
+import { suite } from "../certificates/kinds/suite.ts";
 
 /** What a forged history consists of. Value in atomic USDC. */
 export interface Forgery {

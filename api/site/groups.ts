@@ -1,5 +1,5 @@
 import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
-import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import { FEE_TEXT } from "../escrow/payment.ts";
 import { merchantSnippet } from "../escrow/snippet.ts";
 import { formatUsd } from "../platform/money.ts";

@@ -1,4 +1,4 @@
-import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import { ACTIVITY_DAYS } from "../platform/index/position.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";

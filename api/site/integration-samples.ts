@@ -1,4 +1,4 @@
-import { suite } from "../certification/kinds/suite.ts";
+import { suite } from "../certificates/kinds/suite.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";

@@ -1,4 +1,4 @@
-import { basic } from "../certification/kinds/basic.ts";
+import { basic } from "../certificates/kinds/basic.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";

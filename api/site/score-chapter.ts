@@ -21,7 +21,7 @@ import {
   TIERS,
 } from "../../packages/verifier/src/score/bands.ts";
 import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
-import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";

@@ -1,6 +1,6 @@
 import type { Policy } from "../arbiter/policy/policy.ts";
 import { CORRECTION_DAYS } from "../arbiter/products.ts";
-import { VALID_FOR_DAYS } from "../certification/certificate.ts";
+import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import { costOf } from "../discovery/paid-listing.ts";
 import { FEE_TEXT, TIMEOUT_TEXT } from "../escrow/payment.ts";
 import type { Listed } from "../platform/http/route.ts";

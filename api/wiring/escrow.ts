@@ -18,7 +18,7 @@ import type { Meter } from "../platform/metrics/meter.ts";
 import { schemesIn } from "../payments/schemes/escrowed/contract.ts";
 import { current } from "../payments/schemes/escrowed/holds.ts";
 import type { Signer } from "../platform/signing/document.ts";
-import type { BehaviourWires } from "./behaviour.ts";
+import type { BehaviourWires } from "../certificates/sessions/wiring.ts";
 import { wireContests } from "./contests.ts";
 
 export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {

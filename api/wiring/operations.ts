@@ -4,7 +4,7 @@ import type { Relayer } from "../platform/relayer/relayer.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import { createProbes } from "../adapters/process/probes.ts";
 import type { VerdictStore } from "../arbiter/verdict-store.ts";
-import type { CertificateStore } from "../certification/certificate-store.ts";
+import type { CertificateStore } from "../certificates/certificate-store.ts";
 import type { Config } from "../platform/config/config.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
 import type { IndexPosition } from "../platform/index/position.ts";

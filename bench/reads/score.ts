@@ -3,7 +3,7 @@ import { createScoreIndex } from "../../api/adapters/index/score.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import { createScoreCertificates } from "../../api/adapters/postgres/score-certificates.ts";
 import { createScoreExams } from "../../api/adapters/postgres/score-exams.ts";
-import { createVerificationReader } from "../../api/adapters/postgres/verification-reader.ts";
+import { createVerificationReader } from "../../api/certificates/verification-reader.ts";
 import type { Address } from "../../api/platform/wallet.ts";
 import { createScores } from "../../api/score/read-scores.ts";
 import { grantApiRole } from "../../scripts/embedded/postgres.ts";

@@ -3,16 +3,16 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { POLICY_VERSIONS } from "../../api/arbiter/policy/index.ts";
 import { PRICES } from "../../api/arbiter/products.ts";
-import { VALID_FOR_DAYS } from "../../api/certification/certificate.ts";
-import { basic } from "../../api/certification/kinds/basic.ts";
-import { KINDS } from "../../api/certification/kinds/index.ts";
-import { suite } from "../../api/certification/kinds/suite.ts";
+import { VALID_FOR_DAYS } from "../../api/certificates/certificate.ts";
+import { basic } from "../../api/certificates/kinds/basic.ts";
+import { KINDS } from "../../api/certificates/kinds/index.ts";
+import { suite } from "../../api/certificates/kinds/suite.ts";
 import {
   BEHAVIOURAL_PRODUCTS,
   PRODUCTS as CERTIFIED,
   perCapability,
   SINGLE_PRODUCTS,
-} from "../../api/certification/products.ts";
+} from "../../api/certificates/products.ts";
 import { FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "../../api/escrow/payment.ts";
 import { ACTIVITY_DAYS } from "../../api/platform/index/position.ts";
 import { formatUsd } from "../../api/platform/money.ts";

@@ -3,10 +3,10 @@ import type { BoardRow, Position } from "../../board/board.ts";
 import type { BoardReader, TotalsReader } from "../../board/ports.ts";
 import type { Totals } from "../../board/statistics.ts";
 import type { Count } from "../../board/withhold.ts";
-import { VALID_FOR_DAYS } from "../../certification/certificate.ts";
-import type { Product } from "../../certification/products.ts";
+import { VALID_FOR_DAYS } from "../../certificates/certificate.ts";
+import type { Product } from "../../certificates/products.ts";
 import { networkOfChain } from "../../platform/networks.ts";
-import { aboutWallet, notReversed } from "./about-wallet.ts";
+import { aboutWallet, notReversed } from "../../certificates/about-wallet.ts";
 import { hex } from "../../platform/db/connection.ts";
 import { certifiedSellers, sellerTotals } from "./seller-board.ts";
 

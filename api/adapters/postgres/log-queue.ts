@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
-import { issuedCertificate } from "../../certification/issued.ts";
+import { issuedCertificate } from "../../certificates/issued.ts";
 import type { Announced, Recorded } from "../../log/entry-documents.ts";
 import type { Queued } from "../../log/log-writer.ts";
 import { issuedSellerCertificate } from "../../seller-exam/published/document.ts";
-import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./certificate-store.ts";
+import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "../../certificates/store.ts";
 import { bytes } from "../../platform/db/connection.ts";
 import type { ExamColumns } from "./exam-store.ts";
 import { readEndedExams } from "./published-exams.ts";

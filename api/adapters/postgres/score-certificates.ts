@@ -1,9 +1,9 @@
 import type pg from "pg";
 import type { Product } from "../../../packages/verifier/src/score/facts.ts";
 import { CAPABILITIES } from "../../../packages/verifier/src/score/record.ts";
-import type { Result } from "../../certification/certificate.ts";
+import type { Result } from "../../certificates/certificate.ts";
 import type { ScoreCertificates } from "../../score/score-sources.ts";
-import { aboutWallet } from "./about-wallet.ts";
+import { aboutWallet } from "../../certificates/about-wallet.ts";
 import { bytes } from "../../platform/db/connection.ts";
 
 interface Columns {

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import type { Decoys } from "../../certification/behaviour/session-store.ts";
-import type { DecoySigner } from "../../certification/decoys/decoy-store.ts";
+import type { Decoys } from "../../certificates/sessions/session-store.ts";
+import type { DecoySigner } from "../../certificates/decoys/decoy-store.ts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { authorizationTypedData } from "../../payments/schemes/exact/authorization.ts";

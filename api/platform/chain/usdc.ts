@@ -1,7 +1,7 @@
 import { padHex, parseEventLogs, toEventSelector } from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Transfer, UsdcTransfers } from "../../certification/decoys/decoy-store.ts";
-import type { UsdcReader } from "../../certification/proofs/proof-store.ts";
+import type { Transfer, UsdcTransfers } from "../../certificates/decoys/decoy-store.ts";
+import type { UsdcReader } from "../../certificates/proofs/proof-store.ts";
 import type { NetworkFacts } from "../networks.ts";
 import type { Address } from "../wallet.ts";
 import type { ChainReader } from "./chain-reader.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
-import type { RegistryAddresses } from "../../certification/erc8004/order.ts";
+import type { RegistryAddresses } from "../../certificates/agent-registries/order.ts";
 import { roleProblems } from "./roles.ts";
 import {
   accountKey,

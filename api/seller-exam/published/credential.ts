@@ -1,4 +1,4 @@
-import { CONTEXT } from "../../certification/credential.ts";
+import { CONTEXT } from "../../certificates/credential.ts";
 import { siteName } from "../record.ts";
 import type { SellerVerification } from "./verification.ts";
 

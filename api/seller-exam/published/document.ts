@@ -1,7 +1,7 @@
 import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { badgeUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
+import { badgeUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";

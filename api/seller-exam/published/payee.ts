@@ -1,4 +1,4 @@
-import { certUrl } from "../../certification/links.ts";
+import { certUrl } from "../../certificates/links.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/web-origin.ts";
 import type { EndedExam } from "../record.ts";

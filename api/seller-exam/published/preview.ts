@@ -1,5 +1,5 @@
-import { certImageUrl, certUrl } from "../../certification/links.ts";
-import type { Preview } from "../../certification/og-image.ts";
+import { certImageUrl, certUrl } from "../../certificates/links.ts";
+import type { Preview } from "../../certificates/og-image.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { jsonLd, type Markup } from "../../platform/page/html.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";

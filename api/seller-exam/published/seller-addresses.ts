@@ -1,5 +1,5 @@
-import { drawBadge } from "../../certification/badge.ts";
-import type { SharedAddresses, SharedRecord } from "../../certification/shared-addresses.ts";
+import { drawBadge } from "../../certificates/badge.ts";
+import type { SharedAddresses, SharedRecord } from "../../certificates/shared-addresses.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import { parseOrigin } from "../../platform/web/web-origin.ts";
 import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";

@@ -1,6 +1,6 @@
 import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
-import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certification/links.ts";
-import { emblem } from "../../certification/pages/emblem.ts";
+import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
+import { emblem } from "../../certificates/pages/emblem.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";

@@ -1,4 +1,4 @@
-import { badgeUrl, certUrl } from "../../certification/links.ts";
+import { badgeUrl, certUrl } from "../../certificates/links.ts";
 import { longDay } from "../../platform/page/html.ts";
 import type { Site } from "../record.ts";
 import { VALID_DAYS } from "../record.ts";

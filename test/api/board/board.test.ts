@@ -7,7 +7,7 @@ import { encodeCursor, parseCursor } from "../../../api/board/cursor.ts";
 import { statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
 import { renderStatistics } from "../../../api/board/statistics-page.ts";
 import type { Count } from "../../../api/board/withhold.ts";
-import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certification/products.ts";
+import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certificates/products.ts";
 import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
 
 const baseUrl = "https://trust.test";

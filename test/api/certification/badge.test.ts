@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { appearance } from "../../../api/certification/appearance.ts";
-import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certification/badge.ts";
-import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certification/links.ts";
-import { certificatePreview, createOgRenderer } from "../../../api/certification/og-image.ts";
+import { appearance } from "../../../api/certificates/appearance.ts";
+import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/badge.ts";
+import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certificates/links.ts";
+import { certificatePreview, createOgRenderer } from "../../../api/certificates/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
 import {
   EXPIRED,

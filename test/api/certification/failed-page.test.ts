@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { MarkedCertificate } from "../../../api/certification/certificate.ts";
-import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
+import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
+import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
 import { FAILING, SAMPLE_NOW, SCAMMED } from "../../support/certification/samples.ts";
 
 const show = (certificate: MarkedCertificate): string =>

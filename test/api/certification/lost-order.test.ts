@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Session } from "../../../api/certification/behaviour/session.ts";
-import { UNSERVED } from "../../../api/certification/behaviour/session.ts";
+import type { Session } from "../../../api/certificates/sessions/session.ts";
+import { UNSERVED } from "../../../api/certificates/sessions/session.ts";
 import {
   challengeOf,
   isSafe,
@@ -8,7 +8,7 @@ import {
   orderOf,
   presented,
   windowEnds,
-} from "../../../api/certification/retry/lost-order.ts";
+} from "../../../api/certificates/retry/lost-order.ts";
 import { PASSING } from "../../support/certification/samples.ts";
 
 const LOST = new Date("2026-11-24T12:00:00.000Z");

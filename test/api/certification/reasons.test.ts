@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { validUntil } from "../../../api/certification/certificate.ts";
-import type { CertificateSummary } from "../../../api/certification/certificate-summary.ts";
-import { reasonsAgainst } from "../../../api/certification/reasons.ts";
-import { verificationRecord } from "../../../api/certification/verification.ts";
+import { validUntil } from "../../../api/certificates/certificate.ts";
+import type { CertificateSummary } from "../../../api/certificates/certificate-summary.ts";
+import { reasonsAgainst } from "../../../api/certificates/reasons.ts";
+import { verificationRecord } from "../../../api/certificates/verification.ts";
 import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { PASSING } from "../../support/certification/samples.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Door, isPassed, type Session, UNSERVED } from "../../../api/certification/behaviour/session.ts";
+import { type Door, isPassed, type Session, UNSERVED } from "../../../api/certificates/sessions/session.ts";
 import { PASSING } from "../../support/certification/samples.ts";
 
 const AT = new Date("2026-11-24T12:00:00.000Z");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { verdictPath } from "../../../api/arbiter/document.ts";
 import { policyPath } from "../../../api/arbiter/overview.ts";
-import { certUrl } from "../../../api/certification/links.ts";
+import { certUrl } from "../../../api/certificates/links.ts";
 import { contestPath } from "../../../api/escrow/contest/contest-record.ts";
 import { evaluationPath } from "../../../api/escrow/record.ts";
 import { entryPath, proofPath, recordPath } from "../../../api/log/log-paths.ts";

@@ -5,7 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { WINDOW_SECONDS } from "../../../api/certification/kinds/retry.ts";
+import { WINDOW_SECONDS } from "../../../api/certificates/kinds/retry.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { codeOn, inShell, type Reader, run, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

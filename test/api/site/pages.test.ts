@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { renderBadge } from "../../../api/certification/badge.ts";
-import type { MarkedCertificate } from "../../../api/certification/certificate.ts";
-import { badgeMarkdown } from "../../../api/certification/links.ts";
-import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
-import { renderVerification } from "../../../api/certification/pages/verification-page.ts";
+import { renderBadge } from "../../../api/certificates/badge.ts";
+import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
+import { badgeMarkdown } from "../../../api/certificates/links.ts";
+import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
+import { renderVerification } from "../../../api/certificates/pages/verification-page.ts";
 import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";

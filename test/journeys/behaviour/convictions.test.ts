@@ -216,7 +216,7 @@ test("the token's door convicts only for what it has shown itself", async () => 
 
 test("both decoys of a session are watched, so money that reaches either is given back", async () => {
   const run = await start("recipient");
-  const { createDecoyStore } = await import("../../../api/adapters/postgres/decoy-store.ts");
+  const { createDecoyStore } = await import("../../../api/certificates/decoys/store.ts");
   const watched = await createDecoyStore(stage.owner, "eip155:8453").watched(new Date(Date.now() - 60_000));
   const addresses = watched.map(({ address }) => address);
   expect(addresses).toEqual(expect.arrayContaining([run.decoy, run.walletDecoy]));

@@ -1,6 +1,6 @@
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { LEAST_REFUND, REFUNDS_A_DAY } from "../../../api/certification/decoys/refund.ts";
+import { LEAST_REFUND, REFUNDS_A_DAY } from "../../../api/certificates/decoys/refund.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { giveBack, giver, newClock, pay, sentBy } from "../../support/behaviour/decoys.ts";
 import { startRun } from "../../support/behaviour/runs.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLostOrderStore } from "../../../api/adapters/postgres/lost-order-store.ts";
-import { WAYS } from "../../../api/certification/retry/lost-order.ts";
+import { createLostOrderStore } from "../../../api/certificates/retry/store.ts";
+import { WAYS } from "../../../api/certificates/retry/lost-order.ts";
 import {
   type LossyRun,
   offered,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type OrderNumber, WAYS, type Way } from "../../../api/certification/retry/lost-order.ts";
+import { type OrderNumber, WAYS, type Way } from "../../../api/certificates/retry/lost-order.ts";
 import {
   buy,
   drawn,

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Way } from "../../../api/certification/retry/lost-order.ts";
+import type { Way } from "../../../api/certificates/retry/lost-order.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import {
   buy,

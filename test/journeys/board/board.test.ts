@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CAPABILITY_MENU } from "../../../api/certification/products.ts";
+import { CAPABILITY_MENU } from "../../../api/certificates/products.ts";
 import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
 import { seedWallet } from "../../support/board/seed.ts";
 import { post, v2 } from "../../support/payments/requests.ts";

@@ -1,6 +1,6 @@
 import { keccak256, stringToHex } from "viem";
 import { describe, expect, test } from "vitest";
-import { checkRegistries } from "../../../api/adapters/chain/erc8004/registries.ts";
+import { checkRegistries } from "../../../api/certificates/agent-registries/chain.ts";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";

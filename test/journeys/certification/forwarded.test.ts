@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
 import { createScoreCertificates } from "../../../api/adapters/postgres/score-certificates.ts";
-import type { Behaviour } from "../../../api/certification/certificate.ts";
+import type { Behaviour } from "../../../api/certificates/certificate.ts";
 import { buy } from "../../support/behaviour/agents.ts";
 import { openShop } from "../../support/behaviour/shop.ts";
 import { boardSeeder } from "../../support/board/seed.ts";

@@ -3,7 +3,7 @@ import { createBacklogReader } from "../../../api/payments/journal/backlog.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
 import { createJournal } from "../../../api/payments/journal/journal.ts";
-import { createProofStore } from "../../../api/adapters/postgres/proof-store.ts";
+import { createProofStore } from "../../../api/certificates/proofs/store.ts";
 import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { certificateCredential } from "../../../api/certification/erc8004/credential.ts";
+import { certificateCredential } from "../../../api/certificates/agent-registries/credential.ts";
 import { sellerCredential } from "../../../api/seller-exam/published/credential.ts";
 import { PASSING } from "../../support/certification/samples.ts";
 import { folderForFile } from "../../support/folder.ts";

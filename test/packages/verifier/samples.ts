@@ -1,6 +1,6 @@
-import { validUntil } from "../../../api/certification/certificate.ts";
-import { credential } from "../../../api/certification/credential.ts";
-import { type VerificationFacts, verificationRecord } from "../../../api/certification/verification.ts";
+import { validUntil } from "../../../api/certificates/certificate.ts";
+import { credential } from "../../../api/certificates/credential.ts";
+import { type VerificationFacts, verificationRecord } from "../../../api/certificates/verification.ts";
 import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { retry } from "../../../api/certification/kinds/retry.ts";
-import type { OrderNumber, Way } from "../../../api/certification/retry/lost-order.ts";
+import { retry } from "../../../api/certificates/kinds/retry.ts";
+import type { OrderNumber, Way } from "../../../api/certificates/retry/lost-order.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
 import { expectProblem } from "../payments/expectations.ts";
 import { type Answer, post, v2 } from "../payments/requests.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
-import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
+import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { bytes } from "../../../api/platform/db/connection.ts";
-import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
+import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { FAILING, PASSING } from "../certification/samples.ts";

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
-import { OG_FONTS } from "../../../api/certification/og-image.ts";
-import type { ShownVerification } from "../../../api/certification/pages/verification-page.ts";
+import { OG_FONTS } from "../../../api/certificates/og-image.ts";
+import type { ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
 import type { ServiceStatus } from "../../../api/operations/status.ts";
 import type { Figures, MenuItem } from "../../../api/site/home-page.ts";
 import { EXPIRED, PASSING, SAMPLE_NOW } from "../certification/samples.ts";

@@ -1,9 +1,9 @@
 import pg from "pg";
-import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
+import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { bytes } from "../../../api/platform/db/connection.ts";
 import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
 import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
-import { type Certificate, validUntil } from "../../../api/certification/certificate.ts";
+import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
 import type { ExamOrder } from "../../../api/seller-exam/record.ts";

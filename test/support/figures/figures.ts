@@ -12,19 +12,19 @@ const figure = (file: string, ...changes: readonly (readonly [from: string, to: 
 
 /** Every price and limit that a text may print, with another value. */
 export const FIGURES: readonly Figure[] = [
-  figure("api/certification/kinds/basic.ts", ["price: 250_000n", "price: 310_000n"]),
+  figure("api/certificates/kinds/basic.ts", ["price: 250_000n", "price: 310_000n"]),
   figure(
-    "api/certification/kinds/suite.ts",
+    "api/certificates/kinds/suite.ts",
     ["price: 750_000n", "price: 830_000n"],
     ["SECONDS = 900", "SECONDS = 800"],
   ),
-  figure("api/certification/kinds/behavioural.ts", [
+  figure("api/certificates/kinds/behavioural.ts", [
     "entry: 500_000n, control: 100_000n",
     "entry: 570_000n, control: 130_000n",
   ]),
-  figure("api/certification/kinds/scam.ts", ["ABSURD = 50_000_000n", "ABSURD = 61_000_000n"]),
+  figure("api/certificates/kinds/scam.ts", ["ABSURD = 50_000_000n", "ABSURD = 61_000_000n"]),
   figure(
-    "api/certification/kinds/retry.ts",
+    "api/certificates/kinds/retry.ts",
     ["ORDERS = [80_000n, 120_000n]", "ORDERS = [70_000n, 160_000n]"],
     ["WINDOW_SECONDS = 120", "WINDOW_SECONDS = 140"],
     ["LATE_SECONDS = 30", "LATE_SECONDS = 35"],
@@ -75,7 +75,7 @@ export const FIGURES: readonly Figure[] = [
     ["FEE_BPS = 100", "FEE_BPS = 150"],
     ["REFUNDABLE_AFTER_SECONDS = 1800", "REFUNDABLE_AFTER_SECONDS = 2400"],
   ),
-  figure("api/certification/certificate.ts", ["VALID_FOR_DAYS = 30", "VALID_FOR_DAYS = 37"]),
+  figure("api/certificates/certificate.ts", ["VALID_FOR_DAYS = 30", "VALID_FOR_DAYS = 37"]),
   figure("api/platform/index/position.ts", ["ACTIVITY_DAYS = 90", "ACTIVITY_DAYS = 97"]),
   figure("api/platform/http/body.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
   figure("api/payments/schemes/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),

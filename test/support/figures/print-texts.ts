@@ -1,7 +1,7 @@
 import { tmpdir } from "node:os";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
-import { BEHAVIOURAL_KINDS } from "../../../api/certification/kinds/index.ts";
-import { renderCertificatePage } from "../../../api/certification/pages/certificate-page.ts";
+import { BEHAVIOURAL_KINDS } from "../../../api/certificates/kinds/index.ts";
+import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
 import { USAGE } from "../../../packages/escrow/src/refund-command.ts";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
 import { askService } from "../../../packages/mcp/src/fate.ts";

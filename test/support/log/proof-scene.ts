@@ -1,4 +1,4 @@
-import { createCertificateStore } from "../../../api/adapters/postgres/certificate-store.ts";
+import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";

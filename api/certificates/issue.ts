@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../platform/networks.ts";
+import type { PaymentKey, Sale } from "../platform/http/route.ts";
+import { placeDocument } from "../log/log-overview.ts";
+import type { LogPlace } from "../log/log-place.ts";
+import { type Certificate, currentFails, type MarkedCertificate, validUntil, type WalletFail } from "./certificate.ts";
+import { isCurrent } from "./certificate-summary.ts";
+import { type Publication, publicationEntry } from "./agent-registries/publication.ts";
+import type { Kind } from "./kinds/kind.ts";
+import { badgeMarkdown, badgeUrl, certUrl } from "./links.ts";
+import type { Product } from "./products.ts";
+
+/**
+ * 16 hex digits derived from the authorization and the product, so a reorganization that moves the settlement does not
+ * change it.
+ */
+export const certificateId = ({ network, asset, payer, nonce }: PaymentKey, product: Product): string =>
+  createHash("sha256")
+    .update(`certificate|${network}|${asset}|${payer}|${nonce}|${product}`)
+    .digest("hex")
+    .slice(0, 16);
+
+/** The certificate of one settled test run. */
+export function issue(kind: Kind, sale: Sale<unknown>, now: Date): Certificate {
+  const { result, level, checks, detected } = kind.judge(sale);
+  return {
+    id: certificateId(sale.payment, kind.product),
+    product: kind.product,
+    testVersion: kind.testVersion,
+    result,
+    level,
+    checks,
+    detected,
+    wallet: sale.payment.payer,
+    issuedAt: now,
+    validUntil: validUntil(now),
+    settlement: {
+      network: sale.payment.network,
+      transaction: sale.settlement.transaction,
+      block: sale.settlement.block,
+      amountAtomic: sale.value,
+      payTo: sale.payTo,
+    },
+  };
+}
+
+/** The certificate response (SPEC.md): what the payer receives, and the stable part of the public record. */
+export function certificateDocument(certificate: Certificate, baseUrl: string) {
+  const { id, product, result, level, checks, detected, wallet, issuedAt, settlement } = certificate;
+  return {
+    id,
+    conformance: result === "pass",
+    product,
+    test_version: certificate.testVersion,
+    verdict: result,
+    level,
+    checks,
+    detected,
+    wallet,
+    issued_at: issuedAt.toISOString(),
+    valid_until: certificate.validUntil.toISOString(),
+    settlement: {
+      transaction: settlement.transaction,
+      network: settlement.network,
+      network_key: NETWORKS[settlement.network].key,
+      block: settlement.block,
+      explorer_url: explorerTransactionUrl(settlement.network, settlement.transaction),
+      amount: settlement.amountAtomic.toString(),
+      amount_usd: formatUsd(settlement.amountAtomic),
+      pay_to: settlement.payTo,
+    },
+    cert_url: certUrl(baseUrl, certificate),
+    badge_url: badgeUrl(baseUrl, certificate),
+    badge_markdown: badgeMarkdown(baseUrl, certificate),
+  };
+}
+
+/** What a record shows besides the certificate. */
+interface RecordParts {
+  readonly publications: readonly Publication[];
+  readonly places: readonly LogPlace[];
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+/** The public record of `/cert/<id>`: the certificate and its current state. */
+export function certificateRecord(certificate: MarkedCertificate, parts: RecordParts, now: Date) {
+  const { publications, places, baseUrl } = parts;
+  const expired = now.getTime() >= certificate.validUntil.getTime();
+  const reversed = certificate.reversedAt !== null;
+  return {
+    ...certificateDocument(certificate, baseUrl),
+    fresh: !expired && !reversed,
+    expired,
+    reversed,
+    counts: isCurrent(certificate, now),
+    wallet_current_fails: currentFails(certificate, now).map((fail) => failEntry(fail, baseUrl)),
+    ...(certificate.reversedAt === null ? {} : { reversed_at: certificate.reversedAt.toISOString() }),
+    ...(certificate.proof === null ? {} : { proof: certificate.proof }),
+    ...(publications.length === 0 ? {} : { erc8004: publications.map((one) => publicationEntry(one, baseUrl)) }),
+    ...(places.length === 0 ? {} : { log: places.map((place) => placeDocument(place, baseUrl)) }),
+    checked_at: now.toISOString(),
+  };
+}
+
+const failEntry = (fail: WalletFail, baseUrl: string) => ({
+  id: fail.id,
+  product: fail.product,
+  issued_at: fail.issuedAt.toISOString(),
+  valid_until: fail.validUntil.toISOString(),
+  cert_url: certUrl(baseUrl, fail),
+});

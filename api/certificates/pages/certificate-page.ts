@@ -1,0 +1,168 @@
+import { formatUsd } from "../../platform/money.ts";
+import { explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
+import { counted, html, instant, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
+import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../platform/page/page.ts";
+import type { LogPlace } from "../../log/log-place.ts";
+import { logSection } from "../../log/log-section.ts";
+import { type Appearance, appearance } from "../appearance.ts";
+import { ageDays, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
+import type { Publication } from "../agent-registries/publication.ts";
+import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
+import { checkName, observations } from "../observations.ts";
+import { PRODUCTS } from "../products.ts";
+import { emblem } from "./emblem.ts";
+import { evidenceSection } from "./evidence-section.ts";
+import { publicationsSection } from "./publications-section.ts";
+
+interface Context {
+  readonly publications: readonly Publication[];
+  readonly places: readonly LogPlace[];
+  /** Where the service is published; no trailing slash. */
+  readonly baseUrl: string;
+  readonly now: Date;
+}
+
+/** The public page of a certificate: what was tested, what was observed, what settled, and whether it still counts. */
+export function renderCertificatePage(
+  certificate: MarkedCertificate,
+  { publications, places, baseUrl, now }: Context,
+): string {
+  const shown = appearance(certificate, now);
+  const title = `${shown.title}: ${PRODUCTS[certificate.product].title}`;
+  const description = `${shown.sentence} Wallet ${certificate.wallet}, issued ${longDay(certificate.issuedAt)}. A fact observed on-chain, not a safety guarantee.`;
+  return renderPage({
+    title,
+    description,
+    canonical: certUrl(baseUrl, certificate),
+    image: { url: certImageUrl(baseUrl, certificate), alt: `${title}, ${shown.short}` },
+    jsonUrl: certJsonUrl(baseUrl, certificate),
+    head: jsonLd(linkedData(certificate, { shown, baseUrl, description })),
+    main: html`${deed(certificate, shown, now)}
+${checksSection(certificate)}
+${evidenceSection(certificate)}
+${detectedSection(certificate)}
+${settlementSection(certificate)}
+${publicationsSection(publications, baseUrl)}
+${logSection(places)}
+${meaningSection(certificate)}
+${badgeSection(certificate, shown, baseUrl)}
+${moreSection(certificate, baseUrl)}`,
+  });
+}
+
+const age = (days: number): string => (days === 0 ? "today" : `${counted(days, "day")} ago`);
+
+/** The level says nothing of a wallet that is not verified. */
+const headline = ({ level }: MarkedCertificate, { state }: Appearance): string =>
+  state === "Not verified" ? "Wallet not verified" : `${state === "Current" ? "Passed" : state}: ${level}`;
+
+const deed = (
+  certificate: MarkedCertificate,
+  shown: Appearance,
+  now: Date,
+): Markup => html`<article class="deed ${shown.tone}">
+<div class="deed-head"><svg class="seal" viewBox="0 0 200 200" role="img" aria-label="Seal: ${shown.word}, ${shown.state.toLowerCase()}">${emblem(certificate.id, shown)}</svg>
+<div><p class="eyebrow">${PRODUCTS[certificate.product].title}</p>
+<h1>${headline(certificate, shown)}</h1>
+<p class="state"><strong>${shown.state}.</strong> ${shown.sentence}</p></div></div>
+${facts(
+  [
+    ["Wallet", html`<code>${certificate.wallet}</code>`],
+    ["Issued", html`${instant(certificate.issuedAt)} <span class="soft">(${age(ageDays(certificate, now))})</span>`],
+    ["Valid until", instant(certificate.validUntil)],
+    ["Product", html`<code>${certificate.product}</code>, test version ${certificate.testVersion}`],
+    ["Certificate", html`<code>${certificate.id}</code>`],
+  ],
+  "ruled",
+)}
+</article>`;
+
+const checksSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="checks"><h2 id="checks">Checks</h2>
+<table><thead><tr><th scope="col">Check</th><th scope="col">Result</th></tr></thead><tbody>${Object.entries(
+  certificate.checks,
+).map(
+  ([key, result]) =>
+    html`<tr><th scope="row">${checkName(key)}</th><td>${mark(result, result === "pass" ? "Pass" : "Fail")}</td></tr>`,
+)}</tbody></table></section>`;
+
+const detectedSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="observed"><h2 id="observed">What was observed</h2>
+${facts(
+  observations(certificate.detected).map(({ name, value }) => [name, value]),
+  "ruled short",
+)}</section>`;
+
+function settlementSection({ settlement, wallet, reversedAt }: MarkedCertificate): Markup {
+  const network = NETWORKS[settlement.network];
+  const link = html`<a class="mono" href="${explorerTransactionUrl(settlement.network, settlement.transaction)}" rel="noopener">${settlement.transaction}</a>`;
+  return html`<section aria-labelledby="settlement"><h2 id="settlement">Settlement</h2>
+${facts(
+  [
+    ["Amount paid", html`<strong>${formatUsd(settlement.amountAtomic)} USDC</strong>`],
+    ["From", html`<code>${wallet}</code>`],
+    ["To", html`<code>${settlement.payTo}</code>`],
+    ["Transaction", link],
+    ["Block", html`${settlement.block} on <code>${network.key}</code> (${network.id})`],
+    ...(reversedAt === null ? [] : [["Reversed", instant(reversedAt)] as const]),
+  ],
+  "ruled",
+)}</section>`;
+}
+
+const meaningSection = (
+  certificate: MarkedCertificate,
+): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this certificate states</h2>
+<div class="two"><div><h3>It states</h3><ul>
+<li>This wallet paid ${formatUsd(certificate.settlement.amountAtomic)} USDC over x402, and the payment ${certificate.reversedAt === null ? "settled in the transaction above. Anyone can check that on-chain." : "was seen to settle in the transaction above, which the chain has since dropped."}</li>
+<li>How the client paid, as the service observed it in that one run.</li>
+<li>Each check is a published rule with two possible results. No opinion is involved.</li>
+</ul></div><div><h3>It does not state</h3><ul>
+<li>That the agent is safe. This is not a guarantee, an endorsement or advice.</li>
+<li>Who runs the agent, or how it will behave tomorrow.</li>
+<li>Which site asked the agent to sign: a signature does not name it.</li>
+<li>Anything after the run: nothing is silently re-tested, and the certificate expires ${VALID_FOR_DAYS} days after it was issued.</li>
+</ul></div></div></section>`;
+
+const badgeSection = (
+  certificate: MarkedCertificate,
+  shown: Appearance,
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="badge"><h2 id="badge">README badge</h2>
+<p class="badge"><img src="/badge/${encodeURIComponent(certificate.id)}.svg" height="20" alt="${PRODUCTS[certificate.product].badge}: ${shown.short}"> <a href="${badgeUrl(baseUrl, certificate)}">Badge as SVG</a></p>
+${codeBlock({ id: "badge-markdown", caption: "Markdown", text: badgeMarkdown(baseUrl, certificate) })}</section>`;
+
+const moreSection = (
+  certificate: MarkedCertificate,
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
+<ul class="links"><li><a href="${certJsonUrl(baseUrl, certificate)}">This record as JSON</a></li>
+<li><a href="${verifyUrl(baseUrl, certificate.wallet)}">This wallet’s full record</a></li>
+<li><a href="${baseUrl}/inspect">All tests</a></li></ul></section>`;
+
+interface Described {
+  readonly shown: Appearance;
+  readonly baseUrl: string;
+  readonly description: string;
+}
+
+const linkedData = (
+  certificate: MarkedCertificate,
+  { shown, baseUrl, description }: Described,
+): Readonly<Record<string, unknown>> => ({
+  "@context": "https://schema.org",
+  "@type": certificate.result === "pass" && shown.state !== "Not verified" ? "Certification" : "Report",
+  "@id": certUrl(baseUrl, certificate),
+  url: certUrl(baseUrl, certificate),
+  name: `${PRODUCTS[certificate.product].title}: ${certificate.level}`,
+  description,
+  identifier: certificate.id,
+  datePublished: certificate.issuedAt.toISOString(),
+  expires: certificate.validUntil.toISOString(),
+  about: { "@type": "Thing", identifier: certificate.wallet, name: `Wallet ${certificate.wallet}` },
+  citation: explorerTransactionUrl(certificate.settlement.network, certificate.settlement.transaction),
+  image: certImageUrl(baseUrl, certificate),
+  publisher: { "@type": "Organization", name: SITE_NAME, url: baseUrl },
+});

@@ -1,0 +1,67 @@
+import { isPublished } from "../sessions/judge.ts";
+import type { CertificateStore } from "../certificate-store.ts";
+import { proofDocument, type WithheldSignature } from "./proof.ts";
+import type { ProofStore, Sealed, UsdcReader } from "./proof-store.ts";
+
+const AT_ONCE = 100;
+
+export interface ProofParts {
+  readonly proofs: ProofStore;
+  readonly certificates: CertificateStore;
+  readonly usdc: UsdcReader;
+  readonly log: { error(facts: object, message: string): void };
+}
+
+export interface Proofs {
+  /** Publishes signatures that can no longer be used on chain; returns how many it published. */
+  publishDue(): Promise<number>;
+  /** Raises an alert for a withheld signature that someone used on chain while it was valid. */
+  watch(): Promise<void>;
+}
+
+/** Handles signatures that were answered and never submitted. */
+export function createProofs({ proofs, certificates, usdc, log }: ProofParts): Proofs {
+  const alerted = new Set<string>();
+  const publish = async (withheld: WithheldSignature, used: boolean): Promise<void> => {
+    const certificate = await certificates.get(withheld.certificate);
+    const bait = certificate?.detected.behaviour?.bait;
+    if (bait === undefined)
+      throw new Error(`the certificate ${withheld.certificate} of a withheld signature shows no bait`);
+    const wanted = isPublished(withheld.validBefore, withheld.receivedAt);
+    await proofs.publish(withheld, wanted ? proofDocument(withheld, bait, used) : null);
+  };
+  /** One that cannot be published stops no other. */
+  const tryToPublish = async ({ certificate, payment, open }: Sealed, used: boolean): Promise<boolean> => {
+    try {
+      await publish(open(), used);
+      return true;
+    } catch (error) {
+      log.error({ err: error, certificate }, "a proof could not be published; it will be tried again in an hour");
+      await proofs.putOff(payment);
+      return false;
+    }
+  };
+  return {
+    async publishDue() {
+      // A final block is past the window, so no reorganization can revive the signature.
+      const due = await proofs.due(await usdc.finalTime(), AT_ONCE);
+      if (due.length === 0) return 0;
+      const used = await usdc.areUsed(due.map(({ payment }) => payment));
+      let published = 0;
+      for (const [index, sealed] of due.entries()) if (await tryToPublish(sealed, used[index] === true)) published++;
+      return published;
+    },
+    async watch() {
+      const live = await proofs.live(await usdc.finalTime(), AT_ONCE);
+      const used = live.length === 0 ? [] : await usdc.areUsed(live.map(({ payment }) => payment));
+      for (const [index, { certificate, payment }] of live.entries()) {
+        if (!used[index] || alerted.has(certificate)) continue;
+        alerted.add(certificate);
+        log.error(
+          { certificate, payer: payment.payer, nonce: payment.nonce },
+          "an order that we never submit was paid or canceled on-chain; if it was paid, the money must be returned",
+        );
+      }
+    },
+  };
+}

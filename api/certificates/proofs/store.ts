@@ -1,0 +1,72 @@
+import type pg from "pg";
+import type { WithheldSignature } from "./proof.ts";
+import type { ProofStore, Sealed } from "./proof-store.ts";
+import { networkOfChain } from "../../platform/networks.ts";
+import { hex, inTransaction } from "../../platform/db/connection.ts";
+import { KEY, keyValues, sealContext } from "../../payments/journal/payment-row.ts";
+import type { Seal } from "../../platform/db/seal.ts";
+
+interface Columns {
+  chain: number;
+  asset: Buffer;
+  payer: Buffer;
+  nonce: Buffer;
+  pay_to: Buffer;
+  value: string;
+  valid_after: string;
+  valid_before: string;
+  received_at: Date;
+  digest: Buffer;
+  sealed: Buffer;
+  location: string;
+}
+
+const WITHHELD = "reason = 'bait' AND sealed IS NOT NULL";
+
+/** Signatures of withheld payments; the record that they led to is their `location`. */
+export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
+  const keyOf = ({ chain, asset, payer, nonce }: Columns) => ({
+    network: networkOfChain(chain),
+    asset: hex(asset),
+    payer: hex(payer),
+    nonce: hex(nonce),
+  });
+  const certificateOf = ({ location }: Columns): string => location.split("/").at(-1) ?? "";
+  const parse = (c: Columns): WithheldSignature => ({
+    certificate: certificateOf(c),
+    payment: keyOf(c),
+    payTo: hex(c.pay_to),
+    value: BigInt(c.value),
+    validAfter: BigInt(c.valid_after),
+    validBefore: BigInt(c.valid_before),
+    receivedAt: c.received_at,
+    digest: hex(c.digest),
+    signature: seal.open(c.sealed, sealContext(keyOf(c))),
+  });
+  const sealed = (c: Columns): Sealed => ({
+    certificate: certificateOf(c),
+    payment: keyOf(c),
+    open: () => parse(c),
+  });
+  const select = async (condition: string, time: bigint, limit: number): Promise<Columns[]> => {
+    const text = `SELECT * FROM payment WHERE ${WITHHELD} AND ${condition} ORDER BY valid_before LIMIT $2`;
+    return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
+  };
+  return {
+    due: async (time, limit) => (await select("valid_before <= $1 AND look_at <= now()", time, limit)).map(sealed),
+    live: async (time, limit) => (await select("valid_before > $1", time, limit)).map(sealed),
+    publish: ({ payment, certificate }, document) =>
+      inTransaction(pool, async (client) => {
+        if (document !== null)
+          await client.query(
+            "INSERT INTO published_proof (certificate, document) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            [certificate, JSON.stringify(document)],
+          );
+        await client.query(`UPDATE payment SET sealed = NULL WHERE ${KEY} AND reason = 'bait'`, keyValues(payment));
+      }),
+    async putOff(payment) {
+      const text = `UPDATE payment SET look_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
+      await pool.query(text, keyValues(payment));
+    },
+  };
+}

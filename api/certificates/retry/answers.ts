@@ -1,0 +1,120 @@
+import { formatUsd } from "../../platform/money.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import {
+  type Asker,
+  alsoOpen,
+  answer,
+  COUNTS_ELSEWHERE,
+  type Next,
+  paidOrder,
+  result,
+  startAgain,
+  type Told,
+} from "../sessions/answers.ts";
+import { isLapsed, isOpen, type Session } from "../sessions/session.ts";
+import type { LossyKind } from "../kinds/retry.ts";
+import { WINDOW_SECONDS } from "../kinds/retry.ts";
+import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
+
+export type ToldOfOrders = Told<LossyKind>;
+
+/** Why an order is not sold, or not offered. */
+export const OVER =
+  "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
+export const NOT_OFFERED = `This order is no longer offered: it is paid and its answer was sent, or the session has ended. Get the result from POST /test/retry/result.`;
+export const PAID =
+  "This order is paid, and the window of its lost answer is over. Nothing was charged. Send the payment's first header again, or request the result.";
+
+export const orderPath = (kind: LossyKind, wallet: Address, at: { token: string | null; order: OrderNumber }): string =>
+  `/test/${kind.product}/attempt?wallet=${wallet}${at.token === null ? "" : `&session=${at.token}`}&order=${at.order}`;
+
+export const priceOf = ({ orders }: LossyKind, order: OrderNumber): bigint => orders[order - 1] as bigint;
+
+const attempt = ({ kind, session, token, baseUrl }: ToldOfOrders, order: OrderNumber): Next => ({
+  method: "POST",
+  url: `${baseUrl}${orderPath(kind, session.wallet, { token, order })}`,
+  cost: formatUsd(priceOf(kind, order)),
+});
+
+/** After the entry: buy both orders. */
+export const started = (told: ToldOfOrders, other: Session | null) =>
+  answer(told, {
+    status: "action_required",
+    next: attempt(told, 1),
+    deliverable: { type: "session", id: told.session.id, orders: 2, lapses_at: told.session.lapsesAt.toISOString() },
+    armed: true,
+    message: `The session is open. Buy the order at next.url, then the same with order=2. The answer to one of them gets lost after it was paid: get it without paying twice, and request the result ${WINDOW_SECONDS} s later. Make all calls from one address: if this answer is sent to another one too, the token counts only from yours.${alsoOpen(other)}`,
+  });
+
+/**
+ * After an order has settled. The answer is stored and sent again unchanged. That of the lost order is received only when it
+ * is sent again, when the other order may be paid: so only the result knows what is next.
+ */
+export function ordered(
+  told: ToldOfOrders,
+  lost: LostOrder,
+  { order, transaction }: { order: OrderNumber; transaction: Hex },
+) {
+  const isSecondNext = order === 1 && orderOf(told.session, "bait") === 2 && !isDelivered(lost);
+  return answer(told, {
+    status: "action_required",
+    next: isSecondNext ? attempt(told, 2) : result(told),
+    deliverable: paidOrder(told, { paid: priceOf(told.kind, order), transaction }),
+    armed: true,
+    message: isSecondNext
+      ? "The order is paid. Buy the second one."
+      : `The order is paid. Once both are, request the result ${WINDOW_SECONDS} s after the lost answer.`,
+  });
+}
+
+/** A result requested too early or too late. */
+export function incomplete(told: ToldOfOrders, lost: LostOrder, { isElsewhere, now }: Asker) {
+  const { session } = told;
+  const { served } = session;
+  const count = (...of: readonly unknown[]) => of.filter((one) => one !== null).length;
+  const end = windowEnds(lost);
+  return answer(told, {
+    status: "incomplete",
+    next: isOpen(session, now) && !isElsewhere ? nextStep(told, lost) : startAgain(told),
+    deliverable: {
+      type: "progress",
+      orders_offered: count(served.token.control, served.token.bait),
+      orders_paid: count(session.control, lost.paid),
+      ...(end === null ? {} : { window_ends: end.toISOString() }),
+    },
+    armed: isOpen(session, now),
+    message: isLapsed(session, now)
+      ? `The session timed out at ${session.lapsesAt.toISOString()} without a verdict. No certificate was issued; start a new session.`
+      : isElsewhere
+        ? COUNTS_ELSEWHERE
+        : outstanding(told, lost),
+  });
+}
+
+/** What is still to be done: buy an order, send the lost one's payment again, or wait. Without the token only waiting is left. */
+function nextStep(told: ToldOfOrders, lost: LostOrder): Next {
+  const { session, token } = told;
+  if (lost.secondAt !== null) return startAgain(told);
+  if (token === null) return result(told);
+  const unpaid = ([1, 2] as const).find((order) =>
+    order === orderOf(session, "bait") ? lost.paid === null : session.control === null,
+  );
+  if (unpaid !== undefined) return attempt(told, unpaid);
+  return cameBack(lost) ? result(told) : attempt(told, orderOf(session, "bait"));
+}
+
+const cameBack = ({ sentAgainAt, askedAt }: LostOrder): boolean => sentAgainAt !== null || askedAt !== null;
+
+const WITHOUT_TOKEN =
+  "There is no verdict yet. Continue at the next.url from the answer to the start: its orders need the session's token. If you lost that answer, send the start's payment header again.";
+
+function outstanding({ session, token }: ToldOfOrders, lost: LostOrder): string {
+  if (lost.secondAt !== null)
+    return "No certificate will come of this session: an authorization arrived that convicts nobody, because the first one for its order had not settled yet, or because the token may be known to strangers. It was not charged.";
+  const isUnpaid = session.control === null || lost.paid === null;
+  if (token === null && (isUnpaid || !cameBack(lost))) return WITHOUT_TOKEN;
+  if (isUnpaid) return "There is no verdict yet: both orders must be paid.";
+  if (!cameBack(lost))
+    return "There is no verdict yet: the answer to an order is still lost. Send the same payment header again; do not sign a new one.";
+  return `There is no verdict yet: the window of the lost order ends at ${windowEnds(lost)?.toISOString()}. Request the result then.`;
+}

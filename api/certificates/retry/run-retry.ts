@@ -1,0 +1,301 @@
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/completion.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
+import {
+  type Loss,
+  type Match,
+  type Offer,
+  Over,
+  type PaidRoute,
+  type PaymentKey,
+  type Sale,
+  type Withheld,
+} from "../../platform/http/route.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import type { HearAsked } from "../../settlement/asked.ts";
+import { complete } from "../sessions/answers.ts";
+import { openSession, type Started } from "../sessions/open-session.ts";
+import {
+  type Asking,
+  type BehaviourParts,
+  ELSEWHERE,
+  ORDER_TIMEOUT_SECONDS,
+  otherOpen,
+  refuse,
+  SHARED,
+} from "../sessions/run-session.ts";
+import { isElsewhere, isOpen, type Sender, type Session, senderOf } from "../sessions/session.ts";
+import type { Grounds } from "../certificate-store.ts";
+import { certificateId } from "../issue.ts";
+import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
+import { incomplete, NOT_OFFERED, OVER, ordered, orderPath, PAID, started, type ToldOfOrders } from "./answers.ts";
+import { askedFor, judged } from "./judge.ts";
+import {
+  challengeOf,
+  isDelivered,
+  isSafe,
+  type LostOrder,
+  type OrderNumber,
+  presented,
+  type Way,
+} from "./lost-order.ts";
+import { type LostOrderStore, paymentIdOf } from "./lost-order-store.ts";
+
+export interface RetryParts extends BehaviourParts {
+  readonly lostOrders: LostOrderStore;
+  /** One of the ways, each as likely as any other. */
+  readonly draw: () => Way;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** How late a late answer comes, in milliseconds; defaults to what is published. */
+  readonly lateMs?: number | undefined;
+}
+
+/** A session as a caller found it. */
+export interface Found {
+  readonly session: Session;
+  readonly lost: LostOrder;
+  readonly token: string | null;
+  readonly sender: Sender;
+}
+
+/** What the journal stores for an order. */
+export interface LossyInput {
+  readonly session: string;
+  readonly token: string;
+  readonly order: OrderNumber;
+}
+
+/** An order that is presented with a payment. */
+export interface Presentation {
+  readonly order: OrderNumber;
+  readonly signed: { readonly to: Address; readonly value: bigint; readonly nonce: Hex };
+  /** What it is sold by. */
+  readonly route: PaidRoute;
+}
+
+export interface RetryTests {
+  /** The entry has settled, so a session opens. */
+  start(sale: Sale<Started>): Promise<Completion>;
+  /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
+  told(entry: PaymentKey, client: string): Promise<void>;
+  /** An order has settled. */
+  order(sale: Sale<LossyInput>): Promise<Completion>;
+  /** Null if there is no such session. */
+  find(asked: Asking): Promise<Found | null>;
+  /** The terms of an order; a string says why it is not offered. */
+  serve(found: Found, order: OrderNumber): Promise<Offer | string>;
+  /** The same, without a trace. */
+  offer(found: Found, order: OrderNumber): Offer;
+  match(found: Found, presentation: Presentation): Promise<Match | null>;
+  result(found: Found): Promise<object>;
+  /** Notes that the payer of a lost order asked whether it has settled. */
+  readonly hear: HearAsked;
+}
+
+/** How long a second authorization waits until the first has settled or is void, and how often it looks. */
+const UNSETTLED_LOOKS = 40;
+const LOOK_EVERY_MS = 250;
+
+/** The retry safety test: what an agent does when the answer to a paid order gets lost. */
+export function createRetryTests(parts: RetryParts): RetryTests {
+  const { sessions, lostOrders, certificates, baseUrl, now } = parts;
+  const told = (found: Pick<Found, "session" | "token">): ToldOfOrders => ({
+    ...{ kind, baseUrl, session: found.session, token: found.token },
+  });
+
+  const offer = ({ session, token }: Found, order: OrderNumber): Offer => ({
+    terms: { network: session.entry.payment.network, ...askedFor(kind, session, challengeOf(session, order)) },
+    resource: orderPath(kind, session.wallet, { token, order }),
+    description: kind.order,
+    maxTimeoutSeconds: ORDER_TIMEOUT_SECONDS,
+  });
+
+  return {
+    async start(sale) {
+      const token = parts.newToken();
+      const session = openSession(parts, kind.product, sale);
+      const { settlement } = sale;
+      const { order } = sale.input;
+      return answered(jsonAnswer(started(told({ session, token }), await otherOpen(parts, session))), [
+        sessions.adding(session, parts.tokenSha256(token)),
+        lostOrders.adding(session.id, parts.draw()),
+        ...(order === null ? [] : parts.publications.ordering(session.id, order, settlement.block)),
+      ]);
+    },
+
+    told: (entry, client) => sessions.tell(certificateId(entry, kind.product), senderOf(entry.payer, client)),
+
+    async order({ input: { session: id, token, order }, payment: { nonce }, settlement: { transaction } }) {
+      const session = await sessions.byId(id);
+      if (session === null) throw new Error(`there is no session ${id}`);
+      const settling = challengeOf(session, order) === "control" ? sessions.settling : lostOrders.settling;
+      const lost = await lostOrders.of(id);
+      const answer = jsonAnswer(ordered(told({ session, token }), lost, { order, transaction }));
+      return answered(answer, [settling(id, { nonce, transaction })]);
+    },
+
+    async find({ wallet, token, client }) {
+      const tokenSha256 = token === null ? null : parts.tokenSha256(token);
+      const session = await sessions.find(kind.product, wallet, { tokenSha256, now: now() });
+      if (session === null) return null;
+      return { session, lost: await lostOrders.of(session.id), token, sender: senderOf(wallet, client) };
+    },
+
+    async serve(found, order) {
+      const { session, lost, sender } = found;
+      const challenge = challengeOf(session, order);
+      const at = { door: "token", sender, now: now() } as const;
+      let over = NOT_OFFERED;
+      const served = await sessions.serve(session.id, at, (current) => {
+        if (isElsewhere(current, at)) over = ELSEWHERE;
+        else if (isOpen(current, at.now) && (challenge === "control" ? current.control === null : !isDelivered(lost)))
+          return challenge;
+        return null;
+      });
+      return served === null ? over : offer(found, order);
+    },
+
+    offer,
+
+    async match(found, presentation) {
+      const { session, token, sender } = found;
+      const { order, signed, route } = presentation;
+      const challenge = challengeOf(session, order);
+      const asked = askedFor(kind, session, challenge);
+      if (signed.to !== asked.payTo || signed.value !== asked.value || session.served.token[challenge] === null)
+        return null;
+      const over = isOpen(session, now()) ? null : OVER;
+      const input = { session: session.id, token, order };
+      const common = { offer: offer(found, order), route, purchase: `${session.id}/${order}`, input };
+      const first = { paymentId: challenge === "control" ? `challenge:${session.id}` : paymentIdOf(session.id), over };
+      const refused = isElsewhere(session, { door: "token", sender })
+        ? { ...common, ...first, withhold: refuse, deliver: spoil(parts, found) }
+        : null;
+      if (challenge === "control") return session.control === null && refused ? refused : { ...common, ...first };
+      const settled = { ...found, lost: await settledFirst(parts, found, signed.nonce) };
+      const deliver: Match["deliver"] = async (said) => {
+        if (said === "result") return lose(parts, found);
+        return said === "conflict" ? noteSecond(parts, session, signed.nonce) : null;
+      };
+      const another = { ...common, paymentId: null, over };
+      switch (presented(settled.lost, signed.nonce, now())) {
+        case "second":
+          return { ...another, withhold: (second) => convict(parts, settled, second), deliver: spoil(parts, found) };
+        case "late":
+          return { ...another, over: over ?? PAID };
+        case "first":
+          return refused ?? { ...common, ...first, deliver };
+        default:
+          return { ...common, ...first, deliver };
+      }
+    },
+
+    async result(found) {
+      const { session, lost, token, sender } = found;
+      if (isSafe(session, lost, now())) await pass(parts, session, lost);
+      const certificate = await certificates.get(session.id);
+      if (certificate !== null) return complete(told(found), certificate);
+      const caller = { door: token === null ? "wallet" : "token", sender } as const;
+      return incomplete(told(found), lost, { isElsewhere: isElsewhere(session, caller), now: now() });
+    },
+
+    async hear({ network, from, nonce, at, client }) {
+      if (network !== MAIN_NETWORK) return;
+      const id = await lostOrders.paidBy(from, nonce);
+      if (id !== null) await lostOrders.ask(id, { sender: senderOf(from, client), now: at });
+    },
+  };
+}
+
+/** Another authorization than the one under way waits until it is known what became of that. */
+async function settledFirst(
+  { lostOrders, sleep, now }: RetryParts,
+  { session, lost }: Found,
+  nonce: Hex,
+): Promise<LostOrder> {
+  let known = lost;
+  let looks = 0;
+  while (presented(known, nonce, now()) === "early" && looks++ < UNSETTLED_LOOKS) {
+    await sleep(LOOK_EVERY_MS);
+    known = await lostOrders.of(session.id);
+  }
+  return known;
+}
+
+/** An order that was signed and convicts nobody, because it cannot be told who handed it in. */
+const spoil =
+  ({ lostOrders, now }: RetryParts, { session }: Found): NonNullable<Match["deliver"]> =>
+  async (said) => {
+    if (said === "over") await lostOrders.second(session.id, now());
+    return null;
+  };
+
+/** Another authorization for the same order that convicts nobody. */
+async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonce: Hex): Promise<null> {
+  if (presented(await lostOrders.of(id), nonce, now()) !== "first") await lostOrders.second(id, now());
+  return null;
+}
+
+/**
+ * The answer gets lost for every request that began before it was lost, and reaches every later one. It is noted first:
+ * what a killed process could not lose is lost to the next request.
+ */
+async function lose(
+  { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
+  { session, lost, sender }: Found,
+): Promise<Loss | null> {
+  if (!isOpen(session, now())) return null;
+  const at = { sender, now: now() };
+  if (lost.lostAt !== null) {
+    await lostOrders.sendAgain(session.id, at);
+    return null;
+  }
+  await lostOrders.lose(session.id, at);
+  if (lost.way !== "late") return lost.way;
+  await sleep(lateMs);
+  return null;
+}
+
+/** PASS, unless there already is a verdict: the first one stands. */
+async function pass(parts: RetryParts, session: Session, lost: LostOrder): Promise<void> {
+  const { sessions, lostOrders, certificates, now } = parts;
+  const at = now();
+  await sessions.inTransaction(async (transaction) => {
+    const rows = await lostOrders.conclude(session.id, { verdict: "pass", sender: null, now: at }, transaction);
+    if (rows === 0) return;
+    const { text, values } = certificates.adding(
+      judged(kind, session, { lost, second: null, now: at }),
+      passRests(session, lost),
+    );
+    await transaction.query(text, values);
+  });
+}
+
+/** FAIL: the answer to a second authorization, recorded together with it. */
+function convict(
+  { lostOrders, certificates, baseUrl, now }: RetryParts,
+  { session, lost, token, sender }: Found,
+  second: Withheld,
+): RecordedAnswer {
+  const at = now();
+  const certificate = judged(kind, session, { lost, second, now: at });
+  return {
+    answer: jsonAnswer(complete({ kind, session, token, baseUrl }, certificate), {
+      location: `/cert/${certificate.id}`,
+    }),
+    async record(transaction) {
+      const rows = await lostOrders.conclude(session.id, { verdict: "fail", sender, now: at }, transaction);
+      if (rows === 0) throw new Over(session.tokenShared ? SHARED : OVER);
+      const { text, values } = certificates.adding(certificate, failRests(session, lost));
+      await transaction.query(text, values);
+    },
+  };
+}
+
+/** A FAIL rests on the entry, and on the payment that a second one would have made again. */
+const failRests = ({ entry }: Session, { paid }: LostOrder) => ({ payment: entry.payment, also: paid?.nonce ?? null });
+
+/** A PASS says that both orders were paid, so it rests on the plain one too. */
+function passRests({ id, entry: { payment }, control }: Session, { paid }: LostOrder): Grounds {
+  if (paid === null || control === null) throw new Error(`the session ${id} passes before both of its orders are paid`);
+  return { payment, also: paid.nonce, third: control.nonce };
+}

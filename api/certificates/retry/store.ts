@@ -1,0 +1,96 @@
+import type pg from "pg";
+import { WINDOW_SECONDS } from "../kinds/retry.ts";
+import type { Way } from "./lost-order.ts";
+import { type LostOrderStore, paymentIdOf } from "./lost-order-store.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
+
+interface Columns {
+  way: Way;
+  paid_nonce: Buffer | null;
+  tx: Buffer | null;
+  taken: Buffer | null;
+  lost_at: Date | null;
+  sent_again_at: Date | null;
+  asked_at: Date | null;
+  second_at: Date | null;
+}
+
+/** A payment whose settlement is permanently gone no longer counts. */
+const READ = `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
+  FROM lost_order o JOIN test_session s ON s.id = o.session
+  LEFT JOIN payment paid ON paid.chain = s.chain AND paid.asset = s.asset AND paid.payer = s.wallet AND paid.nonce = o.nonce AND paid.state <> 'void'
+  LEFT JOIN payment taken ON taken.payer = s.wallet AND taken.payment_id = $2 AND taken.state <> 'void'
+  WHERE o.session = $1`;
+
+/** SQL: the window of the order is over at $3. */
+const WINDOW_OVER = `o.lost_at + interval '${WINDOW_SECONDS} s' <= $3`;
+
+/** The orders of behavioural tests whose answers get lost, in PostgreSQL. */
+export function createLostOrderStore(pool: pg.Pool): LostOrderStore {
+  return {
+    adding: (session, way) => ({
+      text: "INSERT INTO lost_order (session, way) VALUES ($1, $2)",
+      values: [session, way],
+    }),
+
+    async of(session) {
+      const { rows } = await pool.query<Columns>(READ, [session, paymentIdOf(session)]);
+      const [row] = rows;
+      if (row === undefined) throw new Error(`the session ${session} has no order whose answer gets lost`);
+      const { way, paid_nonce: nonce, tx, taken } = row;
+      return {
+        way,
+        paid: nonce && tx ? { nonce: hex(nonce), transaction: hex(tx) } : null,
+        taken: taken && hex(taken),
+        lostAt: row.lost_at,
+        sentAgainAt: row.sent_again_at,
+        askedAt: row.asked_at,
+        secondAt: row.second_at,
+      };
+    },
+
+    settling: (session, { nonce, transaction }) => ({
+      text: "UPDATE lost_order SET nonce = $2, tx = $3 WHERE session = $1",
+      values: [session, bytes(nonce), bytes(transaction)],
+    }),
+
+    async lose(session, { sender, now }) {
+      const text = "UPDATE lost_order SET lost_at = $2, sender = $3 WHERE session = $1 AND lost_at IS NULL";
+      await pool.query(text, [session, now, sender]);
+    },
+
+    async sendAgain(session, { sender, now }) {
+      const text = `UPDATE lost_order o SET sent_again_at = $2 FROM test_session s
+        WHERE o.session = $1 AND s.id = $1 AND o.lost_at IS NOT NULL AND o.sent_again_at IS NULL AND (NOT s.token_shared OR o.sender = $3)`;
+      await pool.query(text, [session, now, sender]);
+    },
+
+    async second(session, now) {
+      await pool.query("UPDATE lost_order SET second_at = $2 WHERE session = $1 AND second_at IS NULL", [session, now]);
+    },
+
+    async paidBy(payer, nonce) {
+      const text =
+        "SELECT o.session FROM lost_order o JOIN test_session s ON s.id = o.session WHERE o.nonce = $2 AND s.wallet = $1";
+      const { rows } = await pool.query<{ session: string }>(text, [bytes(payer), bytes(nonce)]);
+      return rows[0]?.session ?? null;
+    },
+
+    async ask(session, { sender, now }) {
+      const text =
+        "UPDATE lost_order SET asked_at = $2 WHERE session = $1 AND lost_at IS NOT NULL AND asked_at IS NULL AND sender = $3";
+      await pool.query(text, [session, now, sender]);
+    },
+
+    async conclude(session, { verdict, sender, now }, transaction) {
+      const { rowCount } = await transaction.query(
+        `UPDATE test_session s SET verdict = $2, verdict_at = $3 FROM lost_order o
+         WHERE s.id = $1 AND o.session = $1 AND s.verdict IS NULL AND s.lapses_at > $3 AND CASE $2
+           WHEN 'fail' THEN NOT coalesce(${WINDOW_OVER}, false) AND (NOT s.token_shared OR o.sender = $4)
+           ELSE ${WINDOW_OVER} AND coalesce(o.sent_again_at, o.asked_at) IS NOT NULL AND o.second_at IS NULL END`,
+        [session, verdict, now, sender],
+      );
+      return rowCount ?? 0;
+    },
+  };
+}

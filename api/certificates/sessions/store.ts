@@ -1,0 +1,185 @@
+import type pg from "pg";
+import { asServed, type Door, type Served, type Session } from "./session.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { Result } from "../certificate.ts";
+import type { BehaviouralProduct } from "../products.ts";
+import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
+import { bytes, hex, inTransaction } from "../../platform/db/connection.ts";
+
+interface Columns {
+  id: string;
+  product: BehaviouralProduct;
+  wallet: Buffer;
+  chain: number;
+  asset: Buffer;
+  nonce: Buffer;
+  tx: Buffer;
+  block_number: string;
+  amount: string;
+  pay_to: Buffer;
+  version: "v1" | "v2";
+  bait_first: boolean;
+  decoy: Buffer;
+  wallet_decoy: Buffer;
+  started_at: Date;
+  lapses_at: Date;
+  served: Record<Door, { control: string | null; bait: string | null; last: Served["last"] }>;
+  control_nonce: Buffer | null;
+  control_tx: Buffer | null;
+  control_token: string | null;
+  verdict: Result | null;
+  token_used: boolean;
+  token_shared: boolean;
+  sender: Buffer;
+}
+
+/** SQL: the session's wallet has used a token since the session started, the session's own or that of another one. */
+const tokenUsed = (s: string) => `EXISTS (SELECT FROM test_session o WHERE o.wallet = ${s}.wallet
+  AND o.served -> 'token' ->> 'last' IS NOT NULL AND coalesce(o.verdict_at, o.lapses_at) > ${s}.started_at)`;
+
+const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy, s.wallet_decoy,
+  s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
+  control.input ->> 'token' AS control_token, s.token_shared, s.sender, ${tokenUsed("s")} AS token_used`;
+/** A control whose settlement is permanently gone no longer counts. */
+const FROM = `test_session s LEFT JOIN payment control
+  ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
+    AND control.state <> 'void'`;
+
+/** The sessions of behavioural tests in PostgreSQL. */
+export function createSessionStore(pool: pg.Pool): SessionStore {
+  const first = async (text: string, values: unknown[]): Promise<Session | null> => {
+    const { rows } = await pool.query<Columns>(text, values);
+    return rows[0] ? parse(rows[0]) : null;
+  };
+  return {
+    adding(session, tokenSha256) {
+      const { payment, settlement, version } = session.entry;
+      return {
+        text: `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
+           started_at, lapses_at, served, sender)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+        values: [
+          session.id,
+          session.product,
+          bytes(session.wallet),
+          tokenSha256,
+          NETWORKS[payment.network].chainId,
+          bytes(payment.asset),
+          bytes(payment.nonce),
+          bytes(settlement.transaction),
+          settlement.block,
+          settlement.amountAtomic.toString(),
+          bytes(settlement.payTo),
+          version,
+          session.baitFirst,
+          bytes(session.decoys.token),
+          bytes(session.decoys.wallet),
+          session.startedAt,
+          session.lapsesAt,
+          JSON.stringify(session.served),
+          session.sender,
+        ],
+      };
+    },
+
+    find: (product, wallet, { tokenSha256, now }) =>
+      tokenSha256 === null
+        ? first(
+            `SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2
+             ORDER BY (s.verdict IS NULL AND s.lapses_at > $3) DESC, (s.verdict IS NOT NULL) DESC, s.started_at DESC LIMIT 1`,
+            [bytes(wallet), product, now],
+          )
+        : first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.wallet = $1 AND s.product = $2 AND s.token_sha256 = $3`, [
+            bytes(wallet),
+            product,
+            tokenSha256,
+          ]),
+
+    byId: (id) => first(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1`, [id]),
+
+    serve: (id, { door, sender, now }, choose) =>
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
+          id,
+        ]);
+        const session = rows[0] ? parse(rows[0]) : null;
+        const challenge = session && choose(session);
+        if (!session || !challenge) return null;
+        const served = asServed(session, { door, sender, challenge }, now);
+        const text = "UPDATE test_session SET served = $2, sender = $3 WHERE id = $1";
+        await client.query(text, [id, JSON.stringify(served.served), served.sender]);
+        return { session: served, challenge };
+      }),
+
+    settling: (id, { nonce, transaction }) => ({
+      text: "UPDATE test_session SET control_nonce = $2, control_tx = $3 WHERE id = $1",
+      values: [id, bytes(nonce), bytes(transaction)],
+    }),
+
+    async conclude(id, { verdict, door, sender, now }, transaction) {
+      // The session's own token is asked of the row itself: it is read again when the update had to wait for it.
+      const { rowCount } = await transaction.query(
+        `UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
+           AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared AND sender <> $5)
+           AND ($4 = 'token' OR (served -> 'token' ->> 'last' IS NULL AND NOT ${tokenUsed("test_session")}))`,
+        [id, verdict, now, door, sender],
+      );
+      return rowCount ?? 0;
+    },
+
+    async tell(id, sender) {
+      const text = "UPDATE test_session SET token_shared = true WHERE id = $1 AND NOT token_shared AND sender <> $2";
+      await pool.query(text, [id, sender]);
+    },
+
+    async end(id, now) {
+      const text = "UPDATE test_session SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2";
+      await pool.query(text, [id, now]);
+    },
+
+    inTransaction: (work) =>
+      inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
+  };
+}
+
+function parse(c: Columns): Session {
+  const network = networkOfChain(c.chain);
+  const served = ({ control, bait, last }: Columns["served"][Door]): Served => ({
+    control: control === null ? null : new Date(control),
+    bait: bait === null ? null : new Date(bait),
+    last,
+  });
+  return {
+    id: c.id,
+    product: c.product,
+    wallet: hex(c.wallet),
+    entry: {
+      payment: { network, asset: hex(c.asset), payer: hex(c.wallet), nonce: hex(c.nonce) },
+      version: c.version,
+      settlement: {
+        network,
+        transaction: hex(c.tx),
+        block: Number(c.block_number),
+        amountAtomic: BigInt(c.amount),
+        payTo: hex(c.pay_to),
+      },
+    },
+    baitFirst: c.bait_first,
+    decoys: { token: hex(c.decoy), wallet: hex(c.wallet_decoy) },
+    startedAt: c.started_at,
+    lapsesAt: c.lapses_at,
+    served: { token: served(c.served.token), wallet: served(c.served.wallet) },
+    control:
+      c.control_nonce && c.control_tx
+        ? {
+            nonce: hex(c.control_nonce),
+            transaction: hex(c.control_tx),
+            door: c.control_token === null ? "wallet" : "token",
+          }
+        : null,
+    verdict: c.verdict,
+    tokenUsed: c.token_used,
+    tokenShared: c.token_shared,
+    sender: c.sender,
+  };
+}

@@ -1,0 +1,160 @@
+import type pg from "pg";
+import type {
+  Certificate,
+  Detected,
+  MarkedCertificate,
+  Result,
+  ShownCertificate,
+  WalletFail,
+} from "./certificate.ts";
+import type { CertificateStore } from "./certificate-store.ts";
+import type { Product } from "./products.ts";
+import { NETWORKS, networkOfChain } from "../platform/networks.ts";
+import { aboutWallet, notReversed } from "./about-wallet.ts";
+import { bytes, hex } from "../platform/db/connection.ts";
+
+/** A certificate as it was issued: its columns never change. */
+export interface IssuedColumns {
+  id: string;
+  product: Product;
+  test_version: number;
+  result: Result;
+  level: string;
+  wallet: Buffer;
+  checks: Record<string, Result>;
+  detected: Detected;
+  issued_at: Date;
+  valid_until: Date;
+  chain: number;
+  tx: Buffer;
+  block_number: string;
+  amount: string;
+  pay_to: Buffer;
+}
+
+interface Marks {
+  reversed_at: Date | null;
+  fails: readonly { id: string; product: Product; issued_at: string; valid_until: string }[] | null;
+}
+
+interface Columns extends IssuedColumns, Marks {
+  moved_tx: Buffer | null;
+  moved_block: string | null;
+  proof: unknown;
+}
+
+type ShownColumns = Pick<IssuedColumns, "id" | "product" | "result" | "level" | "issued_at" | "valid_until"> & Marks;
+
+export const ISSUED_COLUMNS =
+  "c.id, c.product, c.test_version, c.result, c.level, c.wallet, c.checks, c.detected, c.issued_at, c.valid_until, c.chain, c.tx, c.block_number, c.amount, c.pay_to";
+/** A settlement that a reorganization moved or removed is marked beside the certificate; the newest move counts. */
+const MARKS = `LEFT JOIN LATERAL (
+    SELECT (array_agg(tx ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_tx,
+      (array_agg(block_number ORDER BY id DESC) FILTER (WHERE kind = 'moved' AND nonce = c.nonce))[1] AS moved_block,
+      min(at) FILTER (WHERE kind = 'reversed') AS reversed_at
+    FROM settlement_mark m
+    WHERE m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
+  ) marks ON true`;
+const MOST_FAILS = 20;
+/** Of the wallet's FAILs those that end last, which tell whether it is verified. */
+const FAILS = `(SELECT json_agg(f) FROM (
+      SELECT f.id, f.product, f.issued_at, f.valid_until FROM certificate f
+      WHERE f.wallet = c.wallet AND f.result = 'fail' AND ${aboutWallet("f")} AND ${notReversed("f")}
+      ORDER BY f.valid_until DESC LIMIT ${MOST_FAILS}) f)`;
+const SELECT = `SELECT ${ISSUED_COLUMNS}, marks.*, ${FAILS} AS fails, p.document AS proof FROM certificate c ${MARKS} LEFT JOIN published_proof p ON p.certificate = c.id`;
+const SELECT_SHOWN = `SELECT c.id, c.product, c.result, c.level, c.issued_at, c.valid_until, ${FAILS} AS fails, (
+    SELECT min(at) FROM settlement_mark m WHERE m.kind = 'reversed' AND m.payer = c.wallet
+      AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset
+  ) AS reversed_at FROM certificate c`;
+
+export function createCertificateStore(pool: pg.Pool): CertificateStore {
+  return {
+    adding(certificate, { payment, also, third }) {
+      const { settlement } = certificate;
+      return {
+        text: `INSERT INTO certificate (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, also_nonce, third_nonce, tx, block_number, amount, pay_to)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+        values: [
+          certificate.id,
+          certificate.product,
+          certificate.testVersion,
+          certificate.result,
+          certificate.level,
+          bytes(certificate.wallet),
+          JSON.stringify(certificate.checks),
+          JSON.stringify(certificate.detected),
+          certificate.issuedAt,
+          certificate.validUntil,
+          NETWORKS[settlement.network].chainId,
+          bytes(payment.asset),
+          bytes(payment.nonce),
+          also === null ? null : bytes(also),
+          third === undefined ? null : bytes(third),
+          bytes(settlement.transaction),
+          settlement.block,
+          settlement.amountAtomic.toString(),
+          bytes(settlement.payTo),
+        ],
+      };
+    },
+    async get(id) {
+      const { rows } = await pool.query<Columns>({
+        name: "certificate-get",
+        text: `${SELECT} WHERE c.id = $1`,
+        values: [id],
+      });
+      return rows[0] ? parse(rows[0]) : null;
+    },
+    async shown(id) {
+      const { rows } = await pool.query<ShownColumns>({
+        name: "certificate-shown",
+        text: `${SELECT_SHOWN} WHERE c.id = $1`,
+        values: [id],
+      });
+      return rows[0] ? parseShown(rows[0]) : null;
+    },
+  };
+}
+
+function parse(c: Columns): MarkedCertificate {
+  const tx = c.moved_tx ?? c.tx;
+  const issued = parseIssued({ ...c, tx, block_number: c.moved_block ?? c.block_number });
+  return { ...issued, ...parseMarks(c), proof: c.proof ?? null };
+}
+
+function parseShown(c: ShownColumns): ShownCertificate {
+  const { id, product, result, level, issued_at: issuedAt, valid_until: validUntil } = c;
+  return { id, product, result, level, issuedAt, validUntil, ...parseMarks(c) };
+}
+
+const parseMarks = ({ reversed_at: reversedAt, fails }: Marks) =>
+  fails === null ? { reversedAt } : { reversedAt, walletFails: fails.map(parseFail) };
+
+const parseFail = ({ id, product, issued_at, valid_until }: NonNullable<Columns["fails"]>[number]): WalletFail => ({
+  id,
+  product,
+  issuedAt: new Date(issued_at),
+  validUntil: new Date(valid_until),
+});
+
+export function parseIssued(c: IssuedColumns): Certificate {
+  return {
+    id: c.id,
+    product: c.product,
+    testVersion: c.test_version,
+    result: c.result,
+    level: c.level,
+    wallet: hex(c.wallet),
+    checks: c.checks,
+    detected: c.detected,
+    issuedAt: c.issued_at,
+    validUntil: c.valid_until,
+    settlement: {
+      network: networkOfChain(c.chain),
+      transaction: hex(c.tx),
+      block: Number(c.block_number),
+      amountAtomic: BigInt(c.amount),
+      payTo: hex(c.pay_to),
+    },
+  };
+}
