@@ -45,8 +45,8 @@ import { wireSchemes } from "./payments/wiring.ts";
 import { wirePublicLog } from "./wiring/public-log.ts";
 import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
-import { wireExams } from "./wiring/seller-exam.ts";
-import { wireSellers } from "./wiring/sellers.ts";
+import { wireExams } from "./sellers/wiring.ts";
+import { wireSellers } from "./sellers/published/wiring.ts";
 import { wireSettlements } from "./wiring/settlement.ts";
 import { wireSigning } from "./platform/signing/wiring.ts";
 

@@ -22,8 +22,8 @@ import { type PackageRouteParts, packageRoutes } from "./packages/package-routes
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
-import { type ExamRouteParts, examRoutes } from "./seller-exam/exam-routes.ts";
-import { type PublishedRouteParts, publishedRoutes } from "./seller-exam/published/published-routes.ts";
+import { type ExamRouteParts, examRoutes } from "./sellers/exam-routes.ts";
+import { type PublishedRouteParts, publishedRoutes } from "./sellers/published/published-routes.ts";
 import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
 import { signingRoutes } from "./platform/signing/key-routes.ts";
 import type { PublicJwk } from "./platform/signing/keys.ts";

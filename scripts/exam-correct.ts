@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { connect } from "../api/platform/db/connection.ts";
-import { createExamStore } from "../api/adapters/postgres/exam-store.ts";
-import { createGrantStore } from "../api/adapters/postgres/grant-store.ts";
-import { createCorrections } from "../api/adapters/postgres/published-exams.ts";
-import { type GrantStore, tokenSha256 } from "../api/seller-exam/grant.ts";
-import { correctExam, type ExamCorrected } from "../api/seller-exam/published/correct-exam.ts";
+import { createExamStore } from "../api/sellers/store.ts";
+import { createGrantStore } from "../api/sellers/grant-store.ts";
+import { createCorrections } from "../api/sellers/published/store.ts";
+import { type GrantStore, tokenSha256 } from "../api/sellers/grant.ts";
+import { correctExam, type ExamCorrected } from "../api/sellers/published/correct-exam.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 

@@ -4,7 +4,7 @@ import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certificates/product
 import { VERIFIED_MEANS } from "../certificates/verification.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { WebOrigin } from "../platform/web/web-origin.ts";
-import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";
+import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;

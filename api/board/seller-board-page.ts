@@ -1,9 +1,9 @@
 import { badgeUrl, certUrl } from "../certificates/links.ts";
 import { counted, day, html, instant, type Markup } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
-import { SELLER_BADGE } from "../seller-exam/published/document.ts";
-import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../seller-exam/published/verification.ts";
-import { siteName } from "../seller-exam/record.ts";
+import { SELLER_BADGE } from "../sellers/published/document.ts";
+import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
+import { siteName } from "../sellers/record.ts";
 import { type BoardPage, SELLER, type SellerRow } from "./board.ts";
 import { type BoardContext, filter, paging } from "./board-page.ts";
 

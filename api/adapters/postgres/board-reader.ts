@@ -8,7 +8,7 @@ import type { Product } from "../../certificates/products.ts";
 import { networkOfChain } from "../../platform/networks.ts";
 import { aboutWallet, notReversed } from "../../certificates/about-wallet.ts";
 import { hex } from "../../platform/db/connection.ts";
-import { certifiedSellers, sellerTotals } from "./seller-board.ts";
+import { certifiedSellers, sellerTotals } from "../../sellers/seller-board.ts";
 
 interface RowColumns {
   id: string;

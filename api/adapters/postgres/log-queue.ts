@@ -3,11 +3,11 @@ import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.
 import { issuedCertificate } from "../../certificates/issued.ts";
 import type { Announced, Recorded } from "../../log/entry-documents.ts";
 import type { Queued } from "../../log/log-writer.ts";
-import { issuedSellerCertificate } from "../../seller-exam/published/document.ts";
+import { issuedSellerCertificate } from "../../sellers/published/document.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "../../certificates/store.ts";
 import { bytes } from "../../platform/db/connection.ts";
-import type { ExamColumns } from "./exam-store.ts";
-import { readEndedExams } from "./published-exams.ts";
+import type { ExamColumns } from "../../sellers/store.ts";
+import { readEndedExams } from "../../sellers/published/store.ts";
 
 type Ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => Promise<pg.QueryResult<Row>>;
 

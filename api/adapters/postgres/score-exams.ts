@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { ScoredExam, ScoreExams } from "../../score/score-sources.ts";
 import { bytes, named } from "../../platform/db/connection.ts";
-import { REQUEST, STANDS } from "./seller-board.ts";
+import { REQUEST, STANDS } from "../../sellers/seller-board.ts";
 
 interface Columns {
   place: number;

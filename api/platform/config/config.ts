@@ -26,7 +26,7 @@ import {
 } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "../../log/witness/settings.ts";
-import { EXAM_VARIABLES, type ExamSettings, examSettings } from "../../seller-exam/settings.ts";
+import { EXAM_VARIABLES, type ExamSettings, examSettings } from "../../sellers/settings.ts";
 import { parseRetiredKeys } from "../signing/retired-keys.ts";
 
 const isRange = (text: string): boolean => {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
-import { createExamStore } from "../../../api/adapters/postgres/exam-store.ts";
-import { createExamWork } from "../../../api/adapters/postgres/exam-work.ts";
-import { createPublishedExamReader } from "../../../api/adapters/postgres/published-exams.ts";
-import { type Exam, isCurrent, type KeptExchange } from "../../../api/seller-exam/record.ts";
+import { createExamStore } from "../../../api/sellers/store.ts";
+import { createExamWork } from "../../../api/sellers/exam-work.ts";
+import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
+import { type Exam, isCurrent, type KeptExchange } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/seller-exam/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
-import type { ExamOrder } from "../../../api/seller-exam/record.ts";
+import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";

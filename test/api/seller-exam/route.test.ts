@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
-import { EXAM_PRICE, mostSpent } from "../../../api/seller-exam/products.ts";
+import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { consentLine, isUnder, readConsent, widest } from "../../../api/seller-exam/consent.ts";
-import { evidenceOf, keptBody, keptChecks } from "../../../api/seller-exam/evidence.ts";
-import { EXAM_REQUEST, urlRefusal } from "../../../api/seller-exam/exam-request.ts";
-import { costOf, unfit } from "../../../api/seller-exam/guarded-payer.ts";
-import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/seller-exam/products.ts";
-import { noRoom } from "../../../api/seller-exam/room.ts";
+import { consentLine, isUnder, readConsent, widest } from "../../../api/sellers/consent.ts";
+import { evidenceOf, keptBody, keptChecks } from "../../../api/sellers/evidence.ts";
+import { EXAM_REQUEST, urlRefusal } from "../../../api/sellers/exam-request.ts";
+import { costOf, unfit } from "../../../api/sellers/guarded-payer.ts";
+import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/sellers/products.ts";
+import { noRoom } from "../../../api/sellers/room.ts";
 import { sampleOrder } from "../../support/seller-exam/samples.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { exchangesOf, namedTransactions } from "../../../api/seller-exam/published/evidence.ts";
-import { renderSellerPage } from "../../../api/seller-exam/published/seller-page.ts";
-import { renderSellerVerification } from "../../../api/seller-exam/published/seller-verification-page.ts";
-import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
-import type { EndedExam, Exam, KeptExchange } from "../../../api/seller-exam/record.ts";
+import { exchangesOf, namedTransactions } from "../../../api/sellers/published/evidence.ts";
+import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
+import { renderSellerVerification } from "../../../api/sellers/published/seller-verification-page.ts";
+import { sellerVerification } from "../../../api/sellers/published/verification.ts";
+import type { EndedExam, Exam, KeptExchange } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
 
 const NOW = new Date("2026-11-24T12:00:00.000Z");

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { payeeExams } from "../../../api/seller-exam/published/payee.ts";
-import { earlierOf, standings, verdictOf } from "../../../api/seller-exam/published/standing.ts";
-import { sellerVerification } from "../../../api/seller-exam/published/verification.ts";
-import { type EndedExam, type ExamOrder, isVoid } from "../../../api/seller-exam/record.ts";
+import { payeeExams } from "../../../api/sellers/published/payee.ts";
+import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/standing.ts";
+import { sellerVerification } from "../../../api/sellers/published/verification.ts";
+import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
 import { sampleOrder, sampleResult } from "../../support/seller-exam/samples.ts";
 
 const DAY_MS = 86_400_000;

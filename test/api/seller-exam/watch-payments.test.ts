@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fateOf, type WatchedPayment } from "../../../api/seller-exam/payment-fate.ts";
+import { fateOf, type WatchedPayment } from "../../../api/sellers/payment-fate.ts";
 
 const payment = (place: number, validBefore = 1_000n): WatchedPayment => ({
   exam: "e".repeat(32),

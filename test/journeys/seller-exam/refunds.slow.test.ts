@@ -1,6 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
+import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,12 +1,12 @@
 import pg from "pg";
 import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { bytes } from "../../../api/platform/db/connection.ts";
-import { createGrantStore } from "../../../api/adapters/postgres/grant-store.ts";
-import { createCorrections } from "../../../api/adapters/postgres/published-exams.ts";
+import { createGrantStore } from "../../../api/sellers/grant-store.ts";
+import { createCorrections } from "../../../api/sellers/published/store.ts";
 import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
-import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
-import type { ExamOrder } from "../../../api/seller-exam/record.ts";
+import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { STOCK_CLIENTS } from "../behaviour/agents.ts";
 import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certification/samples.ts";

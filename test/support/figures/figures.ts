@@ -40,7 +40,7 @@ export const FIGURES: readonly Figure[] = [
     ["DAYS = 7", "DAYS = 9"],
   ),
   figure(
-    "api/seller-exam/products.ts",
+    "api/sellers/products.ts",
     ["EXAM_PRICE = 1_000_000n", "EXAM_PRICE = 1_230_000n"],
     ["CEILING = 150_000n", "CEILING = 180_000n"],
   ),

@@ -1,5 +1,5 @@
 import type { LocalAccount } from "viem";
-import { EXAM_PRICE } from "../../../api/seller-exam/products.ts";
+import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { type Answer, post, send, v2 } from "../payments/requests.ts";
 import { type Signed, signPayment } from "../payments/signing.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hex } from "../../../api/platform/wallet.ts";
-import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
-import type { KeptExchange } from "../../../api/seller-exam/record.ts";
+import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import type { KeptExchange } from "../../../api/sellers/record.ts";
 import { CHECKS, FINDINGS, type FindingCode } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { evidenceText } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { NewResult } from "../../../api/seller-exam/exam-store.ts";
-import type { ExamOrder, KeptExchange } from "../../../api/seller-exam/record.ts";
+import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import type { ExamOrder, KeptExchange } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam } from "./samples.ts";
 
 /** The settlement that the seller's answer names. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { bytes } from "../../../api/platform/db/connection.ts";
-import type { ExamOrder } from "../../../api/seller-exam/record.ts";
+import type { ExamOrder } from "../../../api/sellers/record.ts";
 
 const ROW = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,
   fingerprint, input, pay_to, value, version, scheme, received_at, head_block, state, tx, block_number, response, final_at, reason)

@@ -1,9 +1,9 @@
-import type { FinalView, WatchedPayment } from "../../seller-exam/payment-fate.ts";
-import { EXAM_ASSET } from "../../seller-exam/products.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
-import { readAtBlock } from "../../platform/chain/read-at-block.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { usdcCalls } from "../../platform/chain/usdc-calls.ts";
+import type { FinalView, WatchedPayment } from "./payment-fate.ts";
+import { EXAM_ASSET } from "./products.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { discreet } from "../platform/chain/rpc-errors.ts";
+import { usdcCalls } from "../platform/chain/usdc-calls.ts";
 
 type Signed = Pick<WatchedPayment, "payer" | "nonce">;
 

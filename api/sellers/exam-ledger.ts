@@ -1,14 +1,14 @@
 import { BaseError, HttpRequestError, RpcRequestError } from "viem";
-import { barsIn, type Ledger, type Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import { EXAM_ASSET, EXAM_NETWORK } from "../../seller-exam/products.ts";
-import { endFilter, endIn, transferAfter } from "../../platform/chain/authorization-logs.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
-import type { MinedLog } from "../../platform/chain/logs.ts";
-import { readAtBlock } from "../../platform/chain/read-at-block.ts";
-import { discreet, withoutSecrets } from "../../platform/chain/rpc-errors.ts";
-import { usdcCalls } from "../../platform/chain/usdc-calls.ts";
+import { barsIn, type Ledger, type Settled } from "../../packages/seller-check/src/exam/ledger.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
+import { endFilter, endIn, transferAfter } from "../platform/chain/authorization-logs.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import type { MinedLog } from "../platform/chain/logs.ts";
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { discreet, withoutSecrets } from "../platform/chain/rpc-errors.ts";
+import { usdcCalls } from "../platform/chain/usdc-calls.ts";
 
 /** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
 export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {

@@ -1,11 +1,11 @@
 import type pg from "pg";
-import { createExamStore } from "../adapters/postgres/exam-store.ts";
-import { createPublishedExamReader } from "../adapters/postgres/published-exams.ts";
-import { parseAddress } from "../platform/wallet.ts";
-import type { PublicLog } from "../log/public-log.ts";
-import { createPublished } from "../seller-exam/published/read-published.ts";
-import { sellerAddresses } from "../seller-exam/published/seller-addresses.ts";
-import type { Signer } from "../platform/signing/document.ts";
+import { createExamStore } from "../store.ts";
+import { createPublishedExamReader } from "./store.ts";
+import { parseAddress } from "../../platform/wallet.ts";
+import type { PublicLog } from "../../log/public-log.ts";
+import { createPublished } from "./read-published.ts";
+import { sellerAddresses } from "./seller-addresses.ts";
+import type { Signer } from "../../platform/signing/document.ts";
 
 export interface SellerWires {
   readonly pool: pg.Pool;

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import type { Commitments, ExamWork, Standing, StoredSignature, TakenExam } from "../../seller-exam/ports.ts";
-import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "../../seller-exam/products.ts";
-import { bytes, hex, inTransaction, lock, named } from "../../platform/db/connection.ts";
-import { type OrderColumns, parseOrder } from "./exam-store.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
+import type { Commitments, ExamWork, Standing, StoredSignature, TakenExam } from "./ports.ts";
+import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
+import { bytes, hex, inTransaction, lock, named } from "../platform/db/connection.ts";
+import { type OrderColumns, parseOrder } from "./store.ts";
 
 const LEASE = "interval '30 s'";
 const REST = `interval '${COOLDOWN_MINUTES} min'`;

@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { CorrectionStore, PublishedExamReader } from "../../seller-exam/published/published-exams.ts";
-import type { EndedExam } from "../../seller-exam/record.ts";
+import type { CorrectionStore, PublishedExamReader } from "./published-exams.ts";
+import type { EndedExam } from "../record.ts";
 import { bytes, named } from "../../platform/db/connection.ts";
-import { ENDED, type ExamColumns, parseEnded } from "./exam-store.ts";
-import { IN_SITE } from "./seller-board.ts";
+import { ENDED, type ExamColumns, parseEnded } from "../store.ts";
+import { IN_SITE } from "../seller-board.ts";
 
 const NEWEST = 100;
 /** $2 is now: whatever is fresh is read, however many newer ones there are. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { WatchedPayments } from "../../seller-exam/payment-fate.ts";
-import { hex, named } from "../../platform/db/connection.ts";
+import type { WatchedPayments } from "./payment-fate.ts";
+import { hex, named } from "../platform/db/connection.ts";
 
 const DUE = `WITH due AS (UPDATE seller_exam_watch SET due_at = now() + interval '15 s' WHERE exam IN (
     SELECT exam FROM seller_exam_watch WHERE due_at <= now() ORDER BY due_at LIMIT 50 FOR UPDATE SKIP LOCKED)

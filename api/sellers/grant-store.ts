@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { GrantStore } from "../../seller-exam/grant.ts";
-import { bytes, inTransaction, lock, named } from "../../platform/db/connection.ts";
-import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
+import type { GrantStore } from "./grant.ts";
+import { bytes, inTransaction, lock, named } from "../platform/db/connection.ts";
+import { addingExam, TAKEN_AGAIN } from "./store.ts";
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
   ON CONFLICT (exam) DO UPDATE SET token_sha256 = excluded.token_sha256

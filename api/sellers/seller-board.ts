@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { SellerRow, Walk } from "../../board/board.ts";
-import type { BoardQuery } from "../../board/ports.ts";
-import type { SellerTotals } from "../../board/statistics.ts";
-import type { WebOrigin } from "../../platform/web/web-origin.ts";
-import { hex, named } from "../../platform/db/connection.ts";
+import type { SellerRow, Walk } from "../board/board.ts";
+import type { BoardQuery } from "../board/ports.ts";
+import type { SellerTotals } from "../board/statistics.ts";
+import type { WebOrigin } from "../platform/web/web-origin.ts";
+import { hex, named } from "../platform/db/connection.ts";
 
 interface RowColumns {
   id: string;

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { Found, ProbeStore } from "../../seller-exam/ports.ts";
-import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "../../seller-exam/products.ts";
-import { inTransaction, lock, named } from "../../platform/db/connection.ts";
+import type { Found, ProbeStore } from "./ports.ts";
+import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "./products.ts";
+import { inTransaction, lock, named } from "../platform/db/connection.ts";
 
 const WINDOW = `interval '${QUOTE_MINUTES} min'`;
 

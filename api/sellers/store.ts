@@ -1,10 +1,10 @@
 import type pg from "pg";
-import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { ExamStore, NewResult } from "../../seller-exam/exam-store.ts";
-import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "../../seller-exam/record.ts";
-import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
+import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import { NETWORKS, networkOfChain } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { ExamStore, NewResult } from "./exam-store.ts";
+import type { Consent, EndedExam, Exam, ExamOrder, ExamResult } from "./record.ts";
+import { bytes, hex, inTransaction, named } from "../platform/db/connection.ts";
 
 export interface OrderColumns {
   id: string;
