@@ -13,7 +13,7 @@ import { createPublicationStore } from "./certificates/agent-registries/store.ts
 import { createReceipts } from "./payments/journal/receipts.ts";
 import { createRelayPruning } from "./platform/relayer/pruning.ts";
 import { createSeal } from "./platform/db/seal.ts";
-import { createVerdictStore } from "./adapters/postgres/verdict-store.ts";
+import { createVerdictStore } from "./arbiter/store.ts";
 import { createVerificationReader } from "./certificates/verification-reader.ts";
 import { elapsedMs, every, sleep } from "./platform/clock.ts";
 import { createPeers } from "./platform/http/peers.ts";
@@ -33,11 +33,11 @@ import { PATIENCE_MS } from "./payments/commands.ts";
 import { createGate } from "./payments/gate.ts";
 import { SCORE_PRICES } from "./score/products.ts";
 import { createSite } from "./site/count-figures.ts";
-import { wireArbiter } from "./wiring/arbiter.ts";
+import { wireArbiter } from "./arbiter/wiring.ts";
 import { wireBehaviour } from "./certificates/sessions/wiring.ts";
 import { wireChains } from "./payments/chains-wiring.ts";
 import { wirePublishing } from "./certificates/agent-registries/wiring.ts";
-import { wireEscrow } from "./wiring/escrow.ts";
+import { wireEscrow } from "./escrow/wiring.ts";
 import { wireLog } from "./wiring/log.ts";
 import { wireMeter, wireOperations } from "./wiring/operations.ts";
 import { wirePackages } from "./wiring/packages.ts";
@@ -47,7 +47,7 @@ import { wirePurchases } from "./wiring/purchases.ts";
 import { wireScore } from "./wiring/score.ts";
 import { wireExams } from "./sellers/wiring.ts";
 import { wireSellers } from "./sellers/published/wiring.ts";
-import { wireSettlements } from "./wiring/settlement.ts";
+import { wireSettlements } from "./settlement-status/wiring.ts";
 import { wireSigning } from "./platform/signing/wiring.ts";
 
 /** The service's logs, meter and clock. */

@@ -24,7 +24,7 @@ import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-ro
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
 import { type ExamRouteParts, examRoutes } from "./sellers/exam-routes.ts";
 import { type PublishedRouteParts, publishedRoutes } from "./sellers/published/published-routes.ts";
-import { type SettlementRouteParts, settlementRoutes } from "./settlement/settlement-routes.ts";
+import { type SettlementRouteParts, settlementRoutes } from "./settlement-status/settlement-routes.ts";
 import { signingRoutes } from "./platform/signing/key-routes.ts";
 import type { PublicJwk } from "./platform/signing/keys.ts";
 import { crawlerRoutes } from "./site/crawler-routes.ts";

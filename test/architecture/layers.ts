@@ -29,7 +29,7 @@ export const HTTP: readonly string[] = [
   "api/sellers/exam-routes.ts",
   "api/sellers/free-exam-route.ts",
   "api/sellers/published/published-routes.ts",
-  "api/settlement/settlement-routes.ts",
+  "api/settlement-status/settlement-routes.ts",
   "api/platform/signing/key-routes.ts",
   "api/site/crawler-routes.ts",
   "api/site/guide-routes.ts",
@@ -84,8 +84,8 @@ export const EFFECTS: readonly string[] = [
   "api/sellers/run-exam.ts",
   "api/sellers/take-order.ts",
   "api/sellers/watch-payments.ts",
-  "api/settlement/look-up.ts",
-  "api/settlement/sell-statement.ts",
+  "api/settlement-status/look-up.ts",
+  "api/settlement-status/sell-statement.ts",
   "api/site/count-figures.ts",
 ];
 

@@ -9,7 +9,7 @@ import {
   toHex,
 } from "viem";
 import { expect, test } from "vitest";
-import { authorizeData } from "../../api/adapters/chain/escrow-calldata.ts";
+import { authorizeData } from "../../api/escrow/calldata.ts";
 import { HOLD_GAS, holdsOf } from "../../api/payments/settle/shared-holds.ts";
 import type { SignedHold } from "../../api/payments/schemes/escrowed/holds.ts";
 import { escrowAbi } from "../../contracts/abi.ts";

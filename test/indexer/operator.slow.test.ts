@@ -1,9 +1,9 @@
 import pg from "pg";
 import { type Address, type Hex, parseAbiItem } from "viem";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { readContracts } from "../../api/adapters/chain/escrow-contracts.ts";
+import { readContracts } from "../../api/escrow/contracts.ts";
 import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createEscrowIndex, type EscrowIndex } from "../../api/adapters/index/escrow.ts";
+import { createEscrowIndex, type EscrowIndex } from "../../api/escrow/index-store.ts";
 import { MAIN_NETWORK } from "../../api/platform/networks.ts";
 import { ignoredOf } from "../../api/wiring/lookups.ts";
 import { operatorAbi } from "../../contracts/abi.ts";

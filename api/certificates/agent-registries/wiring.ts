@@ -6,7 +6,7 @@ import type { PublicationStore } from "./ports.ts";
 import { createPublishing } from "./publish.ts";
 import { createOrderIntake } from "./take-order.ts";
 import { MAIN_NETWORK } from "../../platform/networks.ts";
-import { createArbiterRelayer, type EscrowWires } from "../../wiring/escrow.ts";
+import { createArbiterRelayer, type EscrowWires } from "../../escrow/wiring.ts";
 
 export interface PublishingWires extends Omit<EscrowWires, "meter"> {
   readonly store: PublicationStore;

@@ -11,7 +11,7 @@ import {
   type Withheld,
 } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { HearAsked } from "../../settlement/asked.ts";
+import type { HearAsked } from "../../settlement-status/asked.ts";
 import { complete } from "../sessions/answers.ts";
 import { openSession, type Started } from "../sessions/open-session.ts";
 import {

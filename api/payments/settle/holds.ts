@@ -6,7 +6,7 @@ import { keccak256 } from "../../platform/chain/keccak.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../schemes/escrowed/holds.ts";
 import type { Batching } from "./batching.ts";
-import { authorizeData } from "../../adapters/chain/escrow-calldata.ts";
+import { authorizeData } from "../../escrow/calldata.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import { discreet } from "../../platform/chain/rpc-errors.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";

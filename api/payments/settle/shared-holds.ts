@@ -1,7 +1,7 @@
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { SignedHold } from "../schemes/escrowed/holds.ts";
-import { authorizeData, holdsData } from "../../adapters/chain/escrow-calldata.ts";
+import { authorizeData, holdsData } from "../../escrow/calldata.ts";
 import { isCanonical } from "./settlement-batch.ts";
 import type { Sharing } from "./sharing.ts";
 

@@ -2,7 +2,7 @@ import type { PublicClient } from "viem";
 import type { Address } from "../wallet.ts";
 import type { Expected, Head } from "../../payments/scheme.ts";
 import type { Settlement, View } from "../../payments/step-types.ts";
-import { AGREEING, READINGS } from "../../settlement/nodes.ts";
+import { AGREEING, READINGS } from "../../settlement-status/nodes.ts";
 import { type Allowance, spending } from "./allowance.ts";
 import { endIn, settlementFilter, transferAfter } from "./authorization-logs.ts";
 import { larger, smaller } from "./block-range.ts";

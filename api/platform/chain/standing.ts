@@ -1,7 +1,7 @@
 import type { PublicClient } from "viem";
 import type { Standing } from "../../payments/chain.ts";
 import type { Settlement } from "../../payments/step-types.ts";
-import { standingOf } from "../../settlement/nodes.ts";
+import { standingOf } from "../../settlement-status/nodes.ts";
 import type { FinalBlock } from "./finality.ts";
 
 /**

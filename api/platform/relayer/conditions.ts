@@ -1,6 +1,6 @@
 import type { PublicClient } from "viem";
 import type { Address } from "../wallet.ts";
-import { READINGS } from "../../settlement/nodes.ts";
+import { READINGS } from "../../settlement-status/nodes.ts";
 import { type Market, marketOf } from "./fees.ts";
 
 const CACHE_MS = 2_000;

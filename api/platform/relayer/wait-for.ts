@@ -1,6 +1,6 @@
 import { isHex, type TransactionReceipt } from "viem";
 import type { Hex } from "../wallet.ts";
-import { servedBy } from "../../adapters/chain/outcome-batch.ts";
+import { servedBy } from "../../escrow/outcome-batch.ts";
 import { failedPlaces } from "../../payments/settle/settlement-batch.ts";
 import type { Sender } from "./sender.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createGithubChecks } from "../../../api/adapters/web/github-checks.ts";
+import { createGithubChecks } from "../../../api/arbiter/github-checks.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
 import {
   FORK,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MOST_TRANSFERS } from "../../../api/adapters/chain/final-transaction.ts";
+import { MOST_TRANSFERS } from "../../../api/arbiter/chain.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import {

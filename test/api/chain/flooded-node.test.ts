@@ -1,12 +1,12 @@
 import { numberToHex, type PublicClient } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
+import { createAuthorizationReader } from "../../../api/settlement-status/chain.ts";
 import type { ChainReader } from "../../../api/platform/chain/chain-reader.ts";
 import { createContractSignatures } from "../../../api/platform/chain/contract-signatures.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
-import { STATEMENT_REQUEST } from "../../../api/settlement/statement-request.ts";
-import { wireSettlements } from "../../../api/wiring/settlement.ts";
+import { STATEMENT_REQUEST } from "../../../api/settlement-status/statement-request.ts";
+import { wireSettlements } from "../../../api/settlement-status/wiring.ts";
 
 // What strangers can ask of a node for nothing is bounded, and shared out.
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAuthorizationReader } from "../../../api/adapters/chain/authorization-reader.ts";
+import { createAuthorizationReader } from "../../../api/settlement-status/chain.ts";
 import { createChain } from "../../../api/platform/chain/chain-reader.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

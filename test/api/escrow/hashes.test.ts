@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { getAddress, hashTypedData, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
-import { verdictDigest } from "../../../api/adapters/chain/verdict-digest.ts";
+import { verdictDigest } from "../../../api/escrow/verdict-digest.ts";
 import { DELIVERY_TYPES, deliveryDigest, deliveryDomain, sha256 } from "../../../api/escrow/delivery.ts";
 import { payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";

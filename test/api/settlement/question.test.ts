@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Problem } from "../../../api/platform/http/errors.ts";
-import { questionOf } from "../../../api/settlement/question.ts";
+import { questionOf } from "../../../api/settlement-status/question.ts";
 
 const GOOD = { network: "base", from: `0x${"1".repeat(40)}`, nonce: `0x${"2".repeat(64)}` };
 const queryOf = (members: Readonly<Record<string, string | undefined>>) =>

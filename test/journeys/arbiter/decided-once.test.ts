@@ -1,7 +1,7 @@
 import type { Pool } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";

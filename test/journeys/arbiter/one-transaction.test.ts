@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
-import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
 import type { NewVerdict, SignedVerdict } from "../../../api/arbiter/verdict-store.ts";
 import type { Completion } from "../../../api/platform/http/completion.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import { openCategories } from "../../../api/arbiter/claim.ts";

@@ -1,6 +1,6 @@
 import { parseAbi } from "viem";
 import { expect, test, vi } from "vitest";
-import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
+import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
 import { startChainLikeBase } from "../../support/base-like/test-chain.ts";
 import { eventually } from "../../support/eventually.ts";

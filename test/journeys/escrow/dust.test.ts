@@ -3,7 +3,7 @@ import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "
 import { afterEach, expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
+import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { build } from "../../../api/build.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";

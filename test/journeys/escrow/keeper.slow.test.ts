@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createEscrowIndex } from "../../../api/adapters/index/escrow.ts";
+import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/build.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";

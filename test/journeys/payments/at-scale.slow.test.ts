@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { createBacklogReader } from "../../../api/payments/journal/backlog.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createEscrowStore } from "../../../api/adapters/postgres/escrow-store.ts";
+import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createProofStore } from "../../../api/certificates/proofs/store.ts";
 import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";

@@ -3,7 +3,7 @@ import { type Address, type Hex, type LocalAccount, serializeErc6492Signature } 
 import { type SmartAccount, toCoinbaseSmartAccount } from "viem/account-abstraction";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
+import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { openOperator, stockFetch } from "../../support/escrow/auth-capture.ts";

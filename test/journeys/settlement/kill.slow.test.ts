@@ -2,7 +2,7 @@ import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
-import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
+import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { forFile } from "../../support/for-file.ts";

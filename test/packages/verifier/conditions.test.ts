@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createVerdictStore } from "../../../api/adapters/postgres/verdict-store.ts";
+import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
 import { requestSchema } from "../../../api/arbiter/request.ts";

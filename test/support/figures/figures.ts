@@ -44,7 +44,7 @@ export const FIGURES: readonly Figure[] = [
     ["EXAM_PRICE = 1_000_000n", "EXAM_PRICE = 1_230_000n"],
     ["CEILING = 150_000n", "CEILING = 180_000n"],
   ),
-  figure("api/settlement/statement-request.ts", ["PRICE = 50_000n", "PRICE = 73_000n"]),
+  figure("api/settlement-status/statement-request.ts", ["PRICE = 50_000n", "PRICE = 73_000n"]),
   figure("api/escrow/demo/espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
   figure(
     "api/cafe/menu.ts",

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { STATEMENT_PRICE } from "../../../api/settlement/statement-request.ts";
+import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";

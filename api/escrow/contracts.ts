@@ -1,11 +1,11 @@
 import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
-import { escrowAbi, operatorAbi } from "../../../contracts/abi.ts";
-import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { Address } from "../../platform/wallet.ts";
-import type { EscrowContract } from "../../payments/schemes/escrowed/contract.ts";
-import { requireCommercePayments } from "../../payments/settle/commerce-payments.ts";
-import { isTransport } from "../../platform/chain/rpc-errors.ts";
+import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../contracts/commerce-payments.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
+import { requireCommercePayments } from "../payments/settle/commerce-payments.ts";
+import { isTransport } from "../platform/chain/rpc-errors.ts";
 
 /** Why the roles could not be read: it is some other contract, or the node did not answer. */
 const unreadable = (address: Address, cause: unknown): string =>

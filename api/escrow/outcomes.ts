@@ -1,14 +1,14 @@
 import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
-import type { Carried } from "../../escrow/escrow-ports.ts";
-import type { Network } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Meter } from "../../platform/metrics/meter.ts";
+import type { Carried } from "./escrow-ports.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import { type Carriable, outcomeBatch, servedBy, succeedingIn } from "./outcome-batch.ts";
-import type { Member } from "../../platform/relayer/form.ts";
-import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { MOST_GAS } from "../../payments/settle/simulation.ts";
-import { together } from "../../platform/chain/together.ts";
+import type { Member } from "../platform/relayer/form.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
+import { discreet } from "../platform/chain/rpc-errors.ts";
+import { MOST_GAS } from "../payments/settle/simulation.ts";
+import { together } from "../platform/chain/together.ts";
 
 /** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };

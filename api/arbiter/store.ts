@@ -1,16 +1,16 @@
 import pg from "pg";
-import type { Verdict } from "../../arbiter/policy/policy.ts";
-import type { VerdictRequest } from "../../arbiter/request.ts";
+import type { Verdict } from "./policy/policy.ts";
+import type { VerdictRequest } from "./request.ts";
 import type {
   ListedVerdict,
   NewVerdict,
   SignedVerdict,
   StoredVerdict,
   VerdictStore,
-} from "../../arbiter/verdict-store.ts";
-import type { Transaction } from "../../platform/db/transaction.ts";
-import type { Address } from "../../platform/wallet.ts";
-import { inTransaction, transactionOn } from "../../platform/db/connection.ts";
+} from "./verdict-store.ts";
+import type { Transaction } from "../platform/db/transaction.ts";
+import type { Address } from "../platform/wallet.ts";
+import { inTransaction, transactionOn } from "../platform/db/connection.ts";
 
 interface Columns {
   id: string;

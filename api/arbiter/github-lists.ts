@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { Agent, type Dispatcher } from "undici";
 import { z } from "zod";
-import type { Listed, Unreadable } from "../../arbiter/check-runs.ts";
+import type { Listed, Unreadable } from "./check-runs.ts";
 
 export interface GithubOptions {
   /** The API's base URL without a trailing slash: `https://api.github.com`, another installation, or a stand-in. */

@@ -6,12 +6,12 @@ import {
   type TransactionReceipt,
   toEventSelector,
 } from "viem";
-import { escrowEventsAbi } from "../../../contracts/abi.ts";
-import { keccak256 } from "../../platform/chain/keccak.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import { aggregateData } from "./escrow-calldata.ts";
-import { MULTICALL3 } from "../../platform/chain/multicall.ts";
-import type { Call } from "../../platform/relayer/form.ts";
+import { escrowEventsAbi } from "../../contracts/abi.ts";
+import { keccak256 } from "../platform/chain/keccak.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import { aggregateData } from "./calldata.ts";
+import { MULTICALL3 } from "../platform/chain/multicall.ts";
+import type { Call } from "../platform/relayer/form.ts";
 
 /** A call without its sender, who may be anybody. */
 export interface Carriable {

@@ -1,13 +1,13 @@
 import pg from "pg";
-import type { ContestWindow } from "../../escrow/contest/contest-ports.ts";
-import type { Cost, EscrowStore, Evaluation, Stored } from "../../escrow/escrow-ports.ts";
-import { OUTCOME_GAS } from "../../escrow/limits.ts";
-import type { Hold } from "../../escrow/payment.ts";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import { bytes, named } from "../../platform/db/connection.ts";
-import { accountOrder, CHARGE, NOBODY } from "./escrow-gas.ts";
-import type { Share } from "../../platform/db/shared-messages.ts";
+import type { ContestWindow } from "./contest/contest-ports.ts";
+import type { Cost, EscrowStore, Evaluation, Stored } from "./escrow-ports.ts";
+import { OUTCOME_GAS } from "./limits.ts";
+import type { Hold } from "./payment.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
+import { bytes, named } from "../platform/db/connection.ts";
+import { accountOrder, CHARGE, NOBODY } from "./gas.ts";
+import type { Share } from "../platform/db/shared-messages.ts";
 
 /** An outcome that nothing was charged for gives nothing back, whatever it takes. */
 const RECKONED = `CASE $2::bigint WHEN 0 THEN 0 ELSE ${OUTCOME_GAS} END`;

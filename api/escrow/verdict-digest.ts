@@ -1,9 +1,9 @@
-import type { Task } from "../../escrow/escrow-ports.ts";
-import { bytes32Word, uintWord } from "../../platform/chain/abi-words.ts";
-import { remember } from "../../platform/memo.ts";
-import { NETWORKS } from "../../platform/networks.ts";
-import { domainHash, typedDigest, typeHash } from "../../platform/chain/typed-data.ts";
-import type { Hex } from "../../platform/wallet.ts";
+import type { Task } from "./escrow-ports.ts";
+import { bytes32Word, uintWord } from "../platform/chain/abi-words.ts";
+import { remember } from "../platform/memo.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { domainHash, typedDigest, typeHash } from "../platform/chain/typed-data.ts";
+import type { Hex } from "../platform/wallet.ts";
 
 const VERDICT = typeHash("Verdict", [
   { name: "paymentId", type: "bytes32" },

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { KnownTransaction } from "../../settlement/authorization-reader.ts";
-import { hex } from "../../platform/db/connection.ts";
-import { KEY, keyValues } from "../../payments/journal/payment-row.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { KnownTransaction } from "./authorization-reader.ts";
+import { hex } from "../platform/db/connection.ts";
+import { KEY, keyValues } from "../payments/journal/payment-row.ts";
 
 /** Where our own payments settled, as the journal has it. */
 export const createKnownTransactions =

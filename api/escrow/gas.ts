@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Cost } from "../../escrow/escrow-ports.ts";
+import type { Cost } from "./escrow-ports.ts";
 
 /** The account of holds that nobody decided, whose parties anybody can make up. */
 export const NOBODY = Buffer.alloc(20);

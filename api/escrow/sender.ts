@@ -1,9 +1,9 @@
-import type { EscrowSender, OverdueHolds, Task } from "../../escrow/escrow-ports.ts";
-import type { Network } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import type { EscrowIndex } from "../index/escrow.ts";
-import type { Account } from "../../platform/chain/account.ts";
-import { endingData } from "./escrow-calldata.ts";
+import type { EscrowSender, OverdueHolds, Task } from "./escrow-ports.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
+import type { EscrowIndex } from "./index-store.ts";
+import type { Account } from "../platform/chain/account.ts";
+import { endingData } from "./calldata.ts";
 import { type Carriable, outcomePurpose } from "./outcome-batch.ts";
 import { createOutcomes, type Outcome, type OutcomesParts } from "./outcomes.ts";
 import { verdictDigest } from "./verdict-digest.ts";

@@ -1,7 +1,7 @@
 import { getAbiItem, parseEventLogs, toEventSelector } from "viem";
-import { escrowAbi } from "../../../contracts/abi.ts";
-import { reclaimedEvent } from "../../../contracts/commerce-payments.ts";
-import type { EscrowChain, Outcome } from "../../escrow/escrow-ports.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
+import type { EscrowChain, Outcome } from "./escrow-ports.ts";
 import {
   ESCROW_NETWORK,
   FEE_BPS,
@@ -9,20 +9,20 @@ import {
   type PaymentInfo,
   paymentId,
   TIMEOUT_SECONDS,
-} from "../../escrow/payment.ts";
-import { NETWORKS } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { EscrowContract } from "../../payments/schemes/escrowed/contract.ts";
-import { isAccountSignature } from "../../payments/signature.ts";
-import type { EscrowIndex } from "../index/escrow.ts";
-import { createAllowance } from "../../platform/chain/allowance.ts";
-import { type BlockRange, larger, smaller } from "../../platform/chain/block-range.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
-import { createStates, type HeldAt } from "./escrow-states.ts";
-import type { MinedLog } from "../../platform/chain/logs.ts";
-import { createRecent } from "../../platform/chain/recent.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { together } from "../../platform/chain/together.ts";
+} from "./payment.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
+import { isAccountSignature } from "../payments/signature.ts";
+import type { EscrowIndex } from "./index-store.ts";
+import { createAllowance } from "../platform/chain/allowance.ts";
+import { type BlockRange, larger, smaller } from "../platform/chain/block-range.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import { createStates, type HeldAt } from "./states.ts";
+import type { MinedLog } from "../platform/chain/logs.ts";
+import { createRecent } from "../platform/chain/recent.ts";
+import { discreet } from "../platform/chain/rpc-errors.ts";
+import { together } from "../platform/chain/together.ts";
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));

@@ -1,7 +1,7 @@
 import { type Hex, type PublicClient, TransactionReceiptNotFoundError } from "viem";
-import { usdcAbi } from "../../../contracts/abi.ts";
-import type { NetworkFacts } from "../../platform/networks.ts";
-import type { Address } from "../../platform/wallet.ts";
+import { usdcAbi } from "../../contracts/abi.ts";
+import type { NetworkFacts } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
 import type {
   AuthorizationReader,
   HashedBlock,
@@ -10,18 +10,18 @@ import type {
   NonceReading,
   Period,
   Searched,
-} from "../../settlement/authorization-reader.ts";
-import { firstShown } from "../../settlement/nodes.ts";
-import { createAllowance } from "../../platform/chain/allowance.ts";
-import { endFilter, endIn, isCancellation, transferAfter } from "../../platform/chain/authorization-logs.ts";
-import { larger, smaller } from "../../platform/chain/block-range.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
-import { createLogSearch, type SearchArea } from "../../platform/chain/log-search.ts";
-import { paced } from "../../platform/chain/paced.ts";
-import { readAtBlock } from "../../platform/chain/read-at-block.ts";
-import { createRecent } from "../../platform/chain/recent.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { usdcCalls } from "../../platform/chain/usdc-calls.ts";
+} from "./authorization-reader.ts";
+import { firstShown } from "./nodes.ts";
+import { createAllowance } from "../platform/chain/allowance.ts";
+import { endFilter, endIn, isCancellation, transferAfter } from "../platform/chain/authorization-logs.ts";
+import { larger, smaller } from "../platform/chain/block-range.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import { createLogSearch, type SearchArea } from "../platform/chain/log-search.ts";
+import { paced } from "../platform/chain/paced.ts";
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { createRecent } from "../platform/chain/recent.ts";
+import { discreet } from "../platform/chain/rpc-errors.ts";
+import { usdcCalls } from "../platform/chain/usdc-calls.ts";
 
 /** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };

@@ -1,11 +1,11 @@
 import type pg from "pg";
-import type { ContestClaim } from "../../escrow/contest/claim.ts";
-import type { ContestAnswer, ContestStore, ContestWindow } from "../../escrow/contest/contest-ports.ts";
-import type { Decision } from "../../escrow/evaluation.ts";
+import type { ContestClaim } from "./claim.ts";
+import type { ContestAnswer, ContestStore, ContestWindow } from "./contest-ports.ts";
+import type { Decision } from "../evaluation.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
-import { giveBack } from "./escrow-gas.ts";
-import { parseTask, type TaskColumns, WAITING } from "./escrow-task.ts";
+import { giveBack } from "../gas.ts";
+import { parseTask, type TaskColumns, WAITING } from "../task.ts";
 import { createPresence, isGone } from "../../platform/db/presence.ts";
 
 /**

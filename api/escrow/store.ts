@@ -1,12 +1,12 @@
 import type pg from "pg";
-import type { EscrowStore } from "../../escrow/escrow-ports.ts";
-import type { Decision } from "../../escrow/evaluation.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
-import { createDecisions } from "./escrow-decisions.ts";
-import { accountOrder, giveBack, MINED, NOBODY } from "./escrow-gas.ts";
-import { parseTask, type TaskColumns, WAITING } from "./escrow-task.ts";
-import { createSharedMessages } from "../../platform/db/shared-messages.ts";
+import type { EscrowStore } from "./escrow-ports.ts";
+import type { Decision } from "./evaluation.ts";
+import type { Hex } from "../platform/wallet.ts";
+import { bytes, hex, inTransaction, named } from "../platform/db/connection.ts";
+import { createDecisions } from "./decisions.ts";
+import { accountOrder, giveBack, MINED, NOBODY } from "./gas.ts";
+import { parseTask, type TaskColumns, WAITING } from "./task.ts";
+import { createSharedMessages } from "../platform/db/shared-messages.ts";
 
 /** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { CheckRun, CheckRuns, CheckSuite, CommitStatus, Unreadable } from "../../arbiter/check-runs.ts";
+import type { CheckRun, CheckRuns, CheckSuite, CommitStatus, Unreadable } from "./check-runs.ts";
 import { createAgent, createList, type GithubOptions, type ListOf, NotRead } from "./github-lists.ts";
-import { withDeadline } from "../../platform/web/guarded-fetch/slots.ts";
+import { withDeadline } from "../platform/web/guarded-fetch/slots.ts";
 
 export interface GithubChecksOptions extends GithubOptions {
   /** Covers all pages of one reading; set in tests. */

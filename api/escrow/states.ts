@@ -1,10 +1,10 @@
 import { decodeFunctionResult, encodeFunctionData, type PublicClient } from "viem";
-import { escrowAbi as abi } from "../../../contracts/abi.ts";
-import type { HoldState } from "../../escrow/escrow-ports.ts";
-import { STATUSES } from "../../escrow/payment.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import { type Call, readAtBlock } from "../../platform/chain/read-at-block.ts";
-import { together } from "../../platform/chain/together.ts";
+import { escrowAbi as abi } from "../../contracts/abi.ts";
+import type { HoldState } from "./escrow-ports.ts";
+import { STATUSES } from "./payment.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import { type Call, readAtBlock } from "../platform/chain/read-at-block.ts";
+import { together } from "../platform/chain/together.ts";
 
 /** Those that ask at the same time share a call. */
 const READS = { most: 100, underWay: 4, waitMs: 5 };

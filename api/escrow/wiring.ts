@@ -1,25 +1,25 @@
 import { createAccount } from "../platform/chain/account.ts";
-import { createEscrowChain } from "../adapters/chain/escrow.ts";
-import { readContracts } from "../adapters/chain/escrow-contracts.ts";
-import { createEscrowSender, createOverdueHolds } from "../adapters/chain/escrow-sender.ts";
+import { createEscrowChain } from "./chain.ts";
+import { readContracts } from "./contracts.ts";
+import { createEscrowSender, createOverdueHolds } from "./sender.ts";
 import { SHARES } from "../platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
 import { createDemoMerchant } from "../platform/chain/seeded-accounts.ts";
-import { createEscrowIndex } from "../adapters/index/escrow.ts";
-import { createEscrowStore } from "../adapters/postgres/escrow-store.ts";
+import { createEscrowIndex } from "./index-store.ts";
+import { createEscrowStore } from "./store.ts";
 import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
-import { createDemo } from "../escrow/demo/sell-espresso.ts";
-import { withNotices } from "../escrow/notices.ts";
-import { ESCROW_NETWORK } from "../escrow/payment.ts";
-import { createEscrow } from "../escrow/settle-deliveries.ts";
+import { createDemo } from "./demo/sell-espresso.ts";
+import { withNotices } from "./notices.ts";
+import { ESCROW_NETWORK } from "./payment.ts";
+import { createEscrow } from "./settle-deliveries.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import { schemesIn } from "../payments/schemes/escrowed/contract.ts";
 import { current } from "../payments/schemes/escrowed/holds.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import type { BehaviourWires } from "../certificates/sessions/wiring.ts";
-import { wireContests } from "./contests.ts";
+import { wireContests } from "./contest/wiring.ts";
 
 export interface EscrowWires extends Pick<BehaviourWires, "config" | "pool" | "chains" | "log" | "now"> {
   readonly signer: Signer;

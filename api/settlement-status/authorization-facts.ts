@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import type { Network } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { FinalFacts, HashedBlock, NonceEnd, NonceName } from "../../settlement/authorization-reader.ts";
+import type { Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { FinalFacts, HashedBlock, NonceEnd, NonceName } from "./authorization-reader.ts";
 
 /** As many as the table has room for. */
 const SLOTS = 131_072;

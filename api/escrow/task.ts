@@ -1,8 +1,8 @@
-import type { Task } from "../../escrow/escrow-ports.ts";
-import type { Decision } from "../../escrow/evaluation.ts";
-import type { PaymentInfo } from "../../escrow/payment.ts";
-import { networkOfChain } from "../../platform/networks.ts";
-import { hex } from "../../platform/db/connection.ts";
+import type { Task } from "./escrow-ports.ts";
+import type { Decision } from "./evaluation.ts";
+import type { PaymentInfo } from "./payment.ts";
+import { networkOfChain } from "../platform/networks.ts";
+import { hex } from "../platform/db/connection.ts";
 
 /** A release that waits for its window; locked by everything that changes its outcome: a contest, its answer, and the window's end. */
 export const WAITING = `SELECT contest_until, merchant FROM escrow_task

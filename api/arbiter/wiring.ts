@@ -1,21 +1,21 @@
 import type { PublicClient } from "viem";
 import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
 import { createChain } from "../platform/chain/chain-reader.ts";
-import { requireEvaluator } from "../adapters/chain/evaluator.ts";
-import { createTransactions } from "../adapters/chain/final-transaction.ts";
+import { requireEvaluator } from "../escrow/evaluator.ts";
+import { createTransactions } from "./chain.ts";
 import { sleepUnlessAborted } from "../platform/clock.ts";
-import { createGithubChecks } from "../adapters/web/github-checks.ts";
+import { createGithubChecks } from "./github-checks.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
-import { createArbiter } from "../arbiter/arbiter.ts";
-import { createAttestor } from "../arbiter/attestation.ts";
-import type { Tiers } from "../arbiter/parties.ts";
-import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
-import type { VerdictParts } from "../arbiter/reach-verdict.ts";
-import type { VerdictStore } from "../arbiter/verdict-store.ts";
+import { createArbiter } from "./arbiter.ts";
+import { createAttestor } from "./attestation.ts";
+import type { Tiers } from "./parties.ts";
+import { POLICY_VERSIONS } from "./policy/index.ts";
+import type { VerdictParts } from "./reach-verdict.ts";
+import type { VerdictStore } from "./verdict-store.ts";
 import type { EscrowChain } from "../escrow/escrow-ports.ts";
 import { eachNetwork } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { EscrowWires } from "./escrow.ts";
+import type { EscrowWires } from "../escrow/wiring.ts";
 import { guard } from "../platform/web/guard-settings.ts";
 
 export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now" | "wait"> {

@@ -1,5 +1,5 @@
 import { type Address, BaseError, isAddressEqual, type PublicClient } from "viem";
-import { evaluatorAbi } from "../../../packages/escrow/src/evaluator-abi.ts";
+import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
 
 /**
  * Checks that the contract turns this arbiter's verdicts into decisions on ERC-8183 jobs: one that waits for another's

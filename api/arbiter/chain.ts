@@ -5,16 +5,16 @@ import {
   type TransactionReceipt,
   TransactionReceiptNotFoundError,
 } from "viem";
-import { usdcEventsAbi } from "../../../contracts/abi.ts";
+import { usdcEventsAbi } from "../../contracts/abi.ts";
 import type {
   TransactionQuestion,
   TransactionReading,
   Transactions,
   WalletTransfer,
-} from "../../arbiter/transactions.ts";
-import { NETWORKS, type Network } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+} from "./transactions.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { ChainReader } from "../platform/chain/chain-reader.ts";
 
 const [, TRANSFER] = usdcEventsAbi;
 /** More transfers of one wallet in one transaction are nobody's purchase. */

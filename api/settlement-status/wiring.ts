@@ -1,20 +1,20 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { createAuthorizationReader } from "../adapters/chain/authorization-reader.ts";
+import { createAuthorizationReader } from "./chain.ts";
 import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import { createAuthorizationFacts } from "../adapters/postgres/authorization-facts.ts";
-import { createKnownTransactions } from "../adapters/postgres/known-transactions.ts";
+import { createAuthorizationFacts } from "./authorization-facts.ts";
+import { createKnownTransactions } from "./known-transactions.ts";
 import { createLookupBudget } from "../platform/db/lookup-budget.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Clients } from "../platform/http/client.ts";
 import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
 import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
-import type { HearAsked } from "../settlement/asked.ts";
-import type { FinalFacts } from "../settlement/authorization-reader.ts";
-import { createLookUp } from "../settlement/look-up.ts";
-import { createStatements } from "../settlement/sell-statement.ts";
-import type { SettlementRouteParts } from "../settlement/settlement-routes.ts";
+import type { HearAsked } from "./asked.ts";
+import type { FinalFacts } from "./authorization-reader.ts";
+import { createLookUp } from "./look-up.ts";
+import { createStatements } from "./sell-statement.ts";
+import type { SettlementRouteParts } from "./settlement-routes.ts";
 import type { Signer } from "../platform/signing/document.ts";
 
 export interface SettlementWires {

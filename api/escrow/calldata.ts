@@ -1,9 +1,9 @@
 import { encodeFunctionData, multicall3Abi } from "viem";
-import { escrowAbi } from "../../../contracts/abi.ts";
-import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
-import type { PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { SignedHold } from "../../payments/schemes/escrowed/holds.ts";
+import { escrowAbi } from "../../contracts/abi.ts";
+import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
+import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { SignedHold } from "../payments/schemes/escrowed/holds.ts";
 
 /** The call that places a hold. Anybody may make it. */
 export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
