@@ -18,7 +18,7 @@ import type { Hex } from "./platform/wallet.ts";
 import { type LogRouteParts, logRoutes } from "./log/log-routes.ts";
 import { type ProofRouteParts, proofRoutes } from "./log/proof-routes.ts";
 import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
-import { type PackageRouteParts, packageRoutes } from "./packages/package-routes.ts";
+import { type PackageRouteParts, packageRoutes } from "./site/packages/package-routes.ts";
 import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
 import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";

@@ -6,7 +6,7 @@ import { createHttpServer, drain, listen } from "./platform/http/http-server.ts"
 import { createPeers } from "./platform/http/peers.ts";
 import { createMeter } from "./platform/metrics/prometheus.ts";
 import { requestFacts } from "./platform/http/request-id.ts";
-import { checkChains, checkDatabase } from "./adapters/process/startup-checks.ts";
+import { checkChains, checkDatabase } from "./operations/startup-checks.ts";
 import { build } from "./build.ts";
 import { parseConfig } from "./platform/config/config.ts";
 import { createMetricsApp } from "./platform/metrics/metrics-app.ts";

@@ -12,7 +12,7 @@ import { didWeb } from "../api/platform/signing/did.ts";
 import { createSigner } from "../api/platform/signing/document.ts";
 import { signingKey } from "../api/platform/signing/keys.ts";
 import { wireRecord } from "../api/arbiter/wiring.ts";
-import { wireScore } from "../api/wiring/score.ts";
+import { wireScore } from "../api/score/wiring.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 

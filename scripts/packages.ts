@@ -4,8 +4,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "no
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { PACKAGES, tarballName } from "../api/packages/published.ts";
-import { TARBALLS } from "../api/wiring/packages.ts";
+import { PACKAGES, tarballName } from "../api/site/packages/published.ts";
+import { TARBALLS } from "../api/site/packages/wiring.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDERS = PACKAGES.map(({ folder }) => join("packages", folder));

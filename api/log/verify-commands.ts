@@ -1,4 +1,4 @@
-import { npxCommand, VERIFIER } from "../packages/published.ts";
+import { npxCommand, VERIFIER } from "../site/packages/published.ts";
 
 const verifier = (baseUrl: string): string => npxCommand(baseUrl, VERIFIER);
 

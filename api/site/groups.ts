@@ -5,7 +5,7 @@ import { merchantSnippet } from "../escrow/snippet.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock } from "../platform/page/page.ts";
-import type { Tarballs } from "../packages/tarball.ts";
+import type { Tarballs } from "./packages/tarball.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/products.ts";
 import {
   buyScores,

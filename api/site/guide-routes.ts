@@ -2,7 +2,7 @@ import type { Arbiter } from "../arbiter/arbiter.ts";
 import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
 import { page, pageWith, wantsHtml } from "../platform/page/negotiate.ts";
 import { policyWithScript } from "../platform/page/page.ts";
-import type { Tarballs } from "../packages/tarball.ts";
+import type { Tarballs } from "./packages/tarball.ts";
 import { renderDocs } from "./docs-page.ts";
 import { renderIntegrations } from "./integrations-page.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";

@@ -1,6 +1,6 @@
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock } from "../platform/page/page.ts";
-import { PACKAGES, packageUrl, tarballName } from "../packages/published.ts";
+import { PACKAGES, packageUrl, tarballName } from "./packages/published.ts";
 import type { Docs } from "./groups.ts";
 import { installAll } from "./samples.ts";
 

@@ -1,8 +1,8 @@
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import { connect } from "../../api/platform/db/connection.ts";
-import { createScoreCertificates } from "../../api/adapters/postgres/score-certificates.ts";
-import { createScoreExams } from "../../api/adapters/postgres/score-exams.ts";
+import { createScoreCertificates } from "../../api/score/score-certificates.ts";
+import { createScoreExams } from "../../api/score/score-exams.ts";
 import { createVerificationReader } from "../../api/certificates/verification-reader.ts";
 import type { Address } from "../../api/platform/wallet.ts";
 import { createScores } from "../../api/score/read-scores.ts";

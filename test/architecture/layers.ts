@@ -20,7 +20,7 @@ export const HTTP: readonly string[] = [
   "api/log/static-routes.ts",
   "api/platform/metrics/metrics-app.ts",
   "api/operations/status-routes.ts",
-  "api/packages/package-routes.ts",
+  "api/site/packages/package-routes.ts",
   "api/payments/lost-answer.ts",
   "api/payments/payable.ts",
   "api/payments/receipt-routes.ts",

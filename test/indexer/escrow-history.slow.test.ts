@@ -3,7 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { Address } from "viem";
 import { expect, test, vi } from "vitest";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import type { PayeeFact } from "../../packages/verifier/src/score/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";

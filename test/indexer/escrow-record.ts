@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Address, Hex } from "viem";
 import { expect } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import type { EscrowFacts } from "../../packages/verifier/src/score/facts.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";

@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Address } from "viem";
 import { expect } from "vitest";
 import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { prune } from "../../indexer/prune.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createScoreIndex } from "../../api/adapters/index/score.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import type { ScoreIndex } from "../../api/score/score-sources.ts";
 import type { CertificateFact, ChainReading } from "../../packages/verifier/src/score/facts.ts";

@@ -2,7 +2,7 @@ import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import type { LogPlace } from "../../log/log-place.ts";
 import { logSection } from "../../log/log-section.ts";
-import { npxCommand, VERIFIER } from "../../packages/published.ts";
+import { npxCommand, VERIFIER } from "../../site/packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
 import type { Fact, JudgedCondition } from "../policy/category.ts";

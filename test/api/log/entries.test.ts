@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { createLogStore } from "../../../api/log/store.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import {

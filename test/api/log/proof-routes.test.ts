@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { createLogStore } from "../../../api/log/store.ts";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
+import { createWitnessStore } from "../../../api/log/witness/store.ts";
 import { LONGEST_WAIT_SECONDS } from "../../../api/log/witness/ports.ts";
 import { forFile } from "../../support/for-file.ts";
 import { witnessSigner } from "../../support/log/note-keys.ts";

@@ -1,10 +1,10 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogCheckpoints } from "../../../api/adapters/postgres/served-checkpoints.ts";
-import { createWitnessStore } from "../../../api/adapters/postgres/witness-store.ts";
-import { readWitnessed } from "../../../api/adapters/postgres/witnessed-head.ts";
-import { createWitnessCalls } from "../../../api/adapters/web/witness-calls.ts";
+import { createLogCheckpoints } from "../../../api/log/served-checkpoints.ts";
+import { createWitnessStore } from "../../../api/log/witness/store.ts";
+import { readWitnessed } from "../../../api/log/witness/witnessed-store.ts";
+import { createWitnessCalls } from "../../../api/log/witness/calls.ts";
 import { createKnownHeads, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
 import { createOffer } from "../../../api/log/witness/offer-checkpoint.ts";
 import type { Witness } from "../../../api/log/witness/settings.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
+import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createLookupBudget } from "../../../api/platform/db/lookup-budget.ts";
-import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
-import { createLookupStore } from "../../../api/adapters/postgres/lookup-store.ts";
+import { createMarkStore } from "../../../api/score/lookup/marks-store.ts";
+import { createLookupStore } from "../../../api/score/lookup/store.ts";
 import { every } from "../../../api/platform/clock.ts";
 import type { NotYet } from "../../../api/platform/http/route.ts";
 import type { Address } from "../../../api/platform/wallet.ts";

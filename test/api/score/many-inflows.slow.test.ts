@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
+import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
+import { createMarkStore } from "../../../api/score/lookup/marks-store.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
 import { funderAt, type Inflows, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
-import { createScoreExams } from "../../../api/adapters/postgres/score-exams.ts";
+import { createScoreExams } from "../../../api/score/score-exams.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { payeeExams } from "../../../api/sellers/published/payee.ts";
 import { forFile } from "../../support/for-file.ts";

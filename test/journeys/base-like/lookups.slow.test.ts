@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { createInflowReader } from "../../../api/adapters/chain/inflows/read-inflows.ts";
+import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createMarkStore } from "../../../api/adapters/postgres/lookup-marks.ts";
-import { createLookupStore } from "../../../api/adapters/postgres/lookup-store.ts";
+import { createMarkStore } from "../../../api/score/lookup/marks-store.ts";
+import { createLookupStore } from "../../../api/score/lookup/store.ts";
 import { funderAt, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import type { Mark, Progress } from "../../../api/score/lookup/lookup-ports.ts";
 import { openProvider } from "../../../indexer/fetch/provider.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import { createScoreCertificates } from "../../../api/adapters/postgres/score-certificates.ts";
+import { createScoreCertificates } from "../../../api/score/score-certificates.ts";
 import type { Behaviour } from "../../../api/certificates/certificate.ts";
 import { buy } from "../../support/behaviour/agents.ts";
 import { openShop } from "../../support/behaviour/shop.ts";

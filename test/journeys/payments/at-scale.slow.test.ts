@@ -4,7 +4,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createProofStore } from "../../../api/certificates/proofs/store.ts";
-import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
+import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { forFile } from "../../support/for-file.ts";
 import { fillJournal } from "../../support/payments/filled-journal.ts";

@@ -4,7 +4,7 @@ import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc649
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createPurchaseStore } from "../../../api/adapters/postgres/purchase-store.ts";
+import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { from, payControl, startRun } from "../../support/behaviour/runs.ts";
 import { startStage } from "../../support/behaviour/stage.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
+import { createLogStore } from "../../../api/log/store.ts";
 import { logOrigin } from "../../../api/log/origin.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { LOG_ANCHOR } from "../../../contracts/log-anchor.ts";

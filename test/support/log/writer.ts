@@ -1,7 +1,7 @@
 import { sign } from "node:crypto";
 import type pg from "pg";
-import { createLogStore } from "../../../api/adapters/postgres/log-store.ts";
-import { createLogWriter } from "../../../api/adapters/postgres/log-writer.ts";
+import { createLogStore } from "../../../api/log/store.ts";
+import { createLogWriter } from "../../../api/log/write.ts";
 import { createDocuments } from "../../../api/log/entry-documents.ts";
 import { createLog, type LogParts } from "../../../api/log/integrate.ts";
 import { logOrigin } from "../../../api/log/origin.ts";

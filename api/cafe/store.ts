@@ -1,0 +1,51 @@
+import type pg from "pg";
+import type { CafeStore, OpenRound, ServedOrder } from "./cafe-store.ts";
+import { ROUND_RECEIPTS } from "./menu.ts";
+import type { Toast } from "./receipt.ts";
+import type { Transaction } from "../platform/db/transaction.ts";
+import { bytes } from "../platform/db/connection.ts";
+
+/** The café's receipts and the rounds that depend on them. */
+export function createCafeStore(pool: pg.Pool): CafeStore {
+  return {
+    serve,
+    async openRounds(limit) {
+      const { rows } = await pool.query<OpenRound>(
+        "SELECT nickname, receipts_left AS left FROM cafe_round WHERE receipts_left > 0 ORDER BY id LIMIT $1",
+        [limit],
+      );
+      return rows;
+    },
+    async served() {
+      const { rows } = await pool.query<{ count: string }>("SELECT count(*) FROM cafe_receipt");
+      return Number(rows[0]?.count ?? 0);
+    },
+  };
+}
+
+async function serve({ id, payer, round, write }: ServedOrder, transaction: Transaction): Promise<string> {
+  const { rows } = await transaction.query<{ document: string }>("SELECT document FROM cafe_receipt WHERE id = $1", [
+    id,
+  ]);
+  if (rows[0]) return rows[0].document;
+  const document = write(await toastFor(transaction, payer));
+  await transaction.query("INSERT INTO cafe_receipt (id, document) VALUES ($1, $2)", [id, document]);
+  if (round !== null)
+    await transaction.query(
+      "INSERT INTO cafe_round (receipt, payer, nickname, receipts_left) VALUES ($1, $2, $3, $4)",
+      [id, bytes(payer), round.nickname, ROUND_RECEIPTS],
+    );
+  return document;
+}
+
+/** Takes one receipt from the oldest open round that another wallet bought; orders that want the same round wait for it. */
+async function toastFor(transaction: Transaction, payer: string): Promise<Toast | null> {
+  const { rows } = await transaction.query<{ nickname: string; receipts_left: number }>(
+    `UPDATE cafe_round SET receipts_left = receipts_left - 1 WHERE id = (
+       SELECT id FROM cafe_round WHERE receipts_left > 0 AND payer <> $1 ORDER BY id LIMIT 1 FOR UPDATE
+     ) RETURNING nickname, receipts_left`,
+    [bytes(payer)],
+  );
+  const [taken] = rows;
+  return taken ? { nickname: taken.nickname, number: ROUND_RECEIPTS - taken.receipts_left } : null;
+}

@@ -1,0 +1,71 @@
+import type pg from "pg";
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import type { LoggedEntry, LogStore, StoredCheckpoint } from "./log-store.ts";
+
+interface CheckpointColumns {
+  size: string;
+  root: Buffer;
+  note: string;
+  at: Date;
+}
+
+interface EntryColumns {
+  generation: number;
+  idx: string;
+  type: EntryType;
+  ref: string;
+  entry: Buffer;
+  at: Date;
+}
+
+const CHECKPOINT = "SELECT size, root, note, at FROM log_checkpoint WHERE generation = $1";
+const ENTRY = "SELECT generation, idx, type, ref, entry, at FROM log_entry";
+
+/** All tiles of one answer in one message, in the order asked. */
+const TILES = `SELECT substr(tile.hashes, 1, 32 * asked.width) AS hashes
+  FROM unnest($2::smallint[], $3::bigint[], $4::int[]) WITH ORDINALITY AS asked (level, n, width, place)
+  LEFT JOIN log_tile AS tile
+    ON tile.generation = $1 AND tile.level = asked.level AND tile.n = asked.n AND length(tile.hashes) >= 32 * asked.width
+  ORDER BY place`;
+
+/** The transparency log, as it is committed. */
+export function createLogStore(pool: pg.Pool): LogStore {
+  const checkpoint = async (name: string, text: string, values: readonly unknown[]) => {
+    const { rows } = await pool.query<CheckpointColumns>({ name, text, values: [...values] });
+    return rows[0] === undefined ? null : parseCheckpoint(rows[0]);
+  };
+  const entries = async (name: string, text: string, values: readonly unknown[]) =>
+    (await pool.query<EntryColumns>({ name, text, values: [...values] })).rows.map(parseEntry);
+  return {
+    newest: (generation) => checkpoint("log-newest", `${CHECKPOINT} ORDER BY size DESC LIMIT 1`, [generation]),
+    checkpointAt: (generation, size) => checkpoint("log-checkpoint", `${CHECKPOINT} AND size = $2`, [generation, size]),
+    async tiles(generation, ids) {
+      const { rows } = await pool.query<{ hashes: Buffer | null }>({
+        name: "log-tiles",
+        text: TILES,
+        values: [generation, ids.map(({ level }) => level), ids.map(({ n }) => n), ids.map(({ width }) => width)],
+      });
+      return rows.map(({ hashes }) => hashes);
+    },
+    async entries(generation, from, to) {
+      const text = `${ENTRY} WHERE generation = $1 AND idx >= $2 AND idx < $3 ORDER BY idx`;
+      return (await entries("log-entries", text, [generation, from, to])).map(({ entry }) => entry);
+    },
+    find: async (type, ref) =>
+      (await entries("log-find", `${ENTRY} WHERE type = $1 AND ref = $2`, [type, ref]))[0] ?? null,
+    findAll: (ref, types) =>
+      entries("log-find-all", `${ENTRY} WHERE ref = $1 AND type = ANY($2) ORDER BY generation, idx`, [ref, types]),
+    at: async (generation, index) =>
+      (await entries("log-at", `${ENTRY} WHERE generation = $1 AND idx = $2`, [generation, index]))[0] ?? null,
+    async generations() {
+      const { rows } = await pool.query<{ generation: number; origin: string; vkey: string; started_at: Date }>(
+        "SELECT generation, origin, vkey, started_at FROM log ORDER BY generation",
+      );
+      return rows.map(({ started_at, ...generation }) => ({ ...generation, startedAt: started_at }));
+    },
+  };
+}
+
+const parseCheckpoint = ({ size, ...row }: CheckpointColumns): StoredCheckpoint => ({ ...row, size: Number(size) });
+
+const parseEntry = ({ idx, ...row }: EntryColumns): LoggedEntry => ({ ...row, index: Number(idx) });

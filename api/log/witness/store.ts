@@ -1,0 +1,119 @@
+import type pg from "pg";
+import { LONGEST_WAIT_SECONDS, type WitnessRecord, type WitnessStore } from "./ports.ts";
+import { bytes, inTransaction, named } from "../../platform/db/connection.ts";
+import { createPresence, isGone } from "../../platform/db/presence.ts";
+
+/** Longer than an offer with all its questions takes. Another process may ask then, or as soon as the first one is gone. */
+const TURN_SECONDS = 40;
+/** A witness that has the newest checkpoint is asked again, so that its cosignature stays young. */
+const AGAIN_SECONDS = 60;
+
+const KNOW = "INSERT INTO log_witness (generation, vkey) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+
+/**
+ * Whose turn a process has that died is due at once, however much it wanted to ask. What is further ahead than any pause was
+ * written before the clock was set back.
+ */
+const IS_DUE = `(owner IS NOT NULL AND ${isGone("owner")}
+    OR (due_at <= now() OR due_at > now() + interval '${LONGEST_WAIT_SECONDS} seconds')
+      AND (failures > 0 OR danger IS NOT NULL OR cosigned_size IS DISTINCT FROM $3
+        OR asked_at NOT BETWEEN now() - interval '${AGAIN_SECONDS} seconds' AND now()))`;
+
+const DUE = `SELECT ${IS_DUE} AS is_due FROM log_witness WHERE generation = $1 AND vkey = $2`;
+
+const TAKE_TURN = `UPDATE log_witness SET due_at = now() + interval '${TURN_SECONDS} seconds', asked_at = now(), owner = $4
+  WHERE generation = $1 AND vkey = $2 AND ${IS_DUE} RETURNING size, failures`;
+
+const KEEP = `INSERT INTO log_cosignature (generation, size, key_name, key_id, line, timestamp)
+  VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
+
+/** Of one witness for one checkpoint, the newest is enough. */
+const REPLACE = `DELETE FROM log_cosignature
+  WHERE generation = $1 AND size = $2 AND key_name = $3 AND key_id = $4 AND timestamp < $5`;
+
+/** Proofs use the newest checkpoints; a day is left for witnesses that are slow to meet at one size. */
+const FORGET = `DELETE FROM log_cosignature
+  WHERE generation = $1 AND size < $2 AND at < now() - interval '1 day'`;
+
+const ACCEPTED = `UPDATE log_witness SET size = $3, cosigned_size = $3, cosigned_seconds = $4, due_at = now(),
+    owner = NULL, failures = 0, error = NULL, error_at = NULL, danger = NULL
+  WHERE generation = $1 AND vkey = $2 AND $3 >= coalesce(cosigned_size, 0)`;
+
+const FAILED = `UPDATE log_witness SET due_at = now() + make_interval(secs => $3), owner = NULL, failures = failures + 1,
+    error = $4, error_at = now(), size = coalesce($5, size), danger = coalesce($6, danger)
+  WHERE generation = $1 AND vkey = $2`;
+
+const LIST = `SELECT vkey, cosigned_size, cosigned_seconds, failures, error, error_at, danger
+  FROM log_witness WHERE generation = $1`;
+
+interface Columns {
+  vkey: string;
+  cosigned_size: string | null;
+  cosigned_seconds: string | null;
+  failures: number;
+  error: string | null;
+  error_at: Date | null;
+  danger: string | null;
+}
+
+/** What witnesses have of the log, and their cosignatures. */
+export function createWitnessStore(pool: pg.Pool): WitnessStore {
+  const enter = createPresence(pool);
+  const isDue = async (place: readonly unknown[]): Promise<boolean> => {
+    const found = async () => (await pool.query<{ is_due: boolean }>(named(DUE, place))).rows[0]?.is_due;
+    const due = await found();
+    if (due !== undefined) return due;
+    await pool.query(named(KNOW, place.slice(0, 2)));
+    return (await found()) === true;
+  };
+  return {
+    async takeTurn({ generation, vkey }, newest) {
+      const place = [generation, vkey, newest];
+      if (!(await isDue(place))) return null;
+      const { owner, leave } = await enter();
+      try {
+        const { rows } = await pool.query<{ size: string; failures: number }>(named(TAKE_TURN, [...place, owner]));
+        if (rows[0] !== undefined) return { size: Number(rows[0].size), failures: rows[0].failures, end: leave };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+      leave();
+      return null;
+    },
+    accept: ({ generation, vkey }, size, cosignatures) =>
+      inTransaction(pool, async (client) => {
+        for (const { keyName, keyId, line, seconds } of cosignatures) {
+          await client.query(named(KEEP, [generation, size, keyName, bytes(keyId), line, seconds]));
+          await client.query(named(REPLACE, [generation, size, keyName, bytes(keyId), seconds]));
+        }
+        const seconds = Math.max(...cosignatures.map((one) => one.seconds));
+        await client.query(named(ACCEPTED, [generation, vkey, size, seconds]));
+        await client.query(named(FORGET, [generation, size]));
+      }),
+    async fail({ generation, vkey }, { error, waitSeconds, size = null, danger = null }) {
+      await pool.query(named(FAILED, [generation, vkey, waitSeconds, error, size, danger]));
+    },
+    async list(generation) {
+      const { rows } = await pool.query<Columns>(named(LIST, [generation]));
+      return rows.map(recordOf);
+    },
+  };
+}
+
+const recordOf = ({
+  vkey,
+  cosigned_size,
+  cosigned_seconds,
+  failures,
+  error,
+  error_at,
+  danger,
+}: Columns): WitnessRecord => ({
+  vkey,
+  cosigned:
+    cosigned_size === null ? null : { size: Number(cosigned_size), at: new Date(Number(cosigned_seconds) * 1_000) },
+  failures,
+  error: error === null || error_at === null ? null : { text: error, at: error_at },
+  danger,
+});

@@ -1,0 +1,95 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+import { createLogAnchors } from "../anchor/chain.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { createAnchorStore } from "../anchor/store.ts";
+import { createLogCheckpoints } from "../served-checkpoints.ts";
+import { createWitnessStore } from "./store.ts";
+import { readWitnessed } from "./witnessed-store.ts";
+import { createWitnessCalls } from "./calls.ts";
+import type { Config } from "../../platform/config/config.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
+import { createAnchoring } from "../anchor/make-anchors.ts";
+import type { LogState } from "../integrate.ts";
+import type { LogStore } from "../log-store.ts";
+import { createKnownHeads, type HeadSource, witnessSources } from "./ask-witnesses.ts";
+import { createOffer } from "./offer-checkpoint.ts";
+import type { LogFacts } from "../../operations/log-status.ts";
+
+export interface LogWitnessWires {
+  readonly config: Pick<Config, "log">;
+  readonly pool: pg.Pool;
+  readonly chain: ChainReader;
+  /** The arbiter's account; null if it sends nothing. */
+  readonly relayer: Relayer | null;
+  /** The vkey of the log that is written. */
+  readonly vkey: string;
+  readonly store: LogStore;
+  readonly now: () => Date;
+  readonly log: Logger;
+}
+
+/** Once a day. */
+const ANCHOR_SECONDS = 86_400;
+
+/** Who has seen the log: its witnesses, and its anchors on Base. */
+export function wireLogWitnesses({ config, pool, chain, relayer, vkey, store, now, log }: LogWitnessWires) {
+  const { witnessed: policy, generation, anchorSeconds } = config.log;
+  const key = parseVerifierKey(vkey);
+  const witnesses = createWitnessStore(pool);
+  const calls = createWitnessCalls();
+  const everySeconds = anchorSeconds ?? ANCHOR_SECONDS;
+  const anchors = createAnchorStore(pool, NETWORKS[MAIN_NETWORK].chainId);
+  const anchorChain = relayer === null || everySeconds === 0 ? null : createLogAnchors({ chain, relayer });
+  const danger = async (of: number): Promise<string | null> => {
+    const known = await witnesses.list(of);
+    const found = known.find((one) => one.danger !== null && policy.witnesses.some((w) => w.key.vkey === one.vkey));
+    return found?.danger ?? null;
+  };
+  const begin = (distrust: () => void) => {
+    const offer = createOffer({ generation, key, store, witnesses, calls, distrust, now });
+    return policy.witnesses.map((witness) => ({ name: `witness ${witness.key.name}`, run: () => offer(witness) }));
+  };
+  const anchoring =
+    anchorChain &&
+    createAnchoring({ generation, origin: key.name, store, anchors, chain: anchorChain, everySeconds, log });
+  return {
+    checkpoints: createLogCheckpoints({ pool, store, witnesses, policy }),
+    heads: createKnownHeads([...witnessSources(policy.witnesses, calls), ...anchorSources(anchorChain)], key),
+    danger,
+    /** The recurring work, once the log is there. */
+    jobs: (distrust: () => void) => [
+      ...begin(distrust),
+      ...(anchoring === null ? [] : [{ name: "log anchor", run: anchoring }]),
+    ],
+    facts: async (state: LogState): Promise<LogFacts> => {
+      const [newest, witnessed, known, anchor] = await Promise.all([
+        store.newest(generation),
+        readWitnessed(pool, policy, generation),
+        witnesses.list(generation),
+        anchors.newest(generation),
+      ]);
+      const found = policy.witnesses.map(({ key: { name, vkey } }) => {
+        const one = known.find((record) => record.vkey === vkey);
+        const { size = null, at: cosignedAt = null } = one?.cosigned ?? {};
+        return { name, size, cosignedAt, error: one?.error ?? null, danger: one?.danger ?? null };
+      });
+      return { ...state, size: newest?.size ?? 0, quorum: policy.quorum, witnessed, witnesses: found, anchor };
+    },
+  };
+}
+
+const anchorSources = (chain: ReturnType<typeof createLogAnchors> | null): readonly HeadSource[] =>
+  chain === null
+    ? []
+    : [
+        {
+          name: "the anchors on Base",
+          async head({ name: origin }) {
+            const found = await chain.newest(origin);
+            return found && { ...found, source: `the anchor in block ${found.block} of Base`, at: null };
+          },
+        },
+      ];

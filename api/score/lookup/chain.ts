@@ -1,0 +1,251 @@
+import { type Blocks, type Log, readLogAnswer, WrongAnswerError } from "../../../indexer/fetch/log-answers.ts";
+import { quantity } from "../../../indexer/fetch/logs.ts";
+import { type Provider, TooMuchError } from "../../../indexer/fetch/provider.ts";
+import { TRANSFER_TOPIC } from "../../../indexer/ledger.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
+import type { Address } from "../../platform/wallet.ts";
+import { addInflows, type Inflow } from "./inflows.ts";
+import type { Basis, InflowReader, Mark, Progress, ReadPlan } from "./lookup-ports.ts";
+import { createMarks, type MarkStore, USED_TOPIC } from "./marks.ts";
+
+const USDC = NETWORKS[MAIN_NETWORK].usdc.address;
+const NOBODY: Address = "0x0000000000000000000000000000000000000000";
+/** In one request. */
+const MOST_WALLETS = 100;
+/**
+ * After an answer with fewer logs, four times as many blocks are asked for: one crowded day must not make all others dear.
+ * No provider cuts such an answer off without saying so.
+ */
+const FEW_LOGS = 1_000;
+/** Where providers cut answers off. */
+const CUT_AT = 500;
+/** So many blocks are read whole if they have more transfers to one wallet than a provider returns. */
+const MOST_WHOLE_BLOCKS = 8;
+const WIDEN = 4;
+/** A smaller width is kept for so long before twice as many blocks are tried again. */
+const GROW_AFTER_MS = 600_000;
+
+const topicOf = (address: Address): string => `0x${address.slice(2).padStart(64, "0")}`;
+const addressOf = (topic: string | undefined): Address => `0x${(topic ?? "").slice(26)}`;
+
+export interface InflowReaderParts {
+  readonly provider: Provider;
+  readonly marks: MarkStore;
+  /** Milliseconds since an arbitrary moment; by default a clock that nothing sets back. */
+  readonly now?: () => number;
+}
+
+/** Wallets that were read equally far. */
+interface Group {
+  readonly wallets: readonly Progress[];
+  /** The blocks are read after this mark; null: from the first block on. */
+  readonly after: Mark | null;
+}
+
+/**
+ * Reads transfers to wallets by `eth_getLogs`, for many wallets at once. Each request also asks for the authorizations of
+ * two marks, one at either end of its blocks: an answer without them, or with another block's hash, comes from a node that
+ * lags, has pruned, or is on another chain, and does not count.
+ */
+export function createInflowReader({
+  provider,
+  marks: store,
+  now = () => performance.now(),
+}: InflowReaderParts): InflowReader {
+  const marks = createMarks(provider, store);
+  const widest = createWidest(now);
+
+  const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: () => Promise<void>) => {
+    const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
+    const filter = { address: USDC, topics };
+    const read = (answer: unknown) => {
+      const logs = readLogAnswer(answer, filter, { first: from, last: top.block });
+      requireMarks(logs, [bottom, top]);
+      return logs;
+    };
+    const asked = { ...filter, fromBlock: quantity(from), toBlock: quantity(top.block) };
+    const logs = await provider.spending(spend).ask("eth_getLogs", [asked], read);
+    return logs.filter((log) => log.topics[0] === TRANSFER_TOPIC);
+  };
+
+  /** Transfers to one wallet in blocks that have more of them than a provider returns: from all that happened there. */
+  const readWhole = async (
+    wallet: Address,
+    { first, top }: Blocks & { readonly top: Mark },
+    spend: () => Promise<void>,
+  ) => {
+    const filter = { address: USDC, topics: [TRANSFER_TOPIC, null, topicOf(wallet)] };
+    const found: Log[] = [];
+    for (let block = first; block <= top.block; block += 1) {
+      const read = (answer: unknown) =>
+        readLogAnswer(logsOfReceipts(answer, block, { top, topic: topicOf(wallet) }), filter, {
+          first: block,
+          last: block,
+        });
+      found.push(...(await provider.spending(spend).ask("eth_getBlockReceipts", [quantity(block)], read)));
+    }
+    return found;
+  };
+
+  /** What to ask for next, of at most so many blocks unless there are too few marks for that. */
+  const spanFrom = async (at: Mark | null, most: number, { basis, end, spend }: Reading): Promise<Span> => {
+    const from = at?.block ?? basis.firstBlock;
+    const isWhole = end.block - from + 1 <= most;
+    const first = (at?.block ?? from - 1) + 1;
+    const last = from + most - 1;
+    const top = isWhole
+      ? end
+      : ((await marks.nearLast({ first, last }, spend)) ??
+        (await marks.nearFirst({ first: Math.max(first, last), last: end.block }, spend)));
+    const bottom = at ?? (top && (await marks.nearFirst({ first: from, last: top.block }, spend)));
+    if (top === null || bottom === null) throw new Error(`no authorized payment marks blocks ${from} to ${end.block}`);
+    return { from, bottom, top };
+  };
+
+  /** Reads one group on to the end, in as few requests as are allowed. */
+  const readGroup = async (basis: Basis, { wallets, after }: Group, plan: ReadPlan): Promise<void> => {
+    let [group, at, width] = [wallets, after, Number.POSITIVE_INFINITY];
+    const { end, spend } = plan;
+    const take = async (logs: readonly Log[], top: Mark) => {
+      group = advance(group, logs, { basis, after: at?.block ?? -1, top });
+      await plan.save(group);
+      group = group.filter(({ inflows }) => inflows.fullAt === null);
+      at = top;
+    };
+    while (group.length > 0 && (at?.block ?? -1) < end.block) {
+      const wide = Math.max(1, Math.min(width, widest.current()));
+      const span = await spanFrom(at, wide, { basis, end, spend });
+      const blocks = span.top.block - span.from + 1;
+      try {
+        const logs = await ask(
+          group.map(({ wallet }) => wallet),
+          span,
+          spend,
+        );
+        await take(logs, span.top);
+        if (logs.length < FEW_LOGS) width *= WIDEN;
+      } catch (error) {
+        if (!(error instanceof TooMuchError)) throw error;
+        const isNarrowest = blocks === 1 || blocks > wide;
+        const [one] = group;
+        if (error.isRange && !isNarrowest) widest.shrink(Math.floor(blocks / 2));
+        else if (error.isRange || one === undefined) throw error;
+        else if (group.length > 1) {
+          const half = group.length >> 1;
+          await readGroup(basis, { wallets: group.slice(0, half), after: at }, plan);
+          group = group.slice(half);
+        } else if (!isNarrowest) width = Math.floor(blocks / 2);
+        else if (blocks <= MOST_WHOLE_BLOCKS)
+          await take(await readWhole(one.wallet, wholeOf(span, at), spend), span.top);
+        // There are too few marks to ask for less.
+        else throw error;
+      }
+    }
+  };
+
+  return {
+    final: ({ firstBlock }, spend) => marks.final(firstBlock, spend),
+    async read(basis, plan) {
+      const open = plan.from.filter(({ inflows }) => inflows.fullAt === null);
+      for (const wallets of Map.groupBy(open, ({ through }) => through?.block ?? null).values())
+        for (let first = 0; first < wallets.length; first += MOST_WALLETS)
+          await readGroup(
+            basis,
+            { wallets: wallets.slice(first, first + MOST_WALLETS), after: wallets[0]?.through ?? null },
+            plan,
+          );
+    },
+  };
+}
+
+/** What one request asks for: from the mark `bottom`, or from a block that is not behind it, to the mark `top`. */
+interface Span {
+  readonly from: number;
+  readonly bottom: Mark;
+  readonly top: Mark;
+}
+
+interface Reading {
+  readonly basis: Basis;
+  readonly end: Mark;
+  readonly spend: () => Promise<void>;
+}
+
+/** The blocks of a span that are not read yet. */
+const wholeOf = ({ from, top }: Span, at: Mark | null): Blocks & { readonly top: Mark } => ({
+  ...{ first: at === null ? from : at.block + 1, last: top.block },
+  top,
+});
+
+/**
+ * An answer without one of the marks is not from a node that has these blocks, unless it is long: then it may have been cut
+ * off. One that has as many logs as where answers are cut may be, too, right after a mark.
+ * @throws WrongAnswerError if another node is to be asked, TooMuchError if less is to be asked for
+ */
+function requireMarks(logs: readonly Log[], marks: readonly Mark[]): void {
+  const isLong = logs.length >= FEW_LOGS;
+  if (isLong && logs.length % CUT_AT === 0) throw new TooMuchError(`an answer ends after ${logs.length} logs`, false);
+  for (const { block, hash, nonce } of marks) {
+    const shown = logs.find((log) => log.topics[0] === USED_TOPIC && log.topics[2] === nonce && log.block === block);
+    if (shown === undefined && isLong) throw new TooMuchError(`${logs.length} logs lack block ${block}`, false);
+    if (shown === undefined) throw new WrongAnswerError(`the answer lacks block ${block}`);
+    if (shown.blockHash !== hash) throw new WrongAnswerError(`block ${block} is final, but has another hash`);
+  }
+}
+
+/** What JSON may hold in place of a receipt. */
+type Told = Readonly<Record<string, unknown>>;
+
+/** Of all receipts of a block, the logs that are asked for. A node that does not have the block has no receipts. */
+function logsOfReceipts(
+  answer: unknown,
+  block: number,
+  { top, topic }: { readonly top: Mark; readonly topic: string },
+) {
+  const receipts = Array.isArray(answer) ? (answer as readonly Told[]) : [];
+  const [hash, ...others] = new Set(receipts.map(({ blockHash }) => blockHash));
+  const isOne = typeof hash === "string" && others.length === 0 && (block < top.block || hash === top.hash);
+  if (!isOne || receipts.some(({ blockNumber }) => Number(blockNumber) !== block))
+    throw new WrongAnswerError(`the answer is not block ${block}'s receipts`);
+  const isAsked = ({ address, topics }: Told) =>
+    String(address).toLowerCase() === USDC.toLowerCase() &&
+    Array.isArray(topics) &&
+    topics[0] === TRANSFER_TOPIC &&
+    topics[2] === topic;
+  return receipts.flatMap(({ logs }) => (logs as readonly Told[]).filter(isAsked));
+}
+
+interface Step {
+  readonly basis: Basis;
+  /** What is in this block or before is counted already. */
+  readonly after: number;
+  readonly top: Mark;
+}
+
+function advance(group: readonly Progress[], logs: readonly Log[], { basis, after, top }: Step): readonly Progress[] {
+  const byWallet = Map.groupBy(
+    logs.filter((log) => log.block > after),
+    (log) => addressOf(log.topics[2]),
+  );
+  const inflowOf = (log: Log): Inflow => ({
+    block: log.block,
+    from: addressOf(log.topics[1]),
+    value: BigInt(log.data),
+  });
+  return group.map(({ wallet, inflows }) => {
+    const ignored = new Set([...basis.ignored, NOBODY, wallet]);
+    const added = (byWallet.get(wallet) ?? []).map(inflowOf);
+    return { wallet, through: top, inflows: addInflows(inflows, added, ignored) };
+  });
+}
+
+/** How many blocks providers let one ask for: it shrinks at once, and doubles every ten minutes. */
+function createWidest(now: () => number) {
+  let [learned, since] = [Number.POSITIVE_INFINITY, 0];
+  return {
+    current: (): number => learned * 2 ** Math.floor((now() - since) / GROW_AFTER_MS),
+    shrink: (blocks: number): void => {
+      [learned, since] = [Math.max(1, blocks), now()];
+    },
+  };
+}

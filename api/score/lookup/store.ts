@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import type { Examined } from "./examine.ts";
+import { type Inflows, NO_INFLOWS } from "./inflows.ts";
+import type { Basis, LookupStore, Progress } from "./lookup-ports.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
+
+interface InflowRow {
+  readonly wallet: Buffer;
+  readonly through: string | null;
+  readonly through_hash: Buffer;
+  readonly through_nonce: Buffer;
+  readonly inflows: Inflows;
+}
+
+interface SnapshotRow {
+  readonly wallet: Buffer;
+  readonly block: string;
+  readonly made_at: Date;
+  readonly found: Examined & { readonly block_hash: `0x${string}`; readonly as_of_block: number };
+}
+
+const COLUMNS = "wallet, through, through_hash, through_nonce, inflows";
+
+/** Sums that were counted from something else are as good as none. */
+const KNOWN = `SELECT ${COLUMNS} FROM inflow WHERE wallet = ANY($1) AND basis = $2`;
+
+/** Once a day, so that what is asked for stays. Rows that somebody else is writing are in use anyway. */
+const USE = `UPDATE inflow SET used_at = now() WHERE ctid = ANY(ARRAY(SELECT ctid FROM inflow
+    WHERE wallet = ANY($1) AND used_at < now() - interval '1 day' FOR UPDATE SKIP LOCKED))`;
+
+const CLAIM = `INSERT INTO inflow AS known (wallet, basis, inflows, claimed_by, claimed_until)
+  SELECT unnest($1::bytea[]), $2, $3, $4, now() + make_interval(secs => $5)
+  ON CONFLICT (wallet) DO UPDATE SET claimed_by = excluded.claimed_by, claimed_until = excluded.claimed_until, used_at = now(),
+    basis = excluded.basis,
+    through = CASE WHEN known.basis = excluded.basis THEN known.through END,
+    inflows = CASE WHEN known.basis = excluded.basis THEN known.inflows ELSE excluded.inflows END
+    WHERE known.claimed_by IS NULL OR known.claimed_by = excluded.claimed_by OR known.claimed_until < now()
+  RETURNING ${COLUMNS}`;
+
+/** Locks these rows in the order of their keys, whatever the plan. */
+const LOCKED = "SELECT wallet FROM inflow WHERE wallet = ANY($1) AND basis = $2 ORDER BY wallet FOR UPDATE";
+
+/**
+ * Whoever has read further is right, since final blocks do not change: an answer that comes after the claim has lapsed is
+ * not thrown away. Only a claim that is still one's own is renewed.
+ */
+const SAVE = `WITH locked AS MATERIALIZED (${LOCKED})
+  UPDATE inflow SET through = new.through, through_hash = new.hash, through_nonce = new.nonce, inflows = new.inflows,
+    claimed_until = CASE WHEN claimed_by = $3 THEN now() + make_interval(secs => $4) ELSE claimed_until END
+  FROM unnest($1::bytea[], $5::bigint[], $6::bytea[], $7::bytea[], $8::jsonb[]) new (wallet, through, hash, nonce, inflows),
+    locked
+  WHERE inflow.wallet = new.wallet AND locked.wallet = new.wallet AND basis = $2 AND coalesce(inflow.through, -1) < new.through`;
+
+const RELEASE = `WITH locked AS MATERIALIZED (${LOCKED})
+  UPDATE inflow SET claimed_by = NULL FROM locked WHERE inflow.wallet = locked.wallet AND claimed_by = $3`;
+
+const SNAPSHOTS = "SELECT wallet, block, made_at, found FROM score_lookup WHERE wallet = ANY($1) AND basis = $2";
+
+const KEEP = `INSERT INTO score_lookup AS known (wallet, basis, block, found, made_at) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (wallet) DO UPDATE SET basis = excluded.basis, block = excluded.block, found = excluded.found, made_at = excluded.made_at
+  WHERE known.basis <> excluded.basis OR known.block <= excluded.block`;
+
+const basisOf = ({ firstBlock, ignored }: Basis): Buffer =>
+  createHash("sha256")
+    .update(JSON.stringify([firstBlock, [...ignored].sort()]))
+    .digest();
+
+const progressOf = (row: InflowRow): Progress => ({
+  wallet: hex(row.wallet),
+  through:
+    row.through === null
+      ? null
+      : { block: Number(row.through), hash: hex(row.through_hash), nonce: hex(row.through_nonce) },
+  inflows: row.inflows,
+});
+
+/** In the order of their keys: two processes that want several rows never wait for each other. */
+const keysOf = (wallets: readonly `0x${string}`[]): readonly Buffer[] => [...new Set(wallets)].sort().map(bytes);
+
+/** Keeps look-ups in PostgreSQL, for all processes. A claim is lost when it lapses, so a dead process holds up nobody. */
+export function createLookupStore(pool: pg.Pool): LookupStore {
+  return {
+    async known(basis, wallets) {
+      const keys = keysOf(wallets);
+      const { rows } = await pool.query<InflowRow>(KNOWN, [keys, basisOf(basis)]);
+      await pool.query(USE, [keys]);
+      return rows.map(progressOf);
+    },
+    async claim(basis, wallets, { token, seconds }) {
+      const values = [keysOf(wallets), basisOf(basis), JSON.stringify(NO_INFLOWS), token, seconds];
+      const { rows } = await pool.query<InflowRow>(CLAIM, values);
+      return rows.map(progressOf);
+    },
+    async save(basis, progress, { token, seconds }) {
+      const read = progress.flatMap(({ wallet, through, inflows }) =>
+        through === null ? [] : [{ wallet, through, inflows }],
+      );
+      const sorted = read.toSorted((a, b) => (a.wallet < b.wallet ? -1 : 1));
+      await pool.query(SAVE, [
+        ...[sorted.map(({ wallet }) => bytes(wallet)), basisOf(basis), token, seconds],
+        ...[sorted.map(({ through }) => through.block), sorted.map(({ through }) => bytes(through.hash))],
+        ...[sorted.map(({ through }) => bytes(through.nonce)), sorted.map(({ inflows }) => JSON.stringify(inflows))],
+      ]);
+    },
+    async release(basis, wallets, { token }) {
+      await pool.query(RELEASE, [keysOf(wallets), basisOf(basis), token]);
+    },
+    async snapshots(basis, wallets) {
+      const { rows } = await pool.query<SnapshotRow>(SNAPSHOTS, [keysOf(wallets), basisOf(basis)]);
+      return rows.map(({ wallet, block, made_at, found }) => ({
+        ...found,
+        ...{ wallet: hex(wallet), block: Number(block), made_at },
+      }));
+    },
+    async keep(basis, { wallet, block, made_at, ...found }) {
+      await pool.query(KEEP, [bytes(wallet), basisOf(basis), block, JSON.stringify(found), made_at]);
+    },
+  };
+}
