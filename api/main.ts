@@ -7,10 +7,10 @@ import { createPeers } from "./platform/http/peers.ts";
 import { createMeter } from "./platform/metrics/prometheus.ts";
 import { requestFacts } from "./platform/http/request-id.ts";
 import { checkChains, checkDatabase } from "./operations/startup-checks.ts";
-import { build } from "./build.ts";
+import { build } from "./service.ts";
 import { parseConfig } from "./platform/config/config.ts";
 import { createMetricsApp } from "./platform/metrics/metrics-app.ts";
-import { runJobs } from "./wiring/jobs.ts";
+import { runJobs } from "./jobs.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
 export { build };

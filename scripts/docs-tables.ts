@@ -6,7 +6,7 @@ import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1 } from "../api/arbiter/policy/v1/table
 import { AGAIN_AFTER_MS_V2 } from "../api/arbiter/policy/v2/http-delivery-table.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { MAX_LIMIT } from "../api/board/board.ts";
-import { build } from "../api/build.ts";
+import { build } from "../api/service.ts";
 import { SESSION_MINUTES } from "../api/certificates/sessions/session.ts";
 import { VALID_FOR_DAYS } from "../api/certificates/certificate.ts";
 import { LEAST_REFUND, REFUNDS_A_DAY, WATCHED_DAYS } from "../api/certificates/decoys/refund.ts";

@@ -11,7 +11,7 @@ const CLOCKS_AND_TIMERS =
 describe("the layers", () => {
   test("are read from the project's own files", () => {
     expect(API.length).toBeGreaterThan(30);
-    expect(importsOf("api/build.ts")).toContain("api/catalog.ts");
+    expect(importsOf("api/service.ts")).toContain("api/catalog.ts");
     expect(importsOf("api/payments/gate.ts")).toContain("api/payments/step.ts");
   });
 

@@ -99,7 +99,7 @@ export const rank = (layer: Exclude<Layer, "adapter">): number => DIRECTION.inde
 /** Folders say the layer; what is filed by feature is declared above. */
 export function layerOf(file: string): Layer {
   if (file.startsWith("api/adapters/")) return "adapter";
-  if (file.startsWith("api/wiring/") || ["api/main.ts", "api/build.ts"].includes(file)) return "wiring";
+  if (file.startsWith("api/wiring/") || ["api/main.ts", "api/service.ts"].includes(file)) return "wiring";
   if (file.startsWith("api/kernel/")) return "kernel";
   if (file.startsWith("api/layout/")) return "layout";
   if (file === "api/platform/http/app.ts") return "app";

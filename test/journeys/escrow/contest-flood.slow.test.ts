@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { newMerchant, statusOf } from "../../support/escrow/contract.ts";

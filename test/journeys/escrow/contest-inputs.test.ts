@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import {
   type ContestableHold,
   contest,

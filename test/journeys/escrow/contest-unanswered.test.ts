@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { zeroHash } from "viem";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { type ContestableHold, contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";

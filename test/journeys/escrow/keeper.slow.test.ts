@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

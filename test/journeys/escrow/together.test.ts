@@ -3,7 +3,7 @@ import type { Hex, LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { outcomePurpose } from "../../../api/escrow/outcome-batch.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

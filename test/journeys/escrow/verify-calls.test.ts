@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { deployEscrow, type Held, hold, newMerchant } from "../../support/escrow/contract.ts";

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/build.ts";
+import { build } from "../../../api/service.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";
 import { startService, type TestService } from "../service/service.ts";
