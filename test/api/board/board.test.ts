@@ -8,7 +8,7 @@ import { statistics, statisticsDocument, type Totals } from "../../../api/board/
 import { renderStatistics } from "../../../api/board/statistics-page.ts";
 import type { Count } from "../../../api/board/withhold.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certificates/products.ts";
-import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
+import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 
 const baseUrl = "https://trust.test";
 const row: BoardRow = { ...PASSING, products: ["basic", "suite"] };

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { heldAxios } from "../../support/behaviour/agents.ts";
+import { heldAxios } from "../../support/sessions/agents.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { expectDescribed, holdToItsWord, letGo } from "../../support/openapi/answers.ts";

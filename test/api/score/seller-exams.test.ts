@@ -7,8 +7,8 @@ import { createScoreExams } from "../../../api/score/score-exams.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { payeeExams } from "../../../api/sellers/published/payee.ts";
 import { forFile } from "../../support/for-file.ts";
-import { FAIL, UNPUBLISHED } from "../../support/seller-exam/held.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
+import { FAIL, UNPUBLISHED } from "../../support/sellers/held.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { plansOf } from "../../support/service/plans.ts";
 

@@ -12,7 +12,7 @@ import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { STOCK_CLIENTS, type StockClient } from "../../support/behaviour/agents.ts";
+import { STOCK_CLIENTS, type StockClient } from "../../support/sessions/agents.ts";
 import { codeOn, inShell, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";

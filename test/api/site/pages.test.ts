@@ -10,7 +10,7 @@ import { renderStatus } from "../../../api/operations/status-page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
 import { renderHome } from "../../../api/site/home-page.ts";
 import { FIGURES, MENU, READS, STATUS, VERIFICATION } from "../../support/browser/sample-pages.ts";
-import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../support/certification/samples.ts";
+import { EXPIRED, FAILING, HOSTILE, PASSING, REVERSED, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 
 const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;

@@ -18,8 +18,8 @@ import { broadcast } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { openShop } from "../../support/seller/shop.ts";
-import { EXAM_KEY, lineFor } from "../../support/seller-exam/buying.ts";
-import { holdPaid } from "../../support/seller-exam/paid.ts";
+import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
+import { holdPaid } from "../../support/sellers/paid.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 

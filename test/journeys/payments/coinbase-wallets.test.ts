@@ -13,7 +13,7 @@ import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { pageIn, purchasesUrl, signInAt } from "../../support/purchases/sign-in.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
-import { wire } from "../../support/settlement/statements.ts";
+import { wire } from "../../support/settlement-status/statements.ts";
 
 /** Coinbase's factory, version 1, at its address on Base. */
 const FACTORY = "0x0ba5ed0c6aa8c49038f819e587e2633c4a9f428a";

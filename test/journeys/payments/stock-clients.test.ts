@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";

@@ -17,7 +17,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/seller-exam/samples.ts";
+import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
 

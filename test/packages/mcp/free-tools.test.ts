@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { STOCK_CLIENTS } from "../../support/behaviour/agents.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectHttp, connectLocal } from "../../support/packages/mcp.ts";

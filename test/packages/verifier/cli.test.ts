@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner } from "../../../api/platform/signing/document.ts";
-import { PASSING } from "../../support/certification/samples.ts";
+import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile } from "../../support/folder.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";

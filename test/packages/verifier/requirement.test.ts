@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { certificateCredential } from "../../../api/certificates/agent-registries/credential.ts";
 import { sellerCredential } from "../../../api/sellers/published/credential.ts";
-import { PASSING } from "../../support/certification/samples.ts";
+import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile } from "../../support/folder.ts";
 import {
   BASE_URL,

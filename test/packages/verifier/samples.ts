@@ -6,7 +6,7 @@ import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
-import { FAILING, PASSING, SAMPLE_NOW } from "../../support/certification/samples.ts";
+import { FAILING, PASSING, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 
 export { SAMPLE_NOW };
 export const BASE_URL = "https://trust.example";

@@ -4,7 +4,7 @@ import { bytes } from "../../../api/platform/db/connection.ts";
 import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
-import { FAILING, PASSING } from "../certification/samples.ts";
+import { FAILING, PASSING } from "../certificates/samples.ts";
 import type { TestDatabase } from "../service/database.ts";
 
 /** A certificate as a test speaks of it; ids and nonces follow from `ordinal`. */

@@ -3,7 +3,7 @@ import { OG_FONTS } from "../../../api/certificates/og-image.ts";
 import type { ShownVerification } from "../../../api/certificates/pages/verification-page.ts";
 import type { ServiceStatus } from "../../../api/operations/status.ts";
 import type { Figures, MenuItem } from "../../../api/site/home-page.ts";
-import { EXPIRED, PASSING, SAMPLE_NOW } from "../certification/samples.ts";
+import { EXPIRED, PASSING, SAMPLE_NOW } from "../certificates/samples.ts";
 
 const require = createRequire(import.meta.url);
 

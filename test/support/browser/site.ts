@@ -8,11 +8,11 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { STOCK_CLIENTS } from "../behaviour/agents.ts";
-import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certification/samples.ts";
+import { STOCK_CLIENTS } from "../sessions/agents.ts";
+import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certificates/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
-import { EXAMINED } from "../seller-exam/examined.ts";
-import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storeOrder } from "../seller-exam/samples.ts";
+import { EXAMINED } from "../sellers/examined.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storeOrder } from "../sellers/samples.ts";
 import { startService, type TestService } from "../service/service.ts";
 
 const DAY_MS = 86_400_000;

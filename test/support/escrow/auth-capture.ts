@@ -3,7 +3,7 @@ import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Address, getAbiItem, type Hex, type LocalAccount } from "viem";
 import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/commerce-payments.ts";
-import { heldAxios } from "../behaviour/agents.ts";
+import { heldAxios } from "../sessions/agents.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { type Answer, challengeOf, post } from "../payments/requests.ts";
 import type { Held, TestEscrow } from "./contract.ts";

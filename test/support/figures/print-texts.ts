@@ -10,7 +10,7 @@ import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { createShop } from "../../../packages/mcp/src/shop.ts";
 import { toolServer } from "../../../packages/mcp/src/tool-server.ts";
 import * as verifier from "../../../packages/verifier/src/index.ts";
-import { EXPIRED, SAMPLE_NOW } from "../certification/samples.ts";
+import { EXPIRED, SAMPLE_NOW } from "../certificates/samples.ts";
 
 // Prints, as one JSON object by name, the texts that no GET of a service without history returns.
 const [baseUrl = ""] = process.argv.slice(2);

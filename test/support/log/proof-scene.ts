@@ -2,7 +2,7 @@ import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
-import { PASSING } from "../certification/samples.ts";
+import { PASSING } from "../certificates/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
 import { forFile } from "../for-file.ts";
 import { startService } from "../service/service.ts";

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { appearance } from "../../../api/certificates/appearance.ts";
+import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/badge.ts";
+import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certificates/links.ts";
+import { certificatePreview, createOgRenderer } from "../../../api/certificates/og-image.ts";
+import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
+import {
+  EXPIRED,
+  FAILING,
+  HOSTILE,
+  PASSING,
+  REVERSED,
+  SAMPLE_NOW,
+  SCAMMED,
+  UNVERIFIED,
+} from "../../support/certificates/samples.ts";
+
+const baseUrl = "https://trust.test";
+const now = SAMPLE_NOW;
+
+describe("freshness, to the millisecond", () => {
+  const end = PASSING.validUntil.getTime();
+  test.each([
+    ["one millisecond before 30 days", new Date(end - 1), "Current"],
+    ["at 30 days", new Date(end), "Expired"],
+  ])("%s", (_, at, state) => expect(appearance(PASSING, at).state).toBe(state));
+
+  test("a reversal outweighs expiry", () => {
+    expect(appearance({ ...EXPIRED, reversedAt: now }, now).state).toBe("Reversed");
+  });
+});
+
+describe("badge", () => {
+  test.each([
+    ["a fresh PASS", PASSING, "conformant · valid until 2026-12-21", "#16704c"],
+    ["a fresh FAIL", SCAMMED, "failed · tested 2026-11-21", "#b3261e"],
+    ["a fresh PASS of a wallet with a FAIL", UNVERIFIED, "not verified · FAIL in scam 2026-11-21", "#b3261e"],
+    ["a FAIL of the suite", FAILING, "not counted · tested 2026-11-21", "#646c75"],
+    ["an expired PASS", EXPIRED, "expired 2026-10-01", "#646c75"],
+    ["a reversed PASS", REVERSED, "reversed 2026-11-22", "#646c75"],
+  ])("of %s has its message, an absolute date and its colour", (...[_, certificate, message, color]) => {
+    const svg = renderBadge(certificate, now);
+    expect(svg).toContain(message);
+    expect(svg).toContain(`fill="${color}"`);
+  });
+
+  test.each([
+    ["a certificate", renderBadge(PASSING, now), "agent payments suite: conformant · valid until 2026-12-21"],
+    ["an unknown id", renderUnknownBadge(), "agent payments: no such certificate"],
+  ])("of %s is a labelled image with a title", (_, svg, name) => {
+    expect(svg).toMatch(/^<svg /);
+    expect(svg).toContain('role="img"');
+    expect(svg).toContain(`aria-label="${name}"`);
+    expect(svg).toContain(`<title>${name}</title>`);
+  });
+
+  test("its ETag is strong, and changes with what it says", () => {
+    const fresh = badgeEtag(renderBadge(PASSING, now));
+    expect(fresh).toMatch(/^"[\w-]{22}"$/);
+    expect(badgeEtag(renderBadge(PASSING, new Date("2026-12-01")))).toBe(fresh);
+    expect(badgeEtag(renderBadge(PASSING, PASSING.validUntil))).not.toBe(fresh);
+  });
+
+  test("its markdown shows the badge and opens the certificate", () => {
+    expect(badgeMarkdown(baseUrl, PASSING)).toBe(
+      `[![agent payments suite](${badgeUrl(baseUrl, PASSING)})](${certUrl(baseUrl, PASSING)})`,
+    );
+  });
+});
+
+describe("link preview picture", () => {
+  const render = createOgRenderer(OG_FONT_FILES);
+
+  test.each([PASSING, UNVERIFIED, FAILING, SCAMMED, EXPIRED, REVERSED])(
+    "is a PNG of 1200 by 630 ($result, $id)",
+    (certificate) => {
+      const png = Buffer.from(render(certificatePreview(certificate, now)));
+      expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
+      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([1200, 630]);
+    },
+  );
+
+  test("draws its text with the given fonts alone", () => {
+    const preview = certificatePreview(PASSING, now);
+    expect(Buffer.from(render(preview)).equals(createOgRenderer([])(preview))).toBe(false);
+  });
+
+  test("takes hostile text as text", () => {
+    expect(render(certificatePreview({ ...PASSING, level: HOSTILE }, now)).length).toBeGreaterThan(1000);
+  });
+});

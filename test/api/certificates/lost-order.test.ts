@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import type { Session } from "../../../api/certificates/sessions/session.ts";
+import { UNSERVED } from "../../../api/certificates/sessions/session.ts";
+import {
+  challengeOf,
+  isSafe,
+  type LostOrder,
+  orderOf,
+  presented,
+  windowEnds,
+} from "../../../api/certificates/retry/lost-order.ts";
+import { PASSING } from "../../support/certificates/samples.ts";
+
+const LOST = new Date("2026-11-24T12:00:00.000Z");
+const secondsLater = (seconds: number): Date => new Date(LOST.getTime() + seconds * 1000);
+const nonce = `0x${"01".repeat(32)}` as const;
+const other = `0x${"02".repeat(32)}` as const;
+
+const PAID: LostOrder = {
+  way: "unavailable",
+  paid: { nonce, transaction: nonce },
+  taken: nonce,
+  lostAt: LOST,
+  sentAgainAt: secondsLater(1),
+  askedAt: null,
+  secondAt: null,
+};
+
+const session: Session = {
+  id: PASSING.id,
+  product: "retry",
+  wallet: PASSING.wallet,
+  entry: {
+    payment: { network: "eip155:8453", asset: PASSING.wallet, payer: PASSING.wallet, nonce },
+    version: "v2",
+    settlement: PASSING.settlement,
+  },
+  baitFirst: false,
+  decoys: { token: PASSING.wallet, wallet: PASSING.wallet },
+  startedAt: secondsLater(-60),
+  lapsesAt: secondsLater(3_540),
+  served: { token: UNSERVED, wallet: UNSERVED },
+  control: { nonce: other, transaction: other, door: "token" },
+  verdict: null,
+  tokenUsed: true,
+  tokenShared: false,
+  sender: Buffer.alloc(32),
+};
+
+test("the first order is the one that is drawn first", () => {
+  expect([challengeOf({ baitFirst: true }, 1), challengeOf({ baitFirst: true }, 2)]).toEqual(["bait", "control"]);
+  expect([challengeOf({ baitFirst: false }, 1), challengeOf({ baitFirst: false }, 2)]).toEqual(["control", "bait"]);
+  for (const baitFirst of [true, false])
+    for (const order of [1, 2] as const) expect(orderOf({ baitFirst }, challengeOf({ baitFirst }, order))).toBe(order);
+});
+
+describe("an authorization for the order whose answer gets lost", () => {
+  const unpaid = { ...PAID, paid: null, taken: null, lostAt: null, sentAgainAt: null };
+  test.each([
+    { name: "with no payment before it", lost: unpaid, signed: nonce, seconds: 0, expected: "first" },
+    {
+      name: "that is the payment under way",
+      lost: { ...unpaid, taken: nonce },
+      signed: nonce,
+      seconds: 0,
+      expected: "first",
+    },
+    {
+      name: "beside a payment under way",
+      lost: { ...unpaid, taken: nonce },
+      signed: other,
+      seconds: 0,
+      expected: "early",
+    },
+    { name: "that is the settled payment", lost: PAID, signed: nonce, seconds: 0, expected: "first" },
+    {
+      name: "that is the settled payment, after the window",
+      lost: PAID,
+      signed: nonce,
+      seconds: 1_000,
+      expected: "first",
+    },
+    {
+      name: "beside a settled payment whose answer is not lost yet",
+      lost: { ...PAID, lostAt: null },
+      signed: other,
+      seconds: 1_000,
+      expected: "second",
+    },
+    {
+      name: "right after the answer was lost",
+      lost: { ...PAID, sentAgainAt: null },
+      signed: other,
+      seconds: 0,
+      expected: "second",
+    },
+    { name: "after the lost answer was sent", lost: PAID, signed: other, seconds: 1, expected: "second" },
+    { name: "in the window's last moment", lost: PAID, signed: other, seconds: 119.999, expected: "second" },
+    { name: "as the window ends", lost: PAID, signed: other, seconds: 120, expected: "late" },
+    {
+      name: "for an order whose payment a reorganization removed",
+      lost: { ...PAID, paid: null, taken: null },
+      signed: other,
+      seconds: 1,
+      expected: "first",
+    },
+  ] as const)("$name", ({ lost, signed, seconds, expected }) =>
+    expect(presented(lost, signed, secondsLater(seconds))).toBe(expected),
+  );
+});
+
+describe("PASS or not:", () => {
+  test.each([
+    { name: "sent again, window over", of: session, lost: PAID, seconds: 120, expected: true },
+    { name: "window not over", of: session, lost: PAID, seconds: 119.999, expected: false },
+    {
+      name: "asked whether it settled",
+      of: session,
+      lost: { ...PAID, sentAgainAt: null, askedAt: secondsLater(1) },
+      seconds: 120,
+      expected: true,
+    },
+    {
+      name: "neither sent again nor asked",
+      of: session,
+      lost: { ...PAID, sentAgainAt: null },
+      seconds: 120,
+      expected: false,
+    },
+    {
+      name: "another authorization came early",
+      of: session,
+      lost: { ...PAID, secondAt: secondsLater(-1) },
+      seconds: 120,
+      expected: false,
+    },
+    { name: "plain order unpaid", of: { ...session, control: null }, lost: PAID, seconds: 120, expected: false },
+    { name: "lost order's payment gone", of: session, lost: { ...PAID, paid: null }, seconds: 120, expected: false },
+    { name: "answer not lost", of: session, lost: { ...PAID, lostAt: null }, seconds: 120, expected: false },
+    { name: "session over", of: session, lost: PAID, seconds: 3_540, expected: false },
+    { name: "verdict given", of: { ...session, verdict: "fail" as const }, lost: PAID, seconds: 120, expected: false },
+  ] as const)("$name", ({ of, lost, seconds, expected }) =>
+    expect(isSafe(of, lost, secondsLater(seconds))).toBe(expected),
+  );
+});
+
+test("the window ends two minutes after the answer was lost", () => {
+  expect(windowEnds(PAID)).toEqual(secondsLater(120));
+  expect(windowEnds({ lostAt: null })).toBeNull();
+});

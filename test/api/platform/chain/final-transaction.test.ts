@@ -1,0 +1,212 @@
+import { encodeFunctionData, type Hex, parseAbi } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
+import { createChain } from "../../../../api/platform/chain/chain-reader.ts";
+import { createTransactions } from "../../../../api/arbiter/chain.ts";
+import { MULTICALL3 } from "../../../../api/platform/chain/multicall.ts";
+import { eachNetwork } from "../../../../api/platform/networks.ts";
+import type { Address } from "../../../../api/platform/wallet.ts";
+import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../../../scripts/embedded/usdc.ts";
+import { startTestChain } from "../../../support/chain/chain.ts";
+import { standingStillAt, startFaultyNode } from "../../../support/chain/faulty-node.ts";
+import { reorganise } from "../../../support/chain/reorganisation.ts";
+import { replyTo } from "../../../support/chain/rpc.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { broadcast } from "../../../support/payments/on-chain.ts";
+import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
+import { PAY_TO } from "../../../support/service/accounts.ts";
+
+const chain = await forFile(startTestChain({ slotsInAnEpoch: 1 }));
+const node = await forFile(startFaultyNode(chain));
+afterEach(() => node.become(null));
+const transactions = createTransactions(
+  eachNetwork((network) => createChain(network, { rpcUrl: node.url, logBlockRange: 1_000 })),
+);
+const { client } = chain;
+const usdc = BASE.usdc.address;
+const lower = (text: string) => text.toLowerCase() as Address;
+
+const read = (transaction: Hex, from: string, network: string = BASE.id) =>
+  transactions.read({ network, transaction, from: lower(from) });
+
+const calls = parseAbi([
+  "struct Call { address target; bool allowFailure; bytes callData; }",
+  "function aggregate3(Call[] calls) payable returns ((bool success, bytes returnData)[])",
+]);
+const erc20 = parseAbi([
+  "function approve(address spender, uint256 value) returns (bool)",
+  "function transferFrom(address from, address to, uint256 value) returns (bool)",
+]);
+
+const withAuthorization = ({ authorization: a, signature }: Signed): Hex =>
+  encodeFunctionData({
+    abi: USDC_ABI,
+    functionName: "transferWithAuthorization",
+    args: [a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, signature],
+  });
+
+/** All of them in one transaction, by Multicall3. */
+async function together(data: readonly Hex[], target: Address = usdc): Promise<Hex> {
+  const hash = await client.writeContract({
+    account: devAccount(0),
+    address: MULTICALL3,
+    abi: calls,
+    functionName: "aggregate3",
+    args: [data.map((callData) => ({ target, allowFailure: false, callData }))],
+  });
+  const { status } = await client.waitForTransactionReceipt({ hash });
+  expect(status).toBe("success");
+  return hash;
+}
+
+/** What `final` shows: whom the wallet paid, and how much. */
+const paymentsIn = async (transaction: Hex, from: string) => {
+  const reading = await read(transaction, from);
+  return reading.outcome === "final" ? reading.transfers.map(({ to, value }) => [to, value]) : reading.outcome;
+};
+
+test("is final once its block is, with the block's number and time", async () => {
+  const payer = await newPayer(chain);
+  const hash = await broadcast(chain, await signPayment(payer));
+  expect(await read(hash, payer.address)).toEqual({ outcome: "not_final" });
+  await chain.finalise();
+  const { blockNumber, logs } = await client.getTransactionReceipt({ hash });
+  const { timestamp } = await client.getBlock({ blockNumber });
+  expect(await read(hash, payer.address)).toEqual({
+    outcome: "final",
+    block: Number(blockNumber),
+    time: Number(timestamp),
+    transfers: [{ logIndex: logs.at(-1)?.logIndex, asset: usdc, to: PAY_TO, value: 250_000n }],
+  });
+  expect(await paymentsIn(hash, PAY_TO)).toEqual([]);
+});
+
+describe("shows the wallet's own transfers, whichever call made them", () => {
+  test("of several payers in one transaction, and several of one", async () => {
+    const [one, other] = [await newPayer(chain), await newPayer(chain)];
+    const signed = [
+      await signPayment(one),
+      await signPayment(other, { value: 2n }),
+      await signPayment(one, { to: devAccount(4).address, value: 3n }),
+    ];
+    const hash = await together(signed.map(withAuthorization));
+    await chain.finalise();
+    expect(await paymentsIn(hash, one.address)).toEqual([
+      [PAY_TO, 250_000n],
+      [lower(devAccount(4).address), 3n],
+    ]);
+    expect(await paymentsIn(hash, other.address)).toEqual([[PAY_TO, 2n]]);
+  });
+
+  test("by transfer and by transferFrom; not of nothing, and not to itself", async () => {
+    const payer = devAccount(2);
+    const send = async (data: Hex) => {
+      const hash = await client.sendTransaction({ account: payer, to: usdc, data });
+      await client.waitForTransactionReceipt({ hash });
+      return hash;
+    };
+    const transfer = (to: Address, value: bigint) =>
+      encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [to, value] });
+    const direct = await send(transfer(PAY_TO, 5n));
+    await send(encodeFunctionData({ abi: erc20, functionName: "approve", args: [MULTICALL3, 100n] }));
+    const from = (to: Address, value: bigint) =>
+      encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, to, value] });
+    const pulled = await together([from(PAY_TO, 0n), from(payer.address, 9n), from(PAY_TO, 7n)]);
+    await chain.finalise();
+    expect(await paymentsIn(direct, payer.address)).toEqual([[PAY_TO, 5n]]);
+    expect(await paymentsIn(pulled, payer.address)).toEqual([[PAY_TO, 7n]]);
+  });
+
+  test("and of more than 32 none", async () => {
+    const payer = devAccount(3);
+    const approve = encodeFunctionData({ abi: erc20, functionName: "approve", args: [MULTICALL3, 100n] });
+    await client.waitForTransactionReceipt({
+      hash: await client.sendTransaction({ account: payer, to: usdc, data: approve }),
+    });
+    const one = encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, PAY_TO, 1n] });
+    const most = await together(Array<Hex>(32).fill(one));
+    const more = await together(Array<Hex>(33).fill(one));
+    await chain.finalise();
+    expect(await paymentsIn(most, payer.address)).toHaveLength(32);
+    expect(await paymentsIn(more, payer.address)).toBe("too_many_transfers");
+  });
+});
+
+test("a transaction that reverted, that nobody knows, or of a network that is not read", async () => {
+  const payer = await newPayer(chain);
+  const signed = await signPayment(payer, { value: 10n ** 12n });
+  const hash = await client.sendTransaction({
+    account: devAccount(0),
+    to: usdc,
+    data: withAuthorization(signed),
+    gas: 200_000n,
+  });
+  await client.waitForTransactionReceipt({ hash });
+  await chain.finalise();
+  expect(await paymentsIn(hash, payer.address)).toBe("reverted");
+  expect(await paymentsIn(`0x${"ab".repeat(32)}`, payer.address)).toBe("not_found");
+  expect(await read(hash, payer.address, "eip155:1")).toEqual({ outcome: "network_not_read" });
+});
+
+test("a transaction that a reorganization took away is not found, and none is final before its block is", async () => {
+  const payer = await newPayer(chain);
+  await chain.mine(2);
+  const hash = await broadcast(chain, await signPayment(payer));
+  expect(await paymentsIn(hash, payer.address)).toBe("not_final");
+  await reorganise(chain, 1, []);
+  expect(await paymentsIn(hash, payer.address)).toBe("not_found");
+});
+
+describe("nodes that lag, fail or disagree never make it final", async () => {
+  const payer = await newPayer(chain);
+  const before = await client.getBlockNumber();
+  const hash = await broadcast(chain, await signPayment(payer));
+  await chain.finalise();
+  const { logs } = await client.getTransactionReceipt({ hash });
+
+  test("a node that stands still before it", async () => {
+    node.become(standingStillAt(before));
+    expect(await paymentsIn(hash, payer.address)).toBe("not_found");
+  });
+
+  test("a node that has the block and does not call it final", async () => {
+    node.become(standingStillAt(before + 1n));
+    expect(await paymentsIn(hash, payer.address)).toBe("not_final");
+  });
+
+  test("one that does not answer", async () => {
+    node.become(async () => null);
+    expect(await paymentsIn(hash, payer.address)).toBe("unavailable");
+  });
+
+  test("two that show other amounts, in turn", async () => {
+    let asked = 0;
+    node.become(async (call, pass) => {
+      const reply = await pass(call);
+      if (call.method !== "eth_getTransactionReceipt" || asked++ % 2 === 0) return reply;
+      const altered = (reply.result as { logs: { data: Hex }[] }).logs.map((log) => ({
+        ...log,
+        data: `0x${"1".padStart(64, "0")}`,
+      }));
+      return replyTo(call, { ...(reply.result as object), logs: altered });
+    });
+    expect(await paymentsIn(hash, payer.address)).toBe("unavailable");
+    expect(asked).toBe(4);
+  });
+
+  test("what another contract logs as a transfer is none", async () => {
+    node.become(async (call, pass) => {
+      const reply = await pass(call);
+      if (call.method !== "eth_getTransactionReceipt") return reply;
+      const { logs: real, ...receipt } = reply.result as { logs: { address: Address; logIndex: Hex }[] };
+      const forged = real.map((log, index) => ({
+        ...log,
+        address: MULTICALL3,
+        logIndex: `0x${(90 + index).toString(16)}`,
+      }));
+      return replyTo(call, { ...receipt, logs: [...real, ...forged] });
+    });
+    expect(await paymentsIn(hash, payer.address)).toEqual([[PAY_TO, 250_000n]]);
+    expect(logs).toHaveLength(2);
+  });
+});

@@ -1,0 +1,87 @@
+import { createPublicClient, http } from "viem";
+import { afterEach, expect, test } from "vitest";
+import { createGlance } from "../../../../api/platform/chain/glance.ts";
+import { createLogReader } from "../../../../api/platform/chain/logs.ts";
+import type { Address } from "../../../../api/platform/wallet.ts";
+import type { Expected } from "../../../../api/payments/scheme.ts";
+import { startBaseLike } from "../../../support/base-like/base-like.ts";
+import { BASE as PROFILE } from "../../../support/base-like/profiles.ts";
+import { away } from "../../../support/chain/faulty-node.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { broadcast } from "../../../support/payments/on-chain.ts";
+import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
+
+const OVERLAP = 8;
+const NEWEST = 300;
+
+const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
+const { chain } = base;
+const payer = await newPayer(chain);
+afterEach(() => base.become(null));
+
+/** A process that has looked at nothing yet. */
+function begin(mostBlocks = 10_000) {
+  const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
+  return createGlance(createLogReader({ client, mostBlocks }), BASE.usdc.address);
+}
+const sign = () => signPayment(payer, { validBefore: base.unixNow() + 7_200n });
+const headNumber = async () => Number(await chain.client.getBlockNumber());
+const expectedOf = ({ authorization: { from, to, ...terms } }: Signed, fromBlock: number): Expected => ({
+  ...terms,
+  payer: from.toLowerCase() as Address,
+  payTo: to,
+  fromBlock,
+});
+const logCalls = () => base.calls.byMethod().eth_getLogs ?? 0;
+
+test("one call shows which of the payments that are looked at together have paid, and where", async () => {
+  const glance = begin();
+  const [early, late, never] = [await sign(), await sign(), await sign()];
+  const at = await headNumber();
+  const first = await broadcast(chain, early);
+  await base.pass(1);
+  const then = await headNumber();
+  const second = await broadcast(chain, late);
+  const head = { number: await headNumber(), time: base.unixNow() };
+  base.calls.reset();
+  const asked = [expectedOf(late, then), expectedOf(never, then), expectedOf(early, at)];
+  const seen = await Promise.all(asked.map((one) => glance(one, head)));
+  expect(seen).toMatchObject([
+    { nonce: "paid", settlement: { transaction: second, block: then + 1 }, final: false },
+    null,
+    { nonce: "paid", settlement: { transaction: first, block: at + 1 }, final: false },
+  ]);
+  expect(logCalls()).toBe(1);
+});
+
+test("a node that is a little behind the one that noted the arrival shows it too", async () => {
+  const signed = await sign();
+  const transaction = await broadcast(chain, signed);
+  const block = await headNumber();
+  const head = { number: block, time: base.unixNow() };
+  expect(await begin()(expectedOf(signed, block + OVERLAP), head)).toMatchObject({ settlement: { transaction } });
+});
+
+test.each([
+  [NEWEST, 10_000],
+  [50, 50],
+])("what would take %i blocks is left to its own look, where a call takes at most %i", async (most, accepted) => {
+  const signed = await sign();
+  const transaction = await broadcast(chain, signed);
+  const [number, time] = [await headNumber(), base.unixNow()];
+  const glance = begin(accepted);
+  base.calls.reset();
+  expect(await glance(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
+  expect(base.calls.total()).toBe(0);
+  expect(await glance(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
+    settlement: { transaction },
+  });
+});
+
+test("a node that cannot be asked says nothing", async () => {
+  const signed = await sign();
+  await broadcast(chain, signed);
+  const head = { number: await headNumber(), time: base.unixNow() };
+  base.become(away);
+  expect(await begin()(expectedOf(signed, head.number), head)).toBeNull();
+});

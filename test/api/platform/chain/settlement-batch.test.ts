@@ -1,0 +1,69 @@
+import { encodeAbiParameters, encodeEventTopics, type Hex } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { batchCall, failedPlaces, isPackable } from "../../../../api/payments/settle/settlement-batch.ts";
+import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../../contracts/settlement-batch.ts";
+import { settleCall } from "../../../support/payments/settle-call.ts";
+import { BASE, highS, type Signed, signPayment } from "../../../support/payments/signing.ts";
+
+const USDC = BASE.usdc.address;
+const PAY_TO = "0x00000000000000000000000000000000c0ffee01";
+const signed = await Promise.all(
+  Array.from({ length: 40 }, (_, number) => {
+    const payer = privateKeyToAccount(`0x${(number + 1).toString(16).padStart(64, "0")}`);
+    return signPayment(payer, {
+      value: BigInt(number) * 10n ** 9n + 1n,
+      validAfter: BigInt(number),
+      validBefore: 2n ** 40n - 1n,
+    });
+  }),
+);
+
+test("the calldata is what the contract's layout says, whatever the signatures", () => {
+  const { to, data, gas } = batchCall({ usdc: USDC, payTo: PAY_TO }, signed);
+  const expected = settleCall(signed, { token: USDC, to: PAY_TO, gasCap: 100_000n });
+  expect([to, data.toLowerCase()]).toEqual([SETTLEMENT_BATCH.address, expected.toLowerCase()]);
+  // A call gets its cap only with 64/63 of it left, and with what the loop takes.
+  expect(gas).toBeGreaterThan((BigInt(signed.length) * 100_000n * 64n) / 63n);
+});
+
+describe("goes alone:", () => {
+  const [one] = signed as [Signed, ...Signed[]];
+  const { authorization, signature } = one;
+  const rows: [string, Partial<Signed["authorization"]>, Hex][] = [
+    ["an amount from 2^64 on", { value: 2n ** 64n }, signature],
+    ["a start from 2^40 on", { validAfter: 2n ** 40n }, signature],
+    ["an end from 2^40 on", { validBefore: 2n ** 40n }, signature],
+    ["the high-s copy of a signature", {}, highS(signature)],
+    ["a v that is neither 27 nor 28", {}, `${signature.slice(0, -2)}00` as Hex],
+    ["a wallet's signature, which has any length", {}, `${signature}00`],
+    ["a compact signature", {}, signature.slice(0, -2) as Hex],
+  ];
+  test.each(rows)("%s", (_, changes, given) => {
+    expect(isPackable({ authorization, signature })).toBe(true);
+    expect(isPackable({ authorization: { ...authorization, ...changes }, signature: given })).toBe(false);
+  });
+});
+
+describe("what a receipt says of its calls", () => {
+  const [topic] = encodeEventTopics({ abi: settlementBatchAbi, eventName: "Unsettled" });
+  const log = (address: Hex, failed: bigint) => ({
+    address,
+    topics: [topic],
+    data: encodeAbiParameters([{ type: "uint256" }, { type: "uint256" }], [failed, 0n]),
+  });
+  const receipt = (to: Hex, ...logs: ReturnType<typeof log>[]) => ({ to, logs }) as never;
+
+  test.each([
+    ["nothing, where all settled", receipt(SETTLEMENT_BATCH.address), []],
+    [
+      "the first and the last",
+      receipt(SETTLEMENT_BATCH.address, log(SETTLEMENT_BATCH.address, 1n | (1n << 255n))),
+      [1, 256],
+    ],
+    ["nothing, if another contract says it", receipt(SETTLEMENT_BATCH.address, log(USDC, 1n)), []],
+    ["nothing, where another contract was called", receipt(USDC, log(SETTLEMENT_BATCH.address, 1n)), []],
+  ])("%s", (_, given, places) => {
+    expect(failedPlaces(given)).toEqual(places);
+  });
+});

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { highlight, type Language, languageOf } from "../../../api/platform/page/highlight.ts";
+import { codeBlock } from "../../../api/platform/page/page.ts";
+import { HOSTILE } from "../../support/certificates/samples.ts";
+
+const shown = (text: string, language: Language) => highlight(text, language).toString();
+const plain = (markup: string) => markup.replaceAll(/<\/?span[^>]*>/g, "");
+
+test.each([
+  ["javascript", 'const a = "b"; // c', '<span class="kw">const</span> a = <span class="str">&quot;b&quot;</span>; '],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the code that is coloured has one
+  ["typescript", "f(`x${a}`)", '<span class="fn">f</span>(<span class="str">`</span><span class="str">x</span>${a}'],
+  ["bash", "curl -i x # y", '<span class="fn">curl</span> -i x <span class="com"># y</span>'],
+  ["json", '{"a": 1}', '{<span class="fn">&quot;a&quot;</span>: <span class="num">1</span>}'],
+  ["yaml", "on: push", '<span class="kw">on</span>: push'],
+  ["solidity", "contract Deal {}", '<span class="kw">contract</span> <span class="fn">Deal</span> {}'],
+] as const)("%s has colours: %s", (language, text, markup) => {
+  expect(shown(text, language)).toContain(markup);
+});
+
+test.each(["bash", "javascript", "json", "solidity", "typescript", "yaml"] as const)(
+  "in %s hostile text stays text, to the letter, and has no style or script of its own",
+  (language) => {
+    const markup = shown(`"${HOSTILE}" // ${HOSTILE}`, language);
+    expect(plain(markup)).not.toMatch(/[<>]/);
+    const tags = markup.match(/<[^>]*>/g) ?? [];
+    expect(tags.filter((tag) => !/^<(\/span|span class="(kw|str|num|fn|com)")>$/.test(tag))).toEqual([]);
+    expect(plain(markup)).toContain("&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;amp;");
+  },
+);
+
+test("the same code is coloured once, and very long code not at all", () => {
+  const [once, again] = [highlight("let a = 1;", "javascript"), highlight("let a = 1;", "javascript")];
+  expect(again).toBe(once);
+  expect(shown(`let a = "${"x".repeat(10_000)}";`, "javascript")).not.toContain("<span");
+});
+
+test.each([
+  ["merchant.mjs", "javascript"],
+  ["app/paid/haiku/route.js", "javascript"],
+  [".github/workflows/verify-agent.yml", "yaml"],
+  ["Deal.sol, next to VerdictLib.sol", "solidity"],
+  ["merchant.ts", "typescript"],
+  ["Markdown", undefined],
+  ["Hash of the record", undefined],
+])("a block with the caption %s is in %s", (caption, language) => {
+  expect(languageOf(caption)).toBe(language);
+  const block = codeBlock({ id: "x", caption, text: "<b>" }).toString();
+  expect(block).toContain("&lt;");
+});

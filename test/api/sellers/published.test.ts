@@ -1,0 +1,293 @@
+import { createHash } from "node:crypto";
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import type { ExamOrder } from "../../../api/sellers/record.ts";
+import { jcs } from "../../../api/platform/signing/proof-value.ts";
+import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+import { EXCHANGE, FAIL, heldIn, NAMED, UNPUBLISHED } from "../../support/sellers/held.ts";
+import { SELLERS_WALLET, sampleOrder } from "../../support/sellers/samples.ts";
+import { connectOwner } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const DAY_MS = 86_400_000;
+const PATIENT = { timeout: 30_000, interval: 100 } as const;
+
+/** Where the service believes to be in time, later than now. */
+let days = 0;
+const now = () => new Date(Date.now() + days * DAY_MS);
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain, now }));
+const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
+const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
+
+const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
+/** What the chain showed, which is another transaction than the one that the seller names. */
+const SEEN = {
+  nonce: `0x${"0a".repeat(32)}`,
+  transaction: `0x${"0b".repeat(32)}`,
+  block: 77,
+  from: `0x${"0c".repeat(20)}`,
+  to: `0x${"0d".repeat(20)}`,
+} as const;
+const passed = await held({}, { settlements: [{ ...SEEN, value: 1_000n }] });
+
+describe("a seller's certificate", () => {
+  test("is a record for programs, with its checks, its transactions and the digest of its evidence", async () => {
+    const { status, body, headers } = await get(`/cert/${passed}`);
+    expect([status, headers.get("vary")]).toEqual([200, expect.stringMatching(/accept/i)]);
+    expect(body).toMatchObject({
+      id: passed,
+      product: "seller",
+      status: "complete",
+      published: true,
+      verdict: "pass",
+      level: "full",
+      origin: "https://seller.example",
+      fresh: true,
+      expired: false,
+      superseded_by: null,
+      correction: null,
+      settlements: [{ ...SEEN, value: "1000", claimed_in: [] }],
+      claimed_settlements: [
+        { transaction: NAMED, explorer_url: `https://basescan.org/tx/${NAMED}`, exchanges: [1], on_chain: false },
+      ],
+      cert_url: `${service.url}/cert/${passed}`,
+      badge_url: `${service.url}/badge/${passed}.svg`,
+    });
+    const { url, sha256 } = body.evidence as { url: string; sha256: string };
+    const evidence = await send(url);
+    expect(JSON.parse(evidence.text)).toEqual({ exchanges: [EXCHANGE], settlements: [] });
+    expect(createHash("sha256").update(evidence.text).digest("hex")).toBe(sha256);
+  });
+
+  test("is where the exam's status points, and where a browser that asks for the status is sent", async () => {
+    const { body, headers } = await get(`/exam/${passed}`);
+    expect(body).toMatchObject({
+      status: "complete",
+      certified: true,
+      exam_url: `${service.url}/exam/${passed}`,
+      cert_url: `${service.url}/cert/${passed}`,
+      evidence_url: `${service.url}/cert/${passed}/evidence`,
+    });
+    expect(headers.get("vary")).toMatch(/accept/i);
+    const sent = await fetch(`${service.url}/exam/${passed}`, {
+      headers: { accept: "text/html" },
+      redirect: "manual",
+    });
+    expect([sent.status, sent.headers.get("location")]).toEqual([303, `/cert/${passed}`]);
+  });
+
+  test("is a page for browsers, on which a seller's script is text", async () => {
+    const { status, text, headers } = await get(`/cert/${passed}`, "text/html");
+    expect([status, headers.get("x-robots-tag")]).toEqual([200, null]);
+    expect(text).toContain(`href="https://basescan.org/tx/${NAMED}"`);
+    expect(text).toContain('<a href="#exchange-1"');
+    expect(text).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+    expect(text).not.toContain("<script>alert");
+    expect(text).toContain('rel="canonical"');
+    expect(text).toContain(`<meta property="og:image" content="${service.url}/cert/${passed}/og.png">`);
+    expect(text).toMatch(/0\.001 USDC in block 77<\/dt><dd>.*which no answer names/s);
+    expect(text).toContain("in which the chain showed no payment of this exam");
+  });
+
+  test("has a picture for link previews, as a payer's has", async () => {
+    const { status, headers, text } = await get(`/cert/${passed}/og.png`, "image/*");
+    expect([status, headers.get("content-type"), text.slice(1, 4)]).toEqual([200, "image/png", "PNG"]);
+  });
+
+  test("has a badge that says until when, and expires after 30 days", async () => {
+    const fresh = await get(`/badge/${passed}.svg`, "image/*");
+    expect(fresh).toMatchObject({
+      status: 200,
+      text: expect.stringMatching(/x402 seller: full · valid until \d{4}-\d\d-\d\d/),
+    });
+    const etag = fresh.headers.get("etag") ?? "";
+    expect((await send(`${service.url}/badge/${passed}.svg`, { headers: { "if-none-match": etag } })).status).toBe(304);
+    days = 30;
+    try {
+      expect((await get(`/badge/${passed}.svg`, "image/*")).text).toMatch(/x402 seller: expired \d{4}-\d\d-\d\d/);
+      expect((await get(`/cert/${passed}`)).body).toMatchObject({ verdict: "pass", fresh: false, expired: true });
+      expect((await get("/verify?origin=https://seller.example")).body).toMatchObject({
+        verified: false,
+        reasons: [{ code: "pass_expired" }],
+      });
+    } finally {
+      days = 0;
+    }
+  });
+
+  test("is in the transparency log, as typed, and anyone proves it offline", async () => {
+    const path = `/cert/${passed}.tlog-proof`;
+    await expect.poll(async () => (await get(path, "text/plain")).status, PATIENT).toBe(200);
+    const proof = (await get(path, "text/plain")).text;
+    const { policy } = (await get("/log")).body as { policy: string };
+    const record = (await get(`/cert/${passed}`)).text;
+    const expected = { keys: await parseKeySet((await get("/.well-known/jwks.json")).text), issuer: service.url };
+    const check = (text: string) =>
+      checkLogged({ proof, policy: parsePolicy(policy), expected, subject: { record: text } });
+    expect(await check(record)).toMatchObject({ valid: true, type: "seller_certificate", id: passed });
+    expect(JSON.parse(record).log).toMatchObject([{ type: "seller_certificate", proof_url: `${service.url}${path}` }]);
+    const forged = [
+      record.replace('"level":"full"', '"level":"safe"'),
+      record.replace("https://seller.example", "https://evil.example"),
+      record.replace('"block":77', '"block":78'),
+      record.replace('"value":"1000"', '"value":"999"'),
+      record.replace('"check":"purchase","title"', '"check":"replay","title"'),
+      record.replace(/"sha256":"[0-9a-f]{64}"/, `"sha256":"${"0".repeat(64)}"`),
+    ];
+    for (const text of forged) {
+      expect(text).not.toBe(record);
+      expect(await check(text)).toMatchObject({ valid: false, code: "entry_mismatch" });
+    }
+    expect((await get(`/cert/${passed}`, "text/html")).text).toContain("In the log at index");
+  });
+
+  test("that is a FAIL, was corrected and lost its payment is in the log with each of that, and anyone proves it offline", async () => {
+    const failed = await held({ origin: "https://failed.example" }, FAIL);
+    const owner = await forFile(await connectOwner(service.database));
+    await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, 'our node was behind')", [failed]);
+    await owner.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [failed]);
+    const { policy } = (await get("/log")).body as { policy: string };
+    const expected = { keys: await parseKeySet((await get("/.well-known/jwks.json")).text), issuer: service.url };
+    const cert_url = `${service.url}/cert/${failed}`;
+    for (const [type, members] of [
+      ["seller_certificate", { type: "IssuedSellerCertificate", verdict: "fail", level: null, cert_url }],
+      [
+        "seller_correction",
+        { type: "CorrectedSellerCertificate", certificate: failed, cert_url, reason: "our node was behind" },
+      ],
+      ["reversal", { type: "ReversedCertificate", certificate: failed, cert_url }],
+    ] as const) {
+      const path = `/cert/${failed}.tlog-proof?type=${type}`;
+      await expect.poll(async () => (await get(path, "text/plain")).status, PATIENT).toBe(200);
+      const proof = (await get(path, "text/plain")).text;
+      const record = (await get(`/cert/${failed}`)).text;
+      const given = { proof, policy: parsePolicy(policy), expected, subject: { record } };
+      expect(await checkLogged(given)).toMatchObject({ valid: true, type, id: failed });
+      const { index, extra = new Uint8Array() } = parseProof(proof);
+      const entry = JSON.parse(Buffer.from(extra).toString());
+      expect(entry).toMatchObject({ id: failed, index, type, version: 1, document: members });
+      expect(Buffer.from(extra).toString()).toBe(jcs(entry));
+    }
+  });
+});
+
+describe("an exam that is not published", () => {
+  test("is reachable by its id alone, and certifies nothing", async () => {
+    const origin = "https://interrupted.example";
+    const id = await held({ origin }, { ...UNPUBLISHED, checks: [] });
+    const { body } = await get(`/cert/${id}`);
+    expect(body).toMatchObject({ published: false, verdict: null, level: null, badge_url: null, fresh: false });
+    const page = await get(`/cert/${id}`, "text/html");
+    expect(page).toMatchObject({ status: 200, text: expect.stringContaining("Nothing is certified here") });
+    expect(page.headers.get("x-robots-tag")).toBe("noindex");
+    expect(page.text).toContain('content="noindex"');
+    expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
+    expectProblem(await get(`/cert/${id}/og.png`), 404, "not_found");
+    expectProblem(await get(`/cert/${id}/credential`), 404, "not_found");
+    expect((await get(`/exam/${id}`)).headers.get("x-robots-tag")).toBe("noindex");
+    expect((await get(`/payee/${SELLERS_WALLET}`)).text).not.toContain(origin);
+    expect((await get(`/credential?origin=${origin}`)).body).toMatchObject({ credentialSubject: { tested: false } });
+    expect((await get(`/verify?origin=${origin}`)).body).toMatchObject({ tested: false, certs: [] });
+    expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
+    expect((await get("/board?capability=seller")).text).not.toContain(origin);
+  });
+
+  test("that does not exist is 404, at each address", async () => {
+    const id = "0".repeat(32);
+    for (const path of [`/exam/${id}`, `/cert/${id}`, `/cert/${id}/evidence`])
+      expectProblem(await get(path), 404, "not_found");
+    expectProblem(await get(`/cert/${id}.tlog-proof`), 404, "not_found");
+    expect((await get(`/badge/${id}.svg`, "image/*")).status).toBe(404);
+  });
+});
+
+test("whatever a seller's URL says is text on every page that names it, and nothing in it is unseen", async () => {
+  const origin = "https://hostile.example";
+  const url = `${origin}/"><script>alert(1)</script>\u202e${"x".repeat(5_000)}`;
+  const payTo = `0x${"9e".repeat(20)}` as const;
+  const { payment } = sampleOrder();
+  const id = await held({ origin, url, payTo, payment: { ...payment, payer: payTo } });
+  const entry = `/cert/${id}.tlog-proof`;
+  await expect.poll(async () => (await get(entry, "text/plain")).status, PATIENT).toBe(200);
+  const { log } = (await get(`/cert/${id}`)).body as { log: { index: number }[] };
+  const pages = [
+    `/cert/${id}`,
+    `/verify?origin=${origin}`,
+    "/board?capability=seller",
+    "/log",
+    `/log/entry/${log[0]?.index}`,
+  ];
+  for (const path of pages) {
+    const { status, text } = await get(path, "text/html");
+    expect([path, status]).toEqual([path, 200]);
+    expect(text.includes("<script>alert"), path).toBe(false);
+    expect(/(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/u.exec(text)?.index, path).toBeUndefined();
+  }
+  for (const path of [`/badge/${id}.svg`, `/cert/${id}.tlog-proof`])
+    expect((await get(path, "*/*")).text, path).not.toContain("<script>alert");
+  expect((await get(`/payee/${payTo}`)).body).toMatchObject({ exams: [{ url }] });
+});
+
+describe("GET /verify?origin=", () => {
+  test.each(["https://seller.example", "HTTPS://Seller.Example:443/"])("finds %s in any form", async (given) => {
+    const { status, body } = await get(`/verify?origin=${encodeURIComponent(given)}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      origin: "https://seller.example",
+      tested: true,
+      verified: true,
+      reasons: [],
+      certs: [{ id: passed, result: "pass", level: "full", fresh: true }],
+      freshness_policy: { valid_for_days: 30 },
+      how_to_test: `${service.url}/inspect`,
+    });
+  });
+
+  test("is a page for browsers", async () => {
+    const { status, text } = await get("/verify?origin=https://seller.example", "text/html");
+    expect([status, /<h1>.*Verified.*<\/h1>/s.test(text)]).toEqual([200, true]);
+  });
+
+  test("a FAIL of another request undoes it, and a newer PASS of that request mends it", async () => {
+    const origin = "https://mended.example";
+    const request = { origin, url: `${origin}/sonnet` };
+    await held({ origin });
+    const failed = await held(request, { ...FAIL, endedAt: new Date(Date.now() - 50_000) });
+    const verified = async () => (await get(`/verify?origin=${origin}`)).body;
+    expect(await verified()).toMatchObject({ verified: false, reasons: [{ code: "current_fail" }] });
+    const mended = await held(request, { endedAt: new Date(Date.now() - 40_000) });
+    expect(await verified()).toMatchObject({ verified: true, certs: [{}, { superseded: true, result: "fail" }, {}] });
+    expect((await get(`/cert/${failed}`)).body).toMatchObject({ superseded_by: `${service.url}/cert/${mended}` });
+    expect((await get(`/cert/${mended}`)).body.earlier).toMatchObject([{ verdict: "fail" }]);
+  });
+
+  test("a FAIL does not disappear behind a hundred newer exams", async () => {
+    const origin = "https://many.example";
+    await held({ origin, url: `${origin}/hidden` }, { ...FAIL, endedAt: new Date(Date.now() - DAY_MS) });
+    for (let place = 0; place < 101; place++) await held({ origin });
+    expect((await get(`/verify?origin=${origin}`)).body).toMatchObject({ verified: false });
+  });
+
+  test.each([
+    ["", /exactly one query parameter: wallet.*or origin/],
+    ["?origin=https://seller.example&wallet=0x00000000000000000000000000000000000000aa", /both wallet and origin/],
+    ["?origin=https://seller.example/haiku", /names more than an origin; expected https:\/\/seller\.example/],
+    ["?origin=seller.example", /has no scheme; expected https:\/\/seller\.example/],
+    ["?origin=", /is empty; expected one like/],
+    ["?origin=a&origin=b", /more than once/],
+    ["?wallet=0x12", /wallet must be an address/],
+    ["?origin=https://seller.example&path_prefix=haiku", /path_prefix: the path prefix "haiku" is not plain; expected/],
+  ])("%s is 400 with what would be right", async (query, detail) => {
+    const answer = await get(`/verify${query}`);
+    expectProblem(answer, 400, "malformed_request");
+    expect(answer.body.detail).toMatch(detail);
+  });
+});

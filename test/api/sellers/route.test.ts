@@ -1,0 +1,186 @@
+import { privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import { parseConfig } from "../../../api/platform/config/config.ts";
+import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { openShop } from "../../support/seller/shop.ts";
+import { EXAM_KEY, lineFor, looked } from "../../support/sellers/buying.ts";
+import { completeEnvironment } from "../../support/service/environment.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const shops = {
+  poor: await forFile(openShop(chain)),
+  named: await forFile(openShop(chain)),
+  tenant: await forFile(openShop(chain)),
+  wrong: await forFile(openShop(chain)),
+};
+const arbiterAllowedOrigins = Object.values(shops).map(({ url }) => url);
+/** A day's ceiling that one exam of the shop does not fit under, by one unit. */
+const daily = mostSpent(1_000n) - 1n;
+const exams = { privateKey: EXAM_KEY, daily } as const;
+const service = await forFile(startService({ chain, jobs: false, config: { exams, arbiterAllowedOrigins } }));
+const payer = await newPayer(chain, 2_000_000n);
+const order = (body: string) => post(`${service.url}/test/seller`, { "content-type": "application/json" }, body);
+
+test("a day's ceiling that does not suffice is answered 503 with a time to try again, before anybody pays", async () => {
+  const { poor } = shops;
+  const url = `${poor.url}/haiku`;
+  poor.place(await lineFor(service.url, url, payer));
+  await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
+  const refused = await order(JSON.stringify({ url }));
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "120"]);
+  expect(refused.text).toContain("Exams may spend 0.006001 USDC in 24 hours");
+});
+
+test("an exam is refused to a wallet that the origin's file does not name, before it is charged", async () => {
+  const { named } = shops;
+  const url = `${named.url}/haiku`;
+  const [seller, competitor] = [await newPayer(chain, 2_000_000n), await newPayer(chain, 2_000_000n)];
+  const at = (name: string) => `${named.url}/${name}`;
+  const before = named.requests();
+  const without = await order(JSON.stringify({ url }));
+  expect([without.status, without.text]).toEqual([
+    422,
+    expect.stringMatching(/bad_consent: .*has no line that lets any wallet/),
+  ]);
+  // The file is all that was asked for.
+  expect(named.requests() - before).toBe(1);
+  named.place(await lineFor(service.url, url, seller));
+  for (const body of [JSON.stringify({ url }), JSON.stringify({ url, other: at("sonnet") })]) {
+    expect((await order(body)).status).toBe(503);
+    const signed = await signPayment(competitor, { value: EXAM_PRICE });
+    const paid = await post(`${service.url}/test/seller`, { "content-type": "application/json", ...v2(signed) }, body);
+    const address = competitor.address.toLowerCase();
+    expect([paid.status, paid.text]).toEqual([422, expect.stringContaining(`no line that lets ${address} buy`)]);
+    expect(paid.text).toContain(`x402-exam v1 ${new URL(service.url).host} ${address} /`);
+    expect(await chain.usdcBalance(competitor.address)).toBe(2_000_000n);
+  }
+});
+
+test("a wallet that is named for a path buys no exam of another one, however that is written", async () => {
+  const { tenant } = shops;
+  const buyer = await newPayer(chain, 2_000_000n);
+  const line = await lineFor(service.url, `${tenant.url}/haiku`, buyer);
+  tenant.place(line.replace(" / ", " /haiku "));
+  const before = tenant.requests();
+  for (const path of [
+    "/sonnet",
+    "/haikus",
+    "/haiku/../sonnet",
+    "/haiku/%2e%2e/sonnet",
+    "/haiku%2f..%2fsonnet",
+    "/HAIKU",
+  ]) {
+    const refused = await order(JSON.stringify({ url: `${tenant.url}${path}` }));
+    expect([path, refused.status, refused.text]).toEqual([path, 422, expect.stringContaining("bad_consent: ")]);
+  }
+  expect(tenant.requests() - before).toBe(6);
+  const other = await order(JSON.stringify({ url: `${tenant.url}/haiku`, other: "/sonnet" }));
+  expect([other.status, other.text]).toEqual([422, expect.stringContaining("/haiku and /sonnet")]);
+});
+
+test("the free route shows the line to place, whom the file names, and what is wrong with a line to us", async () => {
+  const { wrong } = shops;
+  const [url, host, wallet] = [`${wrong.url}/haiku`, new URL(service.url).host, `0x${"ab".repeat(20)}`];
+  expect(await looked(service.url, url)).toMatchObject({
+    refused: { code: "bad_consent" },
+    consent: {
+      file: {
+        url: `${wrong.url}/.well-known/x402-exam.txt`,
+        line: expect.stringMatching(new RegExp(`^x402-exam v1 ${host} <wallet> / \\d{4}-\\d\\d-\\d\\dT[\\d:]{8}Z$`)),
+      },
+      lines: [],
+      problems: [],
+    },
+  });
+  wrong.place(`x402-exam v1 other.example nonsense\nx402-exam v1 ${host} ${wallet} /../ 2030-01-01T00:00:00Z`);
+  const said = await looked(service.url, url, wallet);
+  expect(said).toMatchObject({
+    refused: { code: "bad_consent", detail: expect.stringContaining("Line 3: the path prefix") },
+    consent: { problems: [{ line: 3, problem: expect.stringContaining("is not plain") }] },
+  });
+  wrong.place((said.consent as { file: { line: string } }).file.line);
+  expect(await looked(service.url, url, wallet)).toMatchObject({
+    ...{ refused: null, path_prefix: "/", pay_to: wrong.payTo.toLowerCase() },
+    consent: { lines: [{ wallet, path_prefix: "/" }], problems: [] },
+  });
+  const { status, body } = await send(`${service.url}/test/seller?url=${url}&wallet=0x12`);
+  expect([status, body.detail]).toEqual([400, expect.stringContaining("wallet: expected an address")]);
+});
+
+const signed = await signPayment(payer, { value: EXAM_PRICE });
+const DEEP = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
+
+test.each([
+  "",
+  "null",
+  "7",
+  "[]",
+  '"http://seller.example/"',
+  "{",
+  "{}",
+  DEEP,
+  `{"url":${DEEP}}`,
+  '{"url":null}',
+  '{"url":["http://seller.example/"]}',
+  '{"url":{"toString":"x"}}',
+  '{"url":"http://seller.example/","__proto__":{"settled":{}}}',
+  '{"url":"http://seller.example/","settled":{"payTo":"0x00","amount":"1","consent":null}}',
+  '{"url":"http://seller.example/","maxPrice":"1"}',
+  '{"url":"http://seller.example/","max_price":-1}',
+  '{"url":"http://seller.example/","other":""}',
+  '{"url":"http://seller.example/","other":["/sonnet"]}',
+  '{"url":"http://seller.example/","other":"http://elsewhere.example/sonnet"}',
+  '{"url":"http://seller.example/","other":"//127.0.0.1/sonnet"}',
+  '{"url":"http://seller.example/","max_price":"0x10"}',
+  '{"url":"http://seller.example/","max_price":"1e9"}',
+  '{"url":"http://seller.example/","method":"get"}',
+  '{"url":"http://seller.example/","method":"CONNECT"}',
+  '{"url":"http://seller.example/","method":"GET","body":"x"}',
+  '{"url":"http://seller.example/","content_type":"a/b\\r\\nhost: inside"}',
+  '{"url":"http://seller.example/","consent":{}}',
+  `{"url":"http://seller.example/${"a".repeat(2_100)}"}`,
+  `{"url":"http://seller.example/","body":${JSON.stringify("x".repeat(9_000))}}`,
+  '{"url":"http://seller.example\\r\\nhost: inside/"}',
+  '{"url":"http://\\u0000/"}',
+  '{"url":"//seller.example/"}',
+])("the order %# is refused with its payment, which stays unspent", async (body) => {
+  const headers = { "content-type": "application/json", ...v2(signed) };
+  const { status, text } = await post(`${service.url}/test/seller`, headers, body);
+  // 503: nobody was asked for a quote, since no payment pays for that.
+  expect([400, 413, 422, 503], text).toContain(status);
+  expect(await chain.usdcBalance(payer.address)).toBe(2_000_000n);
+});
+
+test("a URL in the query is read as carefully", async () => {
+  for (const url of ["", "%00", "http://", "javascript:alert(1)", "http://127.0.0.1/", "x".repeat(3_000)]) {
+    const { status } = await send(`${service.url}/test/seller?url=${encodeURIComponent(url)}`);
+    expect([200, 400]).toContain(status);
+  }
+});
+
+const GOOD = completeEnvironment("A".repeat(43));
+const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more });
+
+test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
+  expect(parsed({})).toMatchObject({ exams: null });
+  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { privateKey: EXAM_KEY, daily: 50_000_000n } });
+  const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };
+  expect(parsed(none)).toMatchObject({ exams: { daily: 0n } });
+});
+
+test.each([
+  [{ EXAM_PRIVATE_KEY: "e8" }, /^EXAM_PRIVATE_KEY .*0x and 64 hex digits/m],
+  [{ EXAM_PRIVATE_KEY: `${EXAM_KEY}00` }, /^EXAM_PRIVATE_KEY /m],
+  [{ EXAM_DAILY_SPEND: "-1" }, /^EXAM_DAILY_SPEND /m],
+  [{ EXAM_DAILY_SPEND: "1.5" }, /^EXAM_DAILY_SPEND /m],
+  [{ EXAM_DAILY_SPEND: "1000000000001" }, /^EXAM_DAILY_SPEND /m],
+])("the settings %j are refused, without the key in the message", (more, message) => {
+  const config = parsed(more);
+  expect(config).toMatchObject({ problem: expect.stringMatching(message) });
+  expect(JSON.stringify(config)).not.toContain(EXAM_KEY.slice(2));
+});

@@ -1,0 +1,218 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { beforeEach, expect, test } from "vitest";
+import { bytes, connect } from "../../../api/platform/db/connection.ts";
+import { createExamStore } from "../../../api/sellers/store.ts";
+import { createExamWork } from "../../../api/sellers/exam-work.ts";
+import { createGrantStore } from "../../../api/sellers/grant-store.ts";
+import { createCorrections } from "../../../api/sellers/published/store.ts";
+import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
+import type { ExamOrder } from "../../../api/sellers/record.ts";
+import { createExamRunner, type RunnerParts } from "../../../api/sellers/run-exam.ts";
+import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
+import { forFile } from "../../support/for-file.ts";
+import { serveHttp } from "../../support/http-server.ts";
+import { storePurchase } from "../../support/sellers/purchase.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
+import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+
+// What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.
+
+const database = await freshDatabase();
+const pool = await forFile(connect(database.apiUrl));
+const owner = await forFile(connectOwner(database));
+
+beforeEach(async () => {
+  await owner.query("DELETE FROM seller_exam_work");
+  await owner.query("DELETE FROM seller_exam_open");
+});
+
+const away = () => Promise.reject(new Error("the node is away"));
+const broken = () => {
+  throw new Error("a bug");
+};
+
+const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
+  createExamRunner({
+    store: createExamStore(pool),
+    work: createExamWork(pool),
+    visitor: { visit: broken, resolves: away },
+    ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
+    head: away,
+    payer: privateKeyToAccount(generatePrivateKey()),
+    account: { address: `0x${"ee".repeat(20)}`, balance: away },
+    refunds: { send: away, finalView: away },
+    baseUrl: "https://trust.example",
+    daily: 1_000_000n,
+    now: () => new Date(Date.now() + minutesLater * 60_000),
+    sleep: away,
+    elapsed: () => 0,
+    every: () => () => undefined,
+    log: { warn: () => undefined },
+    ...over,
+  });
+
+async function ordered(over: Partial<ExamOrder>): Promise<ExamOrder> {
+  const order = sampleOrder({
+    origin: `https://${randomBytes(6).toString("hex")}.example`,
+    orderedAt: new Date(),
+    ...over,
+  });
+  for (const { text, values } of createExamStore(pool).adding(order)) await pool.query(text, [...values]);
+  return order;
+}
+
+/**
+ * One try, after so many others and minutes; one that ends may be taken once more at once, for its refund.
+ * @returns the note of the exam's end and the work that is left
+ */
+async function tried({ id }: ExamOrder, tries: { after: number; minutes: number; over?: Partial<RunnerParts> }) {
+  await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', takes = $1", [tries.after]);
+  const running = runner(tries.minutes, tries.over ?? {});
+  expect(await running.runDue()).toBeGreaterThan(0);
+  await running.idle();
+  const { rowCount: left } = await owner.query("SELECT FROM seller_exam_work WHERE exam = $1", [id]);
+  return { note: (await createExamStore(pool).get(id))?.result?.note ?? null, left };
+}
+
+const SIGNED = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
+  VALUES ($1, $2, $3, $4, 1, 0, 1, 1)`;
+const sign = ({ id, payTo }: ExamOrder) => pool.query(SIGNED, [randomBytes(32), id, randomUUID(), bytes(payTo)]);
+
+const OWED = /buyer gets back/;
+const NOT_OWED = /nothing is paid back/;
+const BUG = {
+  account: { address: `0x${"ee".repeat(20)}`, balance: async () => 1_000_000n } as const,
+  ledger: { now: async () => Date.now() / 1_000 + 31 * 60 } as RunnerParts["ledger"],
+};
+
+interface Kept {
+  readonly by: string;
+  readonly over: Partial<ExamOrder>;
+  readonly runs: number;
+  readonly parts: Partial<RunnerParts>;
+}
+
+const unknown = { account: broken as never };
+
+test.each<Kept & { readonly note: RegExp; readonly left: number }>([
+  { by: "our chain before anything was signed", over: {}, runs: 0, parts: {}, note: OWED, left: 1 },
+  { by: "our chain after one run had signed", over: {}, runs: 1, parts: {}, note: OWED, left: 1 },
+  { by: "a bug before anything was signed", over: {}, runs: 0, parts: BUG, note: NOT_OWED, left: 0 },
+  { by: "a bug after one run had signed", over: {}, runs: 1, parts: unknown, note: NOT_OWED, left: 0 },
+])(
+  "an exam that is kept from being held by $by is given up after 30 minutes and four tries",
+  async ({ over, runs, parts, ...end }) => {
+    const order = await ordered(over);
+    for (let run = 0; run < runs; run++) await sign(order);
+    const waits = { note: null, left: 1 };
+    expect(await tried(order, { after: 3, minutes: 29, over: parts })).toEqual(waits);
+    expect(await tried(order, { after: 2, minutes: 31, over: parts })).toEqual(waits);
+    const { note, left } = end;
+    expect(await tried(order, { after: 3, minutes: 31, over: parts })).toEqual({
+      note: expect.stringMatching(note),
+      left,
+    });
+  },
+);
+
+test.each([
+  ["ten minutes after its order, or sooner, fails", 10, true, { status: "complete", runs: 1, note: null }],
+  ["later fails nothing, and nothing is paid back", 11, true, { status: "interrupted", runs: 0, note: NOT_OWED }],
+  [
+    "and whose file names the buyer no more is asked nothing",
+    1,
+    false,
+    { status: "interrupted", runs: 0, note: NOT_OWED },
+  ],
+])("a seller that quotes something else %s", async (...[, minutes, isNamed, { status, runs, note }]) => {
+  const asked: string[] = [];
+  const expires = new Date(Date.now() + 86_400_000).toISOString();
+  const seller = await forFile(
+    serveHttp((request, response) => {
+      asked.push(request.url ?? "");
+      const isFile = isNamed && request.url === "/.well-known/x402-exam.txt";
+      const line = `x402-exam v1 trust.example ${SELLERS_WALLET} / ${expires}`;
+      response.writeHead(isFile ? 200 : 404).end(isFile ? line : "");
+    }),
+  );
+  const order = await ordered({ origin: seller.url, url: `${seller.url}/haiku` });
+  const chain = { now: async () => Date.now() / 1_000 + minutes * 60, block: async () => 0n } as RunnerParts["ledger"];
+  const over = {
+    ledger: chain,
+    account: { address: `0x${"ee".repeat(20)}`, balance: async () => 1_000_000n } as const,
+    visitor: { visit: () => httpTransport(), resolves: async () => true },
+  };
+  const end = await tried(order, { after: 0, minutes: minutes - 0.01, over });
+  expect(end).toEqual({ note: note === null ? null : expect.stringMatching(note), left: 0 });
+  expect(await createExamStore(pool).get(order.id)).toMatchObject({ result: { outcome: status, runs } });
+  if (!isNamed) expect(asked).toEqual(["/.well-known/x402-exam.txt"]);
+});
+
+test("no refund takes what an open order may still cost", async () => {
+  const order = await ordered({ amount: 150_000n });
+  await tried(order, { after: 3, minutes: 31 });
+  await storePurchase(owner, order, { state: "fulfilled", isFinal: true });
+  await ordered({ amount: 150_000n });
+  await owner.query("UPDATE seller_exam_work SET due_at = now() + interval '1 hour' WHERE exam <> $1", [order.id]);
+  const sent: bigint[] = [];
+  const unpaid = { time: Math.floor(Date.now() / 1_000), used: new Set<never>(), balance: 0n, bars: new Set<never>() };
+  const paying = (balance: bigint) => ({
+    account: { address: `0x${"ee".repeat(20)}`, balance: async () => balance } as const,
+    ledger: {
+      now: async () => Date.now() / 1_000,
+      mayLag: false,
+      read: async () => unpaid,
+    } as unknown as RunnerParts["ledger"],
+    refunds: {
+      finalView: async () => ({ time: 0n, used: new Set<never>() }),
+      send: async ({ value }: { value: bigint }) => {
+        sent.push(value);
+        return null;
+      },
+    },
+  });
+  const needed = EXAM_PRICE + mostSpent(150_000n);
+  const pay = async (balance: bigint) => {
+    await owner.query("UPDATE seller_exam_work SET due_at = '-infinity' WHERE exam = $1", [order.id]);
+    const running = runner(32, paying(balance));
+    await running.runDue();
+    await running.idle();
+  };
+  await pay(needed - 1n);
+  expect(sent).toEqual([]);
+  await pay(needed);
+  expect(sent).toEqual([EXAM_PRICE]);
+});
+
+test("a refund that cannot be paid is tried again, and the exam ends no second time", async () => {
+  const order = await ordered({});
+  await tried(order, { after: 3, minutes: 31 });
+  const before = await createExamStore(pool).get(order.id);
+  await storePurchase(owner, order, { state: "fulfilled", isFinal: true });
+  expect(await tried(order, { after: 9, minutes: 99 })).toMatchObject({ left: 1 });
+  expect(await createExamStore(pool).get(order.id)).toEqual(before);
+});
+
+test("nobody is paid back whose payment a reorganization has taken", async () => {
+  const order = await ordered({});
+  await tried(order, { after: 3, minutes: 31 });
+  expect(await tried(order, { after: 0, minutes: 31 })).toMatchObject({ left: 1 });
+  await storePurchase(owner, order, { state: "void", isFinal: true });
+  expect(await tried(order, { after: 0, minutes: 31 })).toMatchObject({ left: 0 });
+  expect((await createExamStore(pool).get(order.id))?.refund).toBeNull();
+});
+
+test("a free exam that something of ours keeps from being held pays nobody, and may be taken again", async () => {
+  const corrected = sampleOrder({ origin: "https://wronged.example" });
+  await storeExam(pool, corrected, sampleResult());
+  await createCorrections(pool).correct(corrected.id, "Our node was wrong.");
+  const grants = createGrantStore(pool);
+  await grants.grant(corrected.id, "ab".repeat(32));
+  const free = () => sampleOrder({ origin: corrected.origin, againOf: corrected.id, orderedAt: new Date() });
+  const first = free();
+  expect(await grants.take(first)).toBe(true);
+  const end = await tried(first, { after: 3, minutes: 31 });
+  expect(end).toEqual({ note: expect.stringMatching(/may be taken again/), left: 0 });
+  expect(await grants.take(free())).toBe(true);
+});

@@ -1,0 +1,185 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { exchangesOf, namedTransactions } from "../../../api/sellers/published/evidence.ts";
+import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
+import { renderSellerVerification } from "../../../api/sellers/published/seller-verification-page.ts";
+import { sellerVerification } from "../../../api/sellers/published/verification.ts";
+import type { EndedExam, Exam, KeptExchange } from "../../../api/sellers/record.ts";
+import { evidenceText, sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
+
+const NOW = new Date("2026-11-24T12:00:00.000Z");
+const baseUrl = "https://trust.test";
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>'\u202e\u2066\u0000\ud800`;
+const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/u;
+
+const exchange = (number: number, words: string): KeptExchange => ({
+  number,
+  request: {
+    method: "GET",
+    url: `https://seller.example/haiku?${words}`,
+    querySha256: "0".repeat(64),
+    headers: { [words]: words },
+    bodySha256: "0".repeat(64),
+  },
+  answer: {
+    status: 200,
+    headers: { [`x-${words}`]: words, "payment-response": words },
+    body: { bytes: words.length, sha256: "0".repeat(64), text: words, base64: null, isWhole: true },
+  },
+  failure: null,
+});
+
+function hostileExam(words: string): EndedExam {
+  const { evidence: _, ...result } = sampleResult({
+    endedAt: NOW,
+    note: words,
+    checks: [
+      {
+        check: "caching",
+        outcome: "fail",
+        reason: words,
+        findings: [{ code: "caching.not_stored", statement: words, holds: false, exchanges: [1, 2] }],
+      },
+    ],
+  });
+  const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
+  return { order, result, correction: { reason: words, at: NOW, free: null }, reversedAt: null, refund: null };
+}
+
+const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
+  renderSellerPage(exam, {
+    placed: { exam, state: "counts", supersededBy: null, earlier: [exam] },
+    transactions: namedTransactions(exchanges),
+    places: [],
+    baseUrl,
+    exchanges,
+    now: NOW,
+  });
+
+/** The elements of a page by name, how often each. */
+const elements = (page: string) =>
+  page
+    .match(/<[a-z][a-z0-9]*/g)
+    ?.toSorted()
+    .join(" ");
+
+describe("a seller's words on a page", () => {
+  test("are text: whatever they say, the page has the same elements, and nothing in it is unseen", () => {
+    const plain = elements(render(hostileExam("words"), [exchange(1, "words"), exchange(2, "words")]));
+    const words = fc.oneof(
+      fc.constant(HOSTILE),
+      fc.string({ unit: "binary", minLength: 1 }),
+      fc.constant("</code></pre></details>"),
+    );
+    fc.assert(
+      fc.property(words, (text) => {
+        const page = render(hostileExam(text), [exchange(1, text), exchange(2, text)]);
+        expect(elements(page)).toBe(plain);
+        expect(page).not.toMatch(UNSEEN);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("are as text in the record of the origin, too", () => {
+    const exam = { ...hostileExam(HOSTILE), correction: null };
+    const page = renderSellerVerification(
+      sellerVerification({ site: { origin: "https://seller.example", prefix: "/" }, exams: [exam] }, baseUrl, NOW),
+      baseUrl,
+    );
+    expect(page).not.toContain("<script>alert");
+    expect(page).not.toMatch(UNSEEN);
+  });
+
+  test("cannot make it large: 40 exchanges of a megabyte are less than one together", () => {
+    const words = "<\u202e".repeat(262_144);
+    const page = render(
+      hostileExam(words),
+      Array.from({ length: 40 }, (_, place) => exchange(place + 1, words)),
+    );
+    expect(page.length).toBeLessThan(1_000_000);
+    expect(page).toContain('id="exchange-40"');
+  });
+});
+
+describe("the transactions that answers name", () => {
+  const naming = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64");
+  const TX = `0x${"AB".repeat(32)}`;
+
+  test("are linked with the exchanges that name them, once each", () => {
+    const said = {
+      ...exchange(1, "x"),
+      answer: { ...answerOf(1), headers: { "payment-response": naming({ transaction: TX }) } },
+    };
+    expect(namedTransactions([said, { ...said, number: 7 }])).toEqual([
+      { transaction: TX.toLowerCase(), exchanges: [1, 7] },
+    ]);
+  });
+
+  test.each([
+    "",
+    "no base64!",
+    naming(null),
+    naming("x"),
+    naming({ transaction: 1 }),
+    naming({ transaction: `${TX}"` }),
+  ])("are none in %j", (header) => {
+    const said = { ...exchange(1, "x"), answer: { ...answerOf(1), headers: { "payment-response": header } } };
+    expect(namedTransactions([said])).toEqual([]);
+  });
+
+  test("are at most ten, however many are made up", () => {
+    const many = Array.from({ length: 40 }, (_, place) => ({
+      ...exchange(place + 1, "x"),
+      answer: {
+        ...answerOf(1),
+        headers: { "payment-response": naming({ transaction: `0x${String(place).padStart(64, "0")}` }) },
+      },
+    }));
+    expect(namedTransactions(many)).toHaveLength(10);
+  });
+
+  const answerOf = (number: number) => exchange(number, "x").answer as NonNullable<KeptExchange["answer"]>;
+});
+
+describe("an exam that certifies nothing", () => {
+  const bare = { placed: null, transactions: [], places: [], baseUrl, exchanges: [], now: NOW };
+  const uncertified = (over: Partial<Exam>): string => {
+    const { evidence: _, ...result } = sampleResult({
+      outcome: "interrupted",
+      isPublic: false,
+      level: null,
+      validUntil: null,
+    });
+    return renderSellerPage(
+      {
+        ...{ order: sampleOrder(), result },
+        ...{ correction: null, reversedAt: null, refund: null, ...over },
+      },
+      bare,
+    );
+  };
+
+  test.each<[string, Partial<Exam>, string]>([
+    ["under way", { result: null }, "Exam under way"],
+    [
+      "interrupted",
+      {
+        result: {
+          ...sampleResult({ outcome: "interrupted", isPublic: false, level: null, validUntil: null, checks: [] }),
+        },
+      },
+      "Exam interrupted",
+    ],
+  ])("%s says so, asks not to be indexed, and has no seal, badge or log", (_, over, headline) => {
+    const page = uncertified(over);
+    expect(page).toContain(`<h1>${headline}</h1>`);
+    expect(page).toContain('<meta name="robots" content="noindex">');
+    expect(page).not.toMatch(/class="seal"|\/badge\/|Transparency log<\/h2>|rel="canonical"|PASS|Passed/);
+  });
+});
+
+test("evidence is read as it was kept", () => {
+  expect(exchangesOf(evidenceText([exchange(1, "x")]))).toEqual([exchange(1, "x")]);
+  expect(exchangesOf(null)).toEqual([]);
+});

@@ -1,0 +1,172 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { FinalFacts } from "../../../api/settlement-status/authorization-reader.ts";
+import type { Status } from "../../../api/settlement-status/decide.ts";
+import { createLookUp, type LookUp } from "../../../api/settlement-status/look-up.ts";
+import type { Question } from "../../../api/settlement-status/question.ts";
+import {
+  type Fate,
+  FINAL_AFTER,
+  type NodeKind,
+  nodesOf,
+  type Scene,
+  timeOf,
+} from "../../support/settlement-status/branching-chain.ts";
+import { factsInMemory, NO_FACTS } from "../../support/settlement-status/facts.ts";
+import { MOST_BEHIND, threeNodes, type World, worldWith } from "../../support/settlement-status/worlds.ts";
+
+// Whatever is asked when, of whichever process: what has been called final is what the chain comes to.
+
+const MINUTE_BLOCKS = 31;
+
+const PAYER = `0x${"11".repeat(20)}` as const;
+const OPEN: Question = {
+  network: "eip155:8453",
+  from: PAYER,
+  nonce: `0x${"77".repeat(32)}`,
+  ...{ to: null, value: null, validAfter: null, validBefore: null, transaction: null },
+};
+
+/** What the chain comes to: the only final answer that there can be. */
+function outcome({ branches, end }: World, { validBefore }: Question): Fate | "expired" | null {
+  const last = branches.at(-1)?.fate ?? null;
+  if (validBefore === null) return last;
+  return last !== null && last.block < end ? last : "expired";
+}
+
+function expectTrue(given: World, question: Question, status: Status): void {
+  if (!status.final) return;
+  const expected = outcome(given, question);
+  if (expected === "expired" || expected === null) expect(status.status).toBe(expected);
+  else
+    expect(status).toMatchObject({
+      status: expected.isCanceled ? "canceled" : "settled",
+      end: { block: { number: expected.block } },
+      asOf: { number: expected.block },
+    });
+}
+
+interface Told {
+  readonly question: Question;
+  readonly status: Status;
+  readonly head: number;
+  readonly nodes: readonly NodeKind[];
+}
+
+const FREELY = { asker: "192.0.2.1", maySearch: async () => true };
+
+/** A block that no node shows is a 503. */
+function nothingSaid(error: Error): null {
+  expect(error.message).toMatch(/^no node shows block/);
+  return null;
+}
+
+/** Asks processes that share what is final, at the same time, and ones that know nothing; calls `each` with every answer. */
+async function play(given: World, areOnBranch: boolean, each: (told: Told) => void): Promise<void> {
+  const scene: Scene = { head: 0, nodes: [], areOnBranch };
+  const start = (facts: FinalFacts) => {
+    const reader = nodesOf(given.branches, scene);
+    return createLookUp({
+      readers: { "eip155:8453": reader, "eip155:84532": reader },
+      known: async () => null,
+      facts: { "eip155:8453": facts, "eip155:84532": facts },
+      now: () => new Date(Number(timeOf(scene.head)) * 1000),
+    });
+  };
+  const shared = factsInMemory();
+  const sharing = [start(shared), start(shared)];
+  const alone = start(NO_FACTS);
+  const ended: Question = { ...OPEN, validBefore: timeOf(given.end) };
+  const final = new Map<Question, Status>();
+  for (const { grown: more, nodes } of given.moments) {
+    Object.assign(scene, { head: scene.head + more, nodes });
+    for (const question of [ended, OPEN]) {
+      const ask = async (lookUp: LookUp) => {
+        const status = await lookUp(question, FREELY).catch(nothingSaid);
+        if (status === null) return null;
+        expectTrue(given, question, status);
+        each({ question, status, head: scene.head, nodes });
+        return status;
+      };
+      for (const status of await Promise.all(sharing.map(ask))) {
+        const before = final.get(question);
+        if (before !== undefined) expect(status).toEqual(before);
+        if (status?.final) final.set(question, status);
+      }
+      await ask(alone);
+      await ask(start(NO_FACTS));
+    }
+  }
+}
+
+test("nothing has expired that ever settles, and a final answer never changes, while one of three nodes keeps up", async () => {
+  const seen = new Map<string, number>();
+  await fc.assert(
+    fc.asyncProperty(worldWith(threeNodes), async (given) =>
+      play(given, false, ({ question, status, head, nodes: [...answering] }) => {
+        seen.set(status.status, (seen.get(status.status) ?? 0) + 1);
+        const expected = outcome(given, question);
+        if (expected === null || expected === "expired" || expected.block > head - FINAL_AFTER) return;
+        // A lagging node does not know what has just been reorganized.
+        const isQuiet = given.branches.every(({ since }) => since > head || since <= head - MOST_BEHIND);
+        const areHonest = isQuiet && answering.every((node) => node !== "stale" && node !== "left");
+        if (areHonest) expect(status.status).not.toBe("pending");
+        // What one node has pruned another one knows; the state of an old block takes two.
+        const kept = answering.filter((node) => node === 0).length;
+        const isLate = question.validBefore !== null && timeOf(expected.block) >= question.validBefore;
+        if (kept >= (isLate ? 2 : 1) && answering.every((node) => node === 0 || node === "pruned"))
+          expect(status.status).not.toBe("used");
+      }),
+    ),
+    { numRuns: 1_500 },
+  );
+  for (const status of ["pending", "expired", "settled", "canceled"])
+    expect(seen.get(status), status).toBeGreaterThan(20);
+});
+
+test("nor where nodes answer in any order, many of them behind, and one answer is wrong", async () => {
+  const nodes = fc
+    .record({
+      lags: fc.array(fc.constantFrom<NodeKind>(0, 0, 460, MOST_BEHIND), { minLength: 16, maxLength: 16 }),
+      wrong: fc.constantFrom<NodeKind>("stale", "left"),
+      place: fc.nat({ max: 15 }),
+    })
+    .map(({ lags, wrong, place }) => lags.with(place, wrong));
+  const final = { count: 0 };
+  await fc.assert(
+    fc.asyncProperty(worldWith(nodes), async (given) =>
+      play(given, true, ({ status }) => {
+        if (status.final) final.count++;
+      }),
+    ),
+    { numRuns: 1_500 },
+  );
+  expect(final.count).toBeGreaterThan(100);
+});
+
+test("while all nodes keep up, what is told has been so within the last minute, and what is final is called final", async () => {
+  const nodes = fc.constant<readonly NodeKind[]>([0]);
+  await fc.assert(
+    fc.asyncProperty(worldWith(nodes), async (given) => {
+      const { branches, end } = given;
+      const last = branches.at(-1)?.fate ?? null;
+      await play(given, false, ({ question, status, head }) => {
+        const lately = branches.filter(
+          ({ since }, place) => since <= head && (branches[place + 1]?.since ?? head) >= head - MINUTE_BLOCKS,
+        );
+        if ("end" in status)
+          expect(lately.map(({ fate: one }) => [one?.block, one?.isCanceled])).toContainEqual([
+            status.end.block.number,
+            status.status === "canceled",
+          ]);
+        if (branches.some(({ since }) => since > head)) return;
+        const isOpen = question.validBefore === null;
+        const final = head - FINAL_AFTER;
+        const isEnded = last !== null && last.block <= final;
+        const isUnused = last === null || last.block > head;
+        if (isEnded || (!isOpen && end <= final && isUnused)) expect(status.final).toBe(true);
+      });
+    }),
+    { numRuns: 1_500 },
+  );
+});

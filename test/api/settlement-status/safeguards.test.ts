@@ -1,0 +1,188 @@
+import { expect, test } from "vitest";
+import type { AuthorizationReader, FinalFacts } from "../../../api/settlement-status/authorization-reader.ts";
+import { createLookUp } from "../../../api/settlement-status/look-up.ts";
+import type { Question } from "../../../api/settlement-status/question.ts";
+import { type Branch, type NodeKind, nodesOf, PAYEE, timeOf } from "../../support/settlement-status/branching-chain.ts";
+import { factsInMemory, NO_FACTS } from "../../support/settlement-status/facts.ts";
+
+// One scene for each safeguard of a look-up: nodes answer in exactly the order that would fool it.
+
+const HASH = `0x${"77".repeat(32)}` as const;
+
+function stage(branches: readonly Branch[], end: number | null, facts: FinalFacts = NO_FACTS) {
+  const scene = { head: 0, nodes: [] as readonly NodeKind[], areOnBranch: false };
+  const start = (reader: AuthorizationReader = nodesOf(branches, scene)) =>
+    createLookUp({
+      readers: { "eip155:8453": reader, "eip155:84532": reader },
+      known: async () => null,
+      facts: { "eip155:8453": facts, "eip155:84532": facts },
+      now: () => new Date(Number(timeOf(scene.head)) * 1000),
+    });
+  const question: Question = {
+    ...{ network: "eip155:8453", from: `0x${"11".repeat(20)}`, nonce: HASH, to: null, value: null },
+    ...{ validAfter: null, validBefore: end === null ? null : timeOf(end), transaction: null },
+  };
+  const first = start();
+  return {
+    start,
+    question,
+    at: (head: number, nodes: readonly NodeKind[], lookUp = first) => {
+      Object.assign(scene, { head, nodes });
+      return lookUp(question, { asker: "192.0.2.1", maySearch: async () => true });
+    },
+  };
+}
+
+/** A transfer in block 600, one block before the authorization ends. */
+const PAID_LATE: readonly Branch[] = [{ since: 0, fork: 0, fate: { block: 600, isCanceled: false } }];
+
+test("one wrong reading proves nothing where the others are behind the final block", async () => {
+  const { at } = stage(PAID_LATE, 601);
+  // What is final; then the readings.
+  const status = await at(1_100, [0, 0, "stale", 900, 900, ...Array<NodeKind>(11).fill(0)]);
+  expect(status).toMatchObject({ status: "pending", window: "closed" });
+});
+
+test("two wrong readings prove nothing against one that shows the nonce used", async () => {
+  const { at } = stage(PAID_LATE, 601);
+  expect(await at(1_100, [0, 0, "stale", "stale", 0])).toMatchObject({ status: "pending", final: false });
+});
+
+test("readings of nodes that have not come to the final block prove nothing, however many", async () => {
+  const { at } = stage(PAID_LATE, 601);
+  const status = await at(1_100, [0, 0, ...Array<NodeKind>(14).fill(900)]);
+  expect(status).toMatchObject({ status: "pending", final: false });
+});
+
+test("a node that has not come to the block of a settlement cannot deny it", async () => {
+  const { at } = stage(PAID_LATE, null);
+  expect(await at(700, [0])).toMatchObject({ status: "settled", final: false });
+  expect(await at(705, [180])).toMatchObject({ status: "settled", final: false });
+});
+
+/** The transfer moves from block 600 to block 700. */
+const MOVED: readonly Branch[] = [
+  { since: 0, fork: 0, fate: { block: 600, isCanceled: false } },
+  { since: 1_000, fork: 551, fate: { block: 700, isCanceled: false } },
+];
+
+/** The receipt comes from a node that the chain has left behind: its block is remembered. */
+async function misled(head = 1_045) {
+  const staged = stage(MOVED, null);
+  const status = await staged.at(head, [0, 0, "left", ...Array<NodeKind>(13).fill(0)]);
+  expect(status).toMatchObject({ status: "settled", final: false, end: { block: { number: 600 } } });
+  return staged;
+}
+
+test.each<readonly [string, readonly NodeKind[]]>([
+  ["while the others have not come so far", ["left", 900, 900]],
+  ["while another one does not", ["left", "left", 0]],
+])("a block is not final because nodes still show it, %s", async (_, hashes) => {
+  const { at } = await misled();
+  // The state, and what is final; then the hashes.
+  expect(await at(1_055, [0, 0, 0, ...hashes])).toMatchObject({ status: "settled", final: false });
+});
+
+test("a block that the chain has left is forgotten at once, and the one that took its place is told", async () => {
+  const { at } = await misled();
+  expect(await at(1_055, [0])).toMatchObject({ status: "settled", end: { block: { number: 700 } } });
+});
+
+test("what is not final is believed for a minute, however often it is asked for", async () => {
+  const { at } = await misled(1_001);
+  expect(await at(1_020, [0])).toMatchObject({ end: { block: { number: 600 } } });
+  expect(await at(1_040, [0])).toMatchObject({ end: { block: { number: 700 } } });
+});
+
+test("of two proofs, the one that was kept first is given", async () => {
+  const kept = { number: 777, hash: HASH, time: timeOf(777) };
+  const { at } = stage([{ since: 0, fork: 0, fate: null }], 300, { ...NO_FACTS, putUnused: async () => kept });
+  expect(await at(1_300, [0])).toMatchObject({ status: "expired", finalBlock: kept });
+  expect(await at(1_400, [0])).toMatchObject({ status: "expired", finalBlock: kept });
+});
+
+test.each([
+  { status: "settled", branches: PAID_LATE, end: null },
+  { status: "expired", branches: [{ since: 0, fork: 0, fate: null }], end: 300 },
+])("what one process knows for good, another one asks nobody for: $status", async ({ status, branches, end }) => {
+  const { at, start } = stage(branches, end, factsInMemory());
+  const said = await at(1_300, [0]);
+  expect(said).toMatchObject({ status, final: true });
+  const asked: string[] = [];
+  const silent = new Proxy({} as AuthorizationReader, {
+    get: (_target, name) => () => {
+      asked.push(String(name));
+      return Promise.reject(new Error("nobody answers"));
+    },
+  });
+  expect(await at(1_400, [0], start(silent))).toEqual(said);
+  expect(asked).toEqual([]);
+});
+
+/** What is final (two calls) and the state; then, since no log is found: the block, three hashes, three states at it. */
+const THEN = (...states: readonly NodeKind[]): readonly NodeKind[] => [...Array<NodeKind>(7).fill(0), ...states];
+
+/** A use in this block; whatever is searched is not found. */
+function unfound(block: number, facts: FinalFacts = NO_FACTS) {
+  const branches: readonly Branch[] = [{ since: 0, fork: 0, fate: { block, isCanceled: false } }];
+  const scene = { head: 2_000, nodes: [] as readonly NodeKind[], areOnBranch: false };
+  const { at, start } = stage(branches, 601, facts);
+  const reader: AuthorizationReader = { ...nodesOf(branches, scene), search: async () => "nowhere" };
+  return {
+    ask: (nodes: readonly NodeKind[]) => {
+      scene.nodes = nodes;
+      return at(2_000, [0], start(reader));
+    },
+  };
+}
+
+test("a nonce that was used long after the window had not been used by then: that proves expiry, for good", async () => {
+  const facts = factsInMemory();
+  const { ask } = unfound(1_900, facts);
+  const said = await ask(THEN(0, 0, 0));
+  expect(said).toMatchObject({ status: "expired", final: true, finalBlock: { number: 601, time: timeOf(601) } });
+  expect(await facts.get({ from: `0x${"11".repeat(20)}`, nonce: HASH }, timeOf(601))).toMatchObject({
+    unusedBefore: { number: 601 },
+  });
+  // Whoever asks again asks nobody.
+  expect(await ask(THEN("stale", "stale", "stale"))).toEqual(said);
+  expect(await unfound(1_900).ask(THEN("pruned", 0, 0))).toEqual(said);
+});
+
+test.each<readonly [string, number, readonly NodeKind[]]>([
+  ["where only one node has kept the state of that time", 1_900, THEN("pruned", "pruned", 0)],
+  ["where no node has", 1_900, THEN("pruned", "pruned", "pruned")],
+  ["on the word of two nodes against one that shows it used by then", 600, THEN("stale", "stale", 0)],
+  ["where only one node has kept the block", 1_900, [0, 0, 0, 0, "pruned", "pruned", 0]],
+])("it does not, %s", async (_, block, nodes) => {
+  expect(await unfound(block).ask(nodes)).toMatchObject({ status: "used", final: false, search: "nowhere" });
+});
+
+test("a node that has pruned a receipt, or says so with an error, is not the last one asked", async () => {
+  const { start, at } = stage(PAID_LATE, null);
+  const end = {
+    transaction: HASH,
+    block: { number: 600, hash: HASH, time: timeOf(600) },
+    transfer: { to: PAYEE, value: 1n },
+  };
+  let asked = 0;
+  const reader: AuthorizationReader = {
+    state: async () => ({ used: true, at: { number: 700, time: timeOf(700) } }),
+    stateAgain: () => Promise.reject(new Error("not asked")),
+    final: async () => ({ number: 250, hash: HASH, time: timeOf(250) }),
+    endIn: async () => {
+      if (asked++ === 0) return null;
+      if (asked === 2) throw new Error("pruned history unavailable");
+      return end;
+    },
+    search: async () => ({ transaction: HASH }),
+    blockSince: () => Promise.reject(new Error("not asked")),
+    usedBy: () => Promise.reject(new Error("not asked")),
+    hashAt: async () => null,
+    verifyContractSignature: async () => false,
+    isDeployed: async () => false,
+  };
+  expect(await at(700, [0], start(reader))).toMatchObject({ status: "settled", end });
+  const refusing = { ...reader, endIn: () => Promise.reject(new Error("pruned history unavailable")) };
+  await expect(at(700, [0], start(refusing))).rejects.toThrow("pruned history");
+});

@@ -1,0 +1,201 @@
+import { type Hex, keccak256, parseTransaction, stringToHex } from "viem";
+import { describe, expect, test } from "vitest";
+import { ERC8004 } from "../../../contracts/erc8004.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import {
+  feedbackFor,
+  newAgent,
+  PUBLISHER,
+  requestValidation,
+  sell,
+  validationOf,
+} from "../../support/certificates/agent-registries.ts";
+import {
+  GAS,
+  order,
+  published,
+  REGISTRIES,
+  recordOf,
+  startPublishing,
+} from "../../support/certificates/publishing.ts";
+import { rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { cancellationOf, nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { signPayment } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
+
+// What is published and does not stay so, and what a registry costs that is not what it should be.
+
+const stage = await forFile(startPublishing());
+const { chain, service, owner, buy, pass, until, resolve } = stage;
+const { client } = chain;
+
+const chargedToday = async () =>
+  BigInt((await owner.query("SELECT coalesce(sum(charged), 0) AS gas FROM publication")).rows[0].gas);
+
+describe("an agent that changes hands", () => {
+  test("before the publication gets no feedback", async () => {
+    const agent = await newAgent(chain);
+    const answer = await buy(agent);
+    await sell(chain, agent, devAccount(7).address);
+    await pass();
+    expect(await feedbackFor(chain, agent)).toEqual([]);
+    expect(await published(answer)).toMatchObject([{ status: "refused", reason: "other_wallet" }]);
+  });
+
+  test("in the publication's own block has it revoked", async () => {
+    const agent = await newAgent(chain);
+    const answer = await buy(agent);
+    await client.setAutomine(false);
+    const passing = pass();
+    await eventually(async () => (await client.getTxpoolStatus()).pending, 1);
+    await sell(chain, agent, devAccount(7).address);
+    await chain.mine();
+    await client.setAutomine(true);
+    await passing;
+    expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: false }]);
+    expect(await published(answer)).toMatchObject([{ status: "published", reason: "other_wallet", final: false }]);
+    await chain.finalise();
+    await until(answer, ["withdrawn", false]);
+    expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: true }]);
+    await chain.finalise();
+    await until(answer, ["withdrawn", true]);
+    expect(await published(answer)).toMatchObject([{ reason: "other_wallet" }]);
+  });
+});
+
+test("a certificate that is reversed has its feedback revoked, and the answer to its validation request taken back", async () => {
+  const agent = await newAgent(chain);
+  const request = keccak256(stringToHex(`request ${agent.id}`));
+  const stranger = keccak256(stringToHex(`stranger ${agent.id}`));
+  await requestValidation(chain, agent, { request });
+  await requestValidation(chain, agent, { request: stranger, validator: devAccount(3).address });
+  for (const unknown of [stranger, keccak256(stringToHex("nobody asked"))]) {
+    const asked = order(agent, { validationRequest: unknown });
+    const answer = await post(`${service.url}/test/basic`, v2(await signPayment(agent.account)), asked);
+    expectProblem(answer, 422, "unacceptable");
+    expect(answer.text).toContain("names");
+  }
+  await nothingCharged(chain, agent.account);
+
+  const signed = await signPayment(agent.account);
+  const canceled = await rawToUsdc(chain, {
+    by: devAccount(6),
+    data: await cancellationOf(chain, agent.account, signed),
+  });
+  const answer = await post(`${service.url}/test/basic`, v2(signed), order(agent, { validationRequest: request }));
+  expect(answer.status).toBe(200);
+  const paidIn = (answer.body.settlement as { block: number }).block;
+  await pass();
+  const entries = await published(answer);
+  expect(entries).toMatchObject([
+    { registry: "reputation", status: "published" },
+    { registry: "validation", status: "published", validation_request: request },
+  ]);
+  const hash = keccak256(stringToHex((await send(String(entries[0]?.credential_url))).text));
+  expect(await validationOf(chain, request)).toEqual({ response: 100, hash, tag: "x402-certificate" });
+
+  const { transaction: settlement } = answer.body.settlement as { transaction: Hex };
+  const statements = entries.map(({ transaction }) => transaction as Hex);
+  const raws = await Promise.all([settlement, ...statements].map((hash) => rawOf(chain, hash)));
+  // The publisher's in the order of their nonces.
+  raws.sort((one, other) => (parseTransaction(one).nonce ?? 0) - (parseTransaction(other).nonce ?? 0));
+  const depth = Number(await client.getBlockNumber({ cacheTime: 0 })) - paidIn + 1;
+  await reorganise(
+    chain,
+    depth,
+    [canceled, ...raws].map((raw) => [raw, 0] as const),
+  );
+  await nothingCharged(chain, agent.account);
+  expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: false }]);
+  for (let passes = 0; passes < 2; passes++) await pass();
+  await chain.finalise();
+  await eventually(async () => {
+    await resolve();
+    return (await recordOf(answer)).reversed;
+  }, true);
+  await until(answer, ["withdrawn", false], ["withdrawn", false]);
+  expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: true }]);
+  expect(await validationOf(chain, request)).toEqual({ response: 0, hash, tag: "x402-certificate-reversed" });
+  await chain.finalise();
+  await until(answer, ["withdrawn", true], ["withdrawn", true]);
+  expect(await published(answer)).toMatchObject([{ reason: "reversed" }, { reason: "reversed" }]);
+});
+
+describe("a registry that", () => {
+  const BURNS: Hex = "0xfe";
+  async function burning(work: () => Promise<void>): Promise<void> {
+    const code = (await client.getCode({ address: ERC8004.reputation })) as Hex;
+    await client.setCode({ address: ERC8004.reputation, bytecode: BURNS });
+    await work();
+    await client.setCode({ address: ERC8004.reputation, bytecode: code });
+  }
+  /** Estimated by the good code, and mined by the bad one. */
+  async function burnt(): Promise<void> {
+    await client.setAutomine(false);
+    const passing = pass();
+    await eventually(async () => (await client.getTxpoolStatus()).pending, 1);
+    await burning(() => chain.mine());
+    await client.setAutomine(true);
+    await passing;
+  }
+
+  test("refuses in a simulation is sent nothing and costs nothing", async () => {
+    const agent = await newAgent(chain);
+    const answer = await buy(agent);
+    const before = [await chargedToday(), await client.getBalance({ address: PUBLISHER })];
+    await burning(() => pass());
+    expect([await chargedToday(), await client.getBalance({ address: PUBLISHER })]).toEqual(before);
+    expect(await published(answer)).toMatchObject([{ status: "waiting" }]);
+    await pass();
+    expect(await feedbackFor(chain, agent)).toHaveLength(1);
+  });
+
+  test("burns gas is tried again once that is final, three times at most, and the gas is counted", async () => {
+    const agent = await newAgent(chain);
+    const answer = await buy(agent);
+    const before = await chargedToday();
+    const sent = () => client.getTransactionCount({ address: PUBLISHER });
+    const first = await sent();
+    const attempts = async () =>
+      (await owner.query("SELECT attempt FROM publication WHERE agent = $1", [String(agent.id)])).rows[0].attempt;
+    await burnt();
+    await pass();
+    expect([await sent(), await attempts()]).toEqual([first + 1, 0]);
+    await chain.finalise();
+    await burning(() =>
+      eventually(async () => {
+        await pass();
+        return attempts();
+      }, 1),
+    );
+    await owner.query("UPDATE publication SET attempt = 2 WHERE agent = $1", [String(agent.id)]);
+    await burnt();
+    await chain.finalise();
+    await until(answer, ["failed", true]);
+    expect([await sent(), await feedbackFor(chain, agent)]).toEqual([first + 2, []]);
+    expect((await chargedToday()) - before).toBe(2n * GAS);
+  });
+});
+
+test("what the day's gas does not cover waits for the next day, and one agent has at most a quarter of it", async () => {
+  const agents = [await newAgent(chain), await newAgent(chain)] as const;
+  await owner.query("UPDATE publication SET charged_on = charged_on - 1");
+  const config = { sealingKey: service.config.sealingKey, erc8004: { ...REGISTRIES, gasPerDay: GAS * 2n } };
+  const small = await startService({ chain, database: service.database, jobs: false, config });
+  const answers = [await buy(agents[0]), await buy(agents[0]), await buy(agents[1])];
+  await pass(small);
+  const told = async () =>
+    (await Promise.all(agents.map((agent) => feedbackFor(chain, agent)))).map((all) => all.length);
+  expect(await told()).toEqual([1, 1]);
+  await pass(small);
+  expect(await told()).toEqual([1, 1]);
+  await owner.query("UPDATE publication SET charged_on = charged_on - 1");
+  await pass(small);
+  expect(await told()).toEqual([2, 1]);
+  for (const answer of answers) expect(await published(answer)).toMatchObject([{ status: "published" }]);
+  await small.stop();
+});

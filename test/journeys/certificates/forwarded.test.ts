@@ -1,0 +1,161 @@
+import pg from "pg";
+import type { Address, LocalAccount } from "viem";
+import { describe, expect, test } from "vitest";
+import { createScoreCertificates } from "../../../api/score/score-certificates.ts";
+import type { Behaviour } from "../../../api/certificates/certificate.ts";
+import { buy } from "../../support/sessions/agents.ts";
+import { openShop } from "../../support/sessions/shop.ts";
+import { boardSeeder } from "../../support/board/seed.ts";
+import { FAILING, SCAMMED } from "../../support/certificates/samples.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { startService } from "../../support/service/service.ts";
+
+/** Payments that a shop obtained and handed in here, and windows that no calendar has. */
+
+const chain = await forFile(startTestChain());
+const service = await forFile(startService({ chain }));
+const seeder = await forFile(boardSeeder(service.database));
+
+const lower = (address: string) => address.toLowerCase() as Address;
+const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
+
+async function buyTest(payer: LocalAccount, product: string, value: bigint): Promise<void> {
+  const { status } = await post(`${service.url}/test/${product}`, v2(await signPayment(payer, { value })));
+  expect(status).toBe(200);
+}
+
+describe("a shop that quotes the suite's price with a long timeout and forwards the payment", () => {
+  const page = (path: string) => send(`${service.url}${path}`, { headers: { accept: "text/html" } });
+  const seen = async (wallet: string) => {
+    const { checked_at: _, ...record } = (await verify(wallet)).body;
+    const { credentialSubject } = (await send(`${service.url}/credential/${wallet}`)).body;
+    const shown = await page(`/verify?wallet=${wallet}`);
+    return { record, credentialSubject, page: shown.text };
+  };
+  const facts = async (wallet: string) => {
+    const pool = new pg.Pool({ connectionString: service.database.apiUrl });
+    const found = await createScoreCertificates(pool).newest([lower(wallet)]);
+    await pool.end();
+    return found;
+  };
+  /** The customer's own stock client pays what the shop quotes; the shop hands that in at the suite. */
+  async function forward(payer: LocalAccount): Promise<Answer> {
+    const shop = await openShop({ payTo: PAY_TO, value: 750_000n, maxTimeoutSeconds: 3_600 });
+    expect(await buy(`${shop.url}/goods`, payer)).toMatchObject({ status: 200, body: { status: "sold" } });
+    const answer = await shop.handIn(`${service.url}/test/suite`);
+    shop.stop();
+    expect(answer).toMatchObject({ status: 200, body: { verdict: "fail", checks: { authorization_expiry: "fail" } } });
+    return answer;
+  }
+
+  test("changes nothing that is published about a certified customer, and nothing its score is made of", async () => {
+    const payer = await newPayer(chain);
+    await buyTest(payer, "basic", 250_000n);
+    await buyTest(payer, "suite", 750_000n);
+    const before = [await seen(payer.address), await facts(payer.address)];
+    expect(before[0]).toMatchObject({ record: { verified: true, reasons: [] } });
+    await forward(payer);
+    expect([await seen(payer.address), await facts(payer.address)]).toEqual(before);
+    const { agents } = (await send(`${service.url}/board`)).body as { agents: { wallet: string }[] };
+    expect(agents.map(({ wallet }) => wallet)).toContain(lower(payer.address));
+  });
+
+  test("leaves a customer without a certificate as good as untested", async () => {
+    const payer = await newPayer(chain);
+    const before = await seen(payer.address);
+    await forward(payer);
+    const after = await seen(payer.address);
+    expect(after.record).toEqual({
+      ...before.record,
+      tested: true,
+      reasons: [expect.objectContaining({ code: "no_pass", text: expect.stringContaining("for or against") })],
+    });
+    expect([after.page, before.page].map((text) => text.includes('<h1><span class="mark grey">'))).toEqual([
+      true,
+      true,
+    ]);
+    expect(after.page).not.toMatch(/FAIL|Non-conformant/);
+    expect(await facts(payer.address)).toEqual([[]]);
+  });
+
+  test("gets its customer nothing but a PASS where it forwards the payment to the basic test", async () => {
+    const payer = await newPayer(chain);
+    const shop = await openShop({ payTo: PAY_TO, value: 250_000n, maxTimeoutSeconds: 3_600 });
+    await buy(`${shop.url}/goods`, payer);
+    const answer = await shop.handIn(`${service.url}/test/basic`);
+    shop.stop();
+    expect(answer).toMatchObject({ status: 200, body: { verdict: "pass" } });
+    expect((await verify(payer.address)).body).toMatchObject({ verified: true, reasons: [] });
+  });
+
+  test("hides no PASS of a customer, however often it does so", async () => {
+    const wallet = lower((await newPayer(chain, 0n)).address);
+    const forwarded = { wallet, product: "suite", result: "fail" } as const;
+    const minute = (number: number) => new Date(Date.now() - number * 60_000);
+    await seeder.add({ wallet, issuedAt: minute(200) });
+    await seeder.add(...Array.from({ length: 101 }, (_, index) => ({ ...forwarded, issuedAt: minute(index) })));
+    expect((await verify(wallet)).body).toMatchObject({
+      verified: true,
+      certs: [{ product: "basic", result: "pass" }],
+    });
+  });
+});
+
+test.each([98, 99, 100])("a FAIL counts behind %d newer PASSes", async (newer) => {
+  const wallet = lower((await newPayer(chain, 0n)).address);
+  const minute = (number: number) => new Date(Date.now() - number * 60_000);
+  await seeder.add({ wallet, product: "scam", result: "fail", issuedAt: minute(200) });
+  await seeder.add(...Array.from({ length: newer }, (_, index) => ({ wallet, issuedAt: minute(index) })));
+  const { body } = await verify(wallet);
+  expect(body).toMatchObject({ verified: false, reasons: [{ code: "current_fail", product: "scam" }] });
+  expect(body).toHaveProperty("certs.length", newer + 1);
+});
+
+describe("a FAIL with any validBefore", () => {
+  const YEAR_10000 = 253_402_300_800n;
+  const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 43n - 1n, 2n ** 43n, 2n ** 63n, 2n ** 255n, 2n ** 256n - 1n];
+  const signed = SCAMMED.detected.behaviour as Behaviour;
+  const far = (until: bigint) => ({
+    scam: {
+      ...SCAMMED.detected,
+      behaviour: {
+        ...signed,
+        signature: {
+          ...(signed.signature as NonNullable<Behaviour["signature"]>),
+          valid_before: String(until),
+          proof: "The authorization stays valid for more than 24 hours, so only its digest and signer are published.",
+        },
+      },
+    },
+    suite: {
+      ...FAILING.detected,
+      authorization_window: {
+        valid_after: String(until),
+        valid_before: String(until),
+        seconds_left_when_received: Number(until),
+        limit_seconds: 900,
+      },
+    },
+  });
+
+  test.each(seconds)("of %d is readable wherever it shows, as a page and as JSON", async (until) => {
+    const wallet = lower((await newPayer(chain, 0n)).address);
+    const issuedAt = new Date();
+    for (const product of ["scam", "suite"] as const) {
+      const detected = far(until)[product];
+      const [id] = await seeder.add({ wallet, issuedAt, product, result: "fail", detected });
+      const paths = [`/cert/${id}`, `/verify?wallet=${wallet}`, "/board", "/stats"];
+      for (const accept of ["text/html", "application/json"])
+        for (const path of [...paths, `/credential/${wallet}`, `/badge/${id}.svg`, `/cert/${id}/og.png`])
+          expect([path, (await send(`${service.url}${path}`, { headers: { accept } })).status]).toEqual([path, 200]);
+      const { text } = await send(`${service.url}/cert/${id}`, { headers: { accept: "text/html" } });
+      if (until >= YEAR_10000) expect(text).toContain(`unix time ${until}`);
+      else expect(text).toMatch(/<time datetime="\d{4}-|any time/);
+      if (product === "scam") expect(text).toContain("only its digest and signer are published");
+    }
+  });
+});

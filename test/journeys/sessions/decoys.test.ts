@@ -1,0 +1,203 @@
+import type { Address, LocalAccount } from "viem";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { LEAST_REFUND, REFUNDS_A_DAY } from "../../../api/certificates/decoys/refund.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { giveBack, giver, newClock, pay, sentBy } from "../../support/sessions/decoys.ts";
+import { startRun } from "../../support/sessions/runs.ts";
+import { ownerOf } from "../../support/sessions/stage.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { forFile } from "../../support/for-file.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+/** What becomes of USDC that reaches a decoy. */
+
+const clock = newClock();
+const chain = await forFile(startTestChain());
+const node = await forFile(startFaultyNode(chain));
+const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const service = await forFile(startService({ chain, jobs: false, now: clock.now, config: { rpcUrls } }));
+const owner = await forFile(ownerOf(service.database));
+const ground = { chain, owner, at: service.url };
+const decoys = (await Promise.all([1, 2, 3, 4, 5, 6, 7].map(() => startRun(ground, "recipient")))).map(
+  ({ decoy }) => decoy,
+);
+
+let decoy: Address;
+
+beforeEach(() => {
+  decoy = decoys.pop() as Address;
+});
+
+const balance = (account: LocalAccount | Address) =>
+  chain.usdcBalance(typeof account === "string" ? account : account.address);
+
+/** So many seconds later, with everything mined until now final. */
+async function later(seconds: number): Promise<void> {
+  clock.add(seconds);
+  await chain.increaseTime(seconds);
+  await chain.mine(3);
+}
+
+/** A pass a minute later, which shows everything mined until now. */
+async function pass(seconds = 61): Promise<number> {
+  await later(seconds);
+  return giveBack(service);
+}
+
+const DAY = 86_400;
+const transfer = { address: chain.network.usdc.address, functionName: "transferFrom" } as const;
+const ABI = [
+  {
+    type: "function",
+    name: "transferFrom",
+    stateMutability: "nonpayable",
+    inputs: [
+      { name: "from", type: "address" },
+      { name: "to", type: "address" },
+      { name: "value", type: "uint256" },
+    ],
+    outputs: [{ type: "bool" }],
+  },
+] as const;
+
+test("every sender gets back what it sent, once, and only what a final block shows", async () => {
+  const first = await giver(chain, decoy, 1_000_000n);
+  const second = await newPayer(chain, 2_500_000n);
+  await pay(chain, second, { to: decoy, value: 2_000_000n });
+  await pay(chain, second, { to: decoy, value: 500_000n });
+  // Auto-mining: the final block is two behind the head, so the later two transfers are not final.
+  clock.add(61);
+  expect(await giveBack(service)).toBe(1);
+  expect([await balance(first), await balance(second)]).toEqual([1_000_000n, 0n]);
+  expect(await pass()).toBe(1);
+  expect([await balance(first), await balance(second), await balance(decoy)]).toEqual([1_000_000n, 2_500_000n, 0n]);
+  for (let times = 0; times < 3; times++) expect(await pass(1_300)).toBe(0);
+  expect(service.logged.filter((line) => line.includes("will be sent back"))).toHaveLength(2);
+});
+
+test("a sender that USDC refuses to pay stops nobody else's refund, and is paid once it can be", async () => {
+  const blacklisted = await giver(chain, decoy, 1_000_000n);
+  const other = await giver(chain, decoy, 1_000_000n);
+  await chain.blacklist(blacklisted.address);
+  expect(await pass()).toBe(1);
+  expect([await balance(blacklisted), await balance(other)]).toEqual([0n, 1_000_000n]);
+  expect(service.logged.filter((line) => line.includes("blacklisted") && line.includes("not sent back"))).toHaveLength(
+    1,
+  );
+  // It is not tried again every minute, and costs no gas.
+  const sent = await sentBy(owner);
+  expect(await pass()).toBe(0);
+  expect(service.logged.filter((line) => line.includes("blacklisted"))).toHaveLength(1);
+  expect(await sentBy(owner)).toBe(sent);
+  await chain.unblacklist(blacklisted.address);
+  expect(await pass(2 * 3_600)).toBe(1);
+  expect([await balance(blacklisted), await balance(decoy)]).toEqual([1_000_000n, 0n]);
+});
+
+test("a transfer of nothing makes us send nothing: anyone can send one in anyone's name", async () => {
+  const bystander = await newPayer(chain, 1_000_000n);
+  const args = [bystander.address, decoy, 0n] as const;
+  await chain.client.writeContract({ ...transfer, abi: ABI, account: devAccount(0), args });
+  const sent = await sentBy(owner);
+  expect(await pass()).toBe(0);
+  expect(await sentBy(owner)).toBe(sent);
+  const { rows } = await owner.query("SELECT FROM decoy_debt WHERE sender = $1", [binary(bystander.address)]);
+  expect(rows).toEqual([]);
+});
+
+test("dust waits until one sender's adds up to the least refund, and comes back in one", async () => {
+  const sender = await newPayer(chain, LEAST_REFUND);
+  const another = await giver(chain, decoy, 1n);
+  const sent = await sentBy(owner);
+  await pay(chain, sender, { to: decoy, value: 1n });
+  await pay(chain, sender, { to: decoy, value: LEAST_REFUND - 2n });
+  expect(await pass()).toBe(0);
+  await pay(chain, sender, { to: decoy, value: 1n });
+  expect(await pass()).toBe(1);
+  expect([await balance(sender), await balance(another), await balance(decoy)]).toEqual([LEAST_REFUND, 0n, 1n]);
+  expect(await sentBy(owner)).toBe(sent + 1);
+});
+
+test("one sender gets one refund a day, whatever it sends meanwhile", async () => {
+  const sender = await newPayer(chain, 2n * LEAST_REFUND);
+  const [another = decoy] = decoys;
+  for (const to of [decoy, another]) await pay(chain, sender, { to, value: LEAST_REFUND });
+  expect(await pass()).toBe(1);
+  expect(await pass()).toBe(0);
+  expect(await pass(DAY)).toBe(1);
+  expect(await balance(sender)).toBe(2n * LEAST_REFUND);
+  await pay(chain, sender, { to: decoy, value: LEAST_REFUND });
+  for (let times = 0; times < 2; times++) expect(await pass(3_600)).toBe(0);
+  expect(await pass(DAY)).toBe(1);
+  expect(await balance(sender)).toBe(2n * LEAST_REFUND);
+});
+
+describe("the work", () => {
+  /** The blocks of every `eth_getLogs` from now on. */
+  function askedFor(): { from: number; to: number }[] {
+    const asked: { from: number; to: number }[] = [];
+    node.become(async (call, on) => {
+      const [range] = (call.params ?? []) as { fromBlock: string; toBlock: string }[];
+      if (call.method === "eth_getLogs" && range)
+        asked.push({ from: Number(range.fromBlock), to: Number(range.toBlock) });
+      return on(call);
+    });
+    onTestFinished(() => node.become(null));
+    return asked;
+  }
+  const position = async () => Number((await owner.query("SELECT next_block FROM decoy_watch")).rows[0].next_block);
+  const moveTo = (block: number) => owner.query("UPDATE decoy_watch SET next_block = $1", [block]);
+  const another = () =>
+    startService({
+      chain,
+      database: service.database,
+      jobs: false,
+      now: clock.now,
+      config: { rpcUrls, decoySeed: service.config.decoySeed },
+    });
+
+  test("is done by one of many processes, in two calls for logs, and goes on after a restart where it ended", async () => {
+    const others = await Promise.all([another(), another()]);
+    const sender = await giver(chain, decoy, LEAST_REFUND);
+    await later(61);
+    const asked = askedFor();
+    const passes = await Promise.all([service, ...others].map(giveBack));
+    expect(passes.toSorted()).toEqual([0, 0, 1]);
+    expect(await balance(sender)).toBe(LEAST_REFUND);
+    for (const other of others) await other.stop();
+    const final = asked[0]?.to ?? 0;
+    expect(asked).toEqual([1, 2].map(() => ({ from: 0, to: final })));
+    expect(await position()).toBe(final + 1);
+
+    const restarted = await another();
+    asked.length = 0;
+    await moveTo(final + 100_000);
+    await later(61);
+    expect(await giveBack(restarted)).toBe(0);
+    expect(asked).toEqual([]);
+    // What is read again is not returned again.
+    await moveTo(0);
+    await later(DAY);
+    expect(await giveBack(restarted)).toBe(0);
+    expect(asked).toHaveLength(2);
+    expect(await balance(decoy)).toBe(0n);
+    await restarted.stop();
+  });
+
+  test("ends for the day with the last refund that the day allows, and goes on the next day", async () => {
+    await later(2 * DAY);
+    await owner.query(
+      `INSERT INTO decoy_debt (chain, decoy, sender, session, received, returned, since, due_at, submitted_at)
+       SELECT 8453, $1, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'x', 1, 1, $2, $2, $2 FROM generate_series(1, $3) n`,
+      [binary(decoy), clock.now(), REFUNDS_A_DAY],
+    );
+    const sender = await giver(chain, decoy, LEAST_REFUND);
+    expect(await pass()).toBe(0);
+    expect(await balance(sender)).toBe(0n);
+    expect(await pass(DAY)).toBe(1);
+    expect(await balance(sender)).toBe(LEAST_REFUND);
+  });
+});

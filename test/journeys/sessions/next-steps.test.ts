@@ -1,0 +1,172 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type LossyRun, offered, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
+import {
+  askResult,
+  attempt,
+  bare,
+  CONTROL,
+  ENTRY,
+  from,
+  opened,
+  PRODUCTS,
+  type Run,
+  sign,
+  startRun,
+} from "../../support/sessions/runs.ts";
+import { startStage } from "../../support/sessions/stage.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
+import { type Signed, signPayment } from "../../support/payments/signing.ts";
+
+/** From any state of a behavioral test, the step that an answer names can be taken. */
+
+const stage = await forFile(startStage({ lateMs: 0, config: { trustedProxies: ["127.0.0.1"] } }));
+const at = stage.service.url.replace("localhost", "127.0.0.1");
+const ground = { ...stage, at };
+const STRANGER = from("203.0.113.9");
+
+interface Next {
+  readonly url: string;
+  readonly body?: object;
+}
+
+const stepOf = ({ body }: Answer): Next | null => (body.next ?? null) as Next | null;
+
+/**
+ * Takes the step that an answer names, and pays what it asks unless that is the entry of a new session or something that the
+ * test's rules forbid to sign.
+ */
+async function take({ url, body }: Next, run: Run | LossyRun, headers: Record<string, string>) {
+  const there = url.replace(stage.service.url, at);
+  const asked = await post(there, headers, body === undefined ? undefined : JSON.stringify(body));
+  if (asked.status !== 402)
+    return expect({ url, status: asked.status, text: asked.text }).toMatchObject({ status: 200 });
+  const [terms] = challengeOf(asked).accepts;
+  const fair: readonly bigint[] = run.product === "retry" ? [] : [CONTROL];
+  const isFair =
+    fair.includes(BigInt(terms?.amount ?? 0)) && !(run.product === "recipient" && isDecoy(terms?.payTo, run));
+  if (!isFair || there.endsWith("/start")) return;
+  const signed = await signPayment(run.account, { to: terms?.payTo as `0x${string}`, value: CONTROL });
+  const paid = await post(there, { ...v2(signed), ...headers });
+  expect({ url, status: paid.status, text: paid.text }).toMatchObject({ status: 200 });
+}
+
+const isDecoy = (payTo: string | undefined, run: Run): boolean =>
+  [run.decoy, run.walletDecoy].some((decoy) => decoy === payTo?.toLowerCase());
+
+/** The results that everybody who knows something of a session gets, each with its caller's headers. */
+async function followAll(run: Run | LossyRun): Promise<void> {
+  for (const [asker, headers] of [
+    [run, STRANGER],
+    [{ ...run, token: null }, {}],
+    [run, {}],
+  ] as const) {
+    const step = stepOf(await askResult(asker, headers));
+    if (step !== null) await take(step, run, headers);
+  }
+}
+
+const lapse = ({ id }: Pick<Run, "id">) =>
+  stage.owner.query("UPDATE test_session SET lapses_at = now() - interval '1 second' WHERE id = $1", [id]);
+
+const BAITED = ["serve", "serve bare", "pay", "pay bare", "share", "lapse", "follow"] as const;
+
+describe.each(PRODUCTS)("in a %s session", (product) => {
+  test("every next step can be taken, whatever has happened", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...BAITED), { maxLength: 6 }), async (events) => {
+        const account = (await startRun(ground, product)).account;
+        const entry = await signPayment(account, { value: ENTRY });
+        const { body } = await post(`${at}/test/${product}/start`, v2(entry));
+        const run = await opened(stage.owner, { product, account, at }, { body });
+        for (const event of events) {
+          if (event === "serve") await attempt(run);
+          if (event === "serve bare") await attempt(bare(run));
+          if (event === "pay") await attempt(run, v2(await sign(run, "control")));
+          if (event === "pay bare") await attempt(bare(run), v2(await sign(run, "control")));
+          if (event === "share") await post(`${at}/test/${product}/start`, { ...v2(entry), ...STRANGER });
+          if (event === "lapse") await lapse(run);
+          if (event === "follow") await followAll(run);
+        }
+        await followAll(run);
+        await followAll(run);
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+const LOSSY = ["plain", "lost", "second", "window", "share", "lapse", "follow"] as const;
+
+test("in a retry session every next step can be taken, whatever has happened", async () => {
+  const lost = fc.constantFrom(1 as const, 2 as const);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...LOSSY), { maxLength: 6 }), lost, async (events, which) => {
+      const run = await startLossy(ground, { lost: which, way: "unavailable" });
+      await Promise.all([offered(run, 1), offered(run, 2)]);
+      const held = new Map<number, Signed>();
+      let isOver = false;
+      const send = async (order: 1 | 2) => {
+        const signed = held.get(order) ?? (await signOrder(run, order));
+        held.set(order, signed);
+        const answer = await pay(run, order, signed);
+        // A stored answer says what was next when the order settled: after the session's end, its step is over, too.
+        const step = answer?.status === 200 && !isOver ? stepOf(answer) : null;
+        if (step !== null) await take(step, run, {});
+      };
+      for (const event of events) {
+        if (event === "plain") await send(run.plain);
+        if (event === "lost") await send(run.lost);
+        if (event === "lapse" || event === "second" || event === "share") isOver = true;
+        if (event === "second") await pay(run, run.lost, await signOrder(run, run.lost));
+        if (event === "window") await passWindow(stage, run);
+        if (event === "share")
+          await stage.owner.query("UPDATE test_session SET token_shared = true WHERE id = $1", [run.id]);
+        if (event === "lapse") await lapse(run);
+        if (event === "follow") await followAll(run);
+      }
+      await followAll(run);
+    }),
+    {
+      numRuns: 30,
+      examples: [
+        [["lost", "plain", "lost"], 1],
+        [["plain", "lost", "lost"], 2],
+      ],
+    },
+  );
+});
+
+test("a result of the retry test without a session sends nobody to an order that needs one", async () => {
+  const run = await startLossy(ground);
+  const answer = await askResult({ ...run, token: null });
+  expect(answer.body).toMatchObject({
+    status: "incomplete",
+    next: { url: `${stage.service.url}/test/retry/result`, cost: "0.00" },
+    message: expect.stringMatching(/send the start's payment header again/),
+  });
+});
+
+test.each([...PRODUCTS, "retry"] as const)(
+  "a second start of the %s test says that a session is open",
+  async (product) => {
+    const first = product === "retry" ? await startLossy(ground) : await startRun(ground, product);
+    const start = async () =>
+      post(`${at}/test/${product}/start`, v2(await signPayment(first.account, { value: ENTRY })));
+    const second = await start();
+    expect(second.body.message).toMatch(new RegExp(`also has session ${first.id}, which is open until 2`));
+    await stage.owner.query("UPDATE test_session SET lapses_at = now() WHERE wallet = $1", [
+      Buffer.from(first.account.address.slice(2), "hex"),
+    ]);
+    expect((await start()).body.message).not.toMatch(/also has session/);
+  },
+);
+
+test("a wrong token is told that the wallet has a session, and how to get its token", async () => {
+  const run = await startLossy(ground);
+  const wrong = await askResult({ ...run, token: "A".repeat(22) });
+  expectProblem(wrong, 404, "not_found");
+  expect(wrong.body.detail).toMatch(/send the start's payment header again/);
+});

@@ -1,0 +1,261 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeEach, describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import {
+  askResult,
+  attempt,
+  attemptUrl,
+  bare,
+  type Challenge,
+  CONTROL,
+  ENTRY,
+  PRODUCTS,
+  PURSE,
+  payControl,
+  type Run,
+  type RunPlan,
+  serve,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+  termsOf,
+  via,
+} from "../../support/sessions/runs.ts";
+import { startStage } from "../../support/sessions/stage.ts";
+import {
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+} from "../../support/sessions/verdicts.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const HOUR_MS = 3_600_000;
+
+let clock: Date | null = null;
+const stage = await forFile(startStage({ now: () => clock ?? new Date() }));
+
+beforeEach(() => {
+  clock = null;
+});
+
+const ground = () => ({ ...stage, at: stage.service.url });
+const start = (product: Run["product"], plan?: RunPlan) => startRun(ground(), product, plan);
+
+describe.each(PRODUCTS)("a stranger who knows the wallet of a %s session", (product) => {
+  test.each(["control", "bait"] as const)("does not change what its agent is served (%s first)", async (first) => {
+    const run = await start(product, { first });
+    const stranger = bare(run);
+    const served: Challenge[] = [];
+    for (let call = 0; call < 2; call++) {
+      await serve(stranger);
+      served.push(await serve(run));
+      await serve(stranger);
+    }
+    expect(served).toEqual(first === "control" ? ["control", "bait"] : ["bait", "control"]);
+    await payControl(run);
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("does not see the bait in its agent's place: there is no PASS before that was offered to the agent", async () => {
+    const run = await start(product, { first: "control" });
+    const stranger = bare(run);
+    await serveBoth(stranger);
+    expect(await serve(run)).toBe("control");
+    await payControl(run);
+    await serve(stranger);
+    for (const caller of [stranger, run]) expectIncomplete(await askResult(caller));
+    expect(await serve(run)).toBe("bait");
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("cannot answer: a payment from another wallet is 409, and charges nothing", async () => {
+    const run = await start(product);
+    await serveBoth(run);
+    const stranger = await newPayer(stage.chain, PURSE);
+    for (const challenge of ["control", "bait"] as const)
+      for (const as of [run, bare(run)]) {
+        const signed = await signPayment(stranger, termsOf(run, challenge));
+        expectProblem(await attempt(as, v2(signed)), 409, "wrong_payer");
+      }
+    await nothingCharged(stage.chain, stranger);
+    await expectStored(stage, run, null);
+    await payControl(run);
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("cannot sign in the wallet's name: no verdict, no charge", async () => {
+    const run = await start(product);
+    await serveBoth(run);
+    const stranger = await newPayer(stage.chain, 0n);
+    const forged = { from: run.account.address.toLowerCase() as `0x${string}` };
+    const bait = await signPayment(stranger, { ...termsOf(run, "bait"), ...forged });
+    expectProblem(await attempt(run, v2(bait)), 400, "malformed_request");
+    const control = await signPayment(stranger, { ...termsOf(run, "control"), ...forged });
+    expect(expectPaymentRequired(await attempt(run, v2(control)))).toMatch(/signature/);
+    await expectStored(stage, run, null);
+    await expectSpent(stage, run, [ENTRY]);
+  });
+
+  test("cannot end it by asking for its result", async () => {
+    const run = await start(product);
+    for (let call = 0; call < 2; call++) {
+      expectIncomplete(await askResult(bare(run)));
+      await serve(run);
+    }
+    expectIncomplete(await askResult(bare(run)));
+    await payControl(run);
+    expectVerdict(await askResult(bare(run)), run, "pass");
+  });
+});
+
+describe.each(PRODUCTS)("two %s sessions of one wallet", (product) => {
+  test("run beside each other, each by its token; the wallet alone means the newest open one, else the newest with a verdict", async () => {
+    const older = await start(product);
+    await sleep(2);
+    const newer = await start(product, { account: older.account });
+    expect(newer.id).not.toBe(older.id);
+    for (const run of [older, newer]) await serveBoth(run);
+    await payControl(newer);
+    expectIncomplete(await askResult(older));
+    expect((await askResult(bare(older))).body.deliverable).toMatchObject({ type: "certificate", id: newer.id });
+    // The newer one has its verdict: the older one is the newest open one.
+    expectIncomplete(await askResult(bare(newer)));
+    expectVerdict(await attempt(older, v2(await sign(older, "bait"))), older, "fail");
+    expectVerdict(await askResult(bare(older)), newer, "pass");
+    expectVerdict(await askResult(older), older, "fail");
+    expectVerdict(await askResult(newer), newer, "pass");
+    await expectSpent(stage, older, [ENTRY, ENTRY, CONTROL]);
+  });
+});
+
+describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
+  test("takes and offers nothing, has no verdict, and leads to a new start", async () => {
+    const started = Date.now();
+    clock = new Date(started);
+    const run = await startPassing(ground(), product);
+    const signed = await sign(run, "bait", { validBefore: BigInt(Math.floor(started / 1000)) + 7_200n });
+    clock = new Date(started + HOUR_MS - 1);
+    expect(await serve(run)).toBe("bait");
+    clock = new Date(started + HOUR_MS);
+    for (const as of [run, bare(run)]) {
+      expectProblem(await attempt(as), 410, "session_over");
+      expectProblem(await attempt(as, v2(signed)), 410, "session_over");
+      const answer = await askResult(as);
+      expectIncomplete(answer);
+      expect(answer.body).toMatchObject({
+        next: { method: "POST", url: `${run.at}/test/${product}/start`, cost: "0.50" },
+        armed: false,
+        deliverable: { type: "progress", orders_offered: 2, orders_paid: 1 },
+      });
+    }
+    await expectStored(stage, run, null);
+    await expectSpent(stage, run, [ENTRY, CONTROL]);
+  });
+
+  test("gives no verdict for a bait that came in time and would be recorded too late", async () => {
+    const started = Date.now();
+    clock = new Date(started);
+    const run = await startPassing(ground(), product);
+    const signed = await sign(run, "bait");
+    const waiting =
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO payment%'";
+    const late = await withClient(stage.service.database.ownerUrl, async (client) => {
+      await client.query("BEGIN");
+      await client.query("LOCK TABLE payment IN EXCLUSIVE MODE");
+      const answer = attempt(run, v2(signed));
+      await eventually(async () => (await stage.owner.query(waiting)).rowCount, 1);
+      clock = new Date(started + HOUR_MS);
+      await client.query("ROLLBACK");
+      return answer;
+    });
+    expectProblem(late, 410, "session_over");
+    await expectStored(stage, run, null);
+    const { nonce } = signed.authorization;
+    const kept = await stage.owner.query("SELECT 1 FROM payment WHERE nonce = $1", [binary(nonce)]);
+    expect(kept.rows).toEqual([]);
+  });
+
+  test("no longer charges a control, while a verdict that it has stays its answer", async () => {
+    const started = Date.now();
+    clock = new Date(started);
+    const [open, done] = [await start(product), await startPassing(ground(), product)];
+    await serveBoth(open);
+    const answer = await askResult(done);
+    clock = new Date(started + HOUR_MS);
+    const late = await sign(open, "control", { validBefore: BigInt(Math.floor(started / 1000)) + 7_200n });
+    expectProblem(await attempt(open, v2(late)), 410, "session_over");
+    await expectSpent(stage, open, [ENTRY]);
+    expect((await askResult(done)).text).toBe(answer.text);
+    expectVerdict(answer, done, "pass");
+  });
+});
+
+describe.each(PRODUCTS)("what is not a %s session", (product) => {
+  const urlOf = (path: string) => `${stage.service.url}/test/${product}/${path}`;
+
+  test("is 404: a wallet without one, and another session's token", async () => {
+    const other = PRODUCTS.find((one) => one !== product) ?? product;
+    const [run, elsewhere] = [await start(product), await start(other)];
+    const stranger = await newPayer(stage.chain, 0n);
+    const unknown = [
+      { ...run, token: "A".repeat(22) },
+      { ...run, token: "no token" },
+      { ...run, token: "" },
+      { ...run, token: elsewhere.token },
+      { ...run, account: stranger },
+      bare({ ...run, account: stranger }),
+      bare({ ...elsewhere, product }),
+    ];
+    for (const caller of unknown) {
+      expectProblem(await attempt(caller), 404, "not_found");
+      expectProblem(await askResult(caller), 404, "not_found");
+    }
+    const signed = await sign(run, "control");
+    expectProblem(await attempt({ ...run, token: "A".repeat(22) }, v2(signed)), 404, "not_found");
+    await expectSpent(stage, run, [ENTRY]);
+  });
+
+  test.each(["", "0x12", "vitalik.eth", `0x${"g".repeat(40)}`])("is 400: the wallet %j", async (wallet) => {
+    expectProblem(await post(urlOf(`attempt?wallet=${wallet}`)), 400, "malformed_request");
+    expectProblem(await post(urlOf("result"), {}, JSON.stringify({ wallet })), 400, "malformed_request");
+  });
+
+  test.each([null, "", "{", "[]", "null", "{}", '{"wallet":7}', '{"wallet":"0x1","session":7}'])(
+    "is 400: a result's body %j",
+    async (body) => expectProblem(await post(urlOf("result"), {}, body), 400, "malformed_request"),
+  );
+});
+
+test("sessions, payments and verdicts outlive the service that began them", async () => {
+  const { config, database } = stage.service;
+  const { sealingKey, signingKey, decoySeed } = config;
+  for (const product of PRODUCTS) {
+    const first = await startService({ chain: stage.chain, database, config: { sealingKey, signingKey, decoySeed } });
+    const before = via(await start(product, { first: "bait" }), first);
+    expect(await serve(before)).toBe("bait");
+    const signed = await sign(before, "bait");
+    await first.stop();
+    const second = await startService({ chain: stage.chain, database, config: { sealingKey, signingKey, decoySeed } });
+    const after = via(before, second);
+    expect(await serve(after)).toBe("control");
+    const control = await payControl(after);
+    expectVerdict(await attempt(after, v2(signed)), after, "fail");
+    await second.stop();
+    expect(isReplay(await attempt(via(after, stage.service), v2(control)))).toBe(true);
+    expect(isReplay(await attempt(via(after, stage.service), v2(signed)))).toBe(true);
+    expectVerdict(await askResult(via(after, stage.service)), after, "fail");
+    expect(attemptUrl(after)).not.toBe(attemptUrl(before));
+    await expectStored(stage, after, "fail");
+    await expectSpent(stage, after, [ENTRY, CONTROL]);
+  }
+});

@@ -1,0 +1,268 @@
+import { describe, expect, test } from "vitest";
+import { buy as buyAt } from "../../support/sessions/agents.ts";
+import { buy, offered, orderUrl, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
+import {
+  askResult,
+  attempt,
+  attemptUrl,
+  bare,
+  CONTROL,
+  challengeIn,
+  ENTRY,
+  from,
+  opened,
+  PRODUCTS,
+  PURSE,
+  payControl,
+  type Run,
+  type RunPlan,
+  serve,
+  serveBoth,
+  sign,
+  startRun,
+  termsOf,
+} from "../../support/sessions/runs.ts";
+import { openShop } from "../../support/sessions/shop.ts";
+import { startStage } from "../../support/sessions/stage.ts";
+import {
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+} from "../../support/sessions/verdicts.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { readFromChain, settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+
+/** The answer to a start is sent again, to its agent or to strangers: what then counts for a PASS counts for a FAIL. */
+
+// Every request names the address that it comes from, or comes from this one.
+const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
+const at = stage.service.url.replace("localhost", "127.0.0.1");
+const STRANGER = from("203.0.113.9");
+const shop = await forFile(openShop({ payTo: PAY_TO, value: 1n }));
+
+const start = (product: Run["product"], plan?: RunPlan) => startRun({ ...stage, at }, product, plan);
+const startUrl = (product: string) => `${at}/test/${product}/start`;
+
+const rebuilt = async (run: Pick<Run, "account">, value: bigint) =>
+  v2(await readFromChain(stage.chain, run.account.address, value));
+
+describe.each(PRODUCTS)("a reader of the chain who rebuilds the payments of a %s session", (product) => {
+  test("gets the entry's replay, token and all, and convicts nobody with it: the session ends without a verdict", async () => {
+    const run = await start(product);
+    const entry = await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
+    expect([entry.status, isReplay(entry)]).toEqual([200, true]);
+    expect(JSON.stringify(entry.body.next)).toContain(String(run.token));
+    await serveBoth(run);
+    const { to, value } = termsOf(run, "bait");
+    shop.quote = { payTo: to, value };
+    expect(await buyAt(`${shop.url}/goods`, run.account, { spending: false })).toMatchObject({ status: 200 });
+    for (let time = 0; time < 2; time++) expectProblem(await shop.handIn(attemptUrl(run)), 410, "session_over");
+    await expectStored(stage, run, null);
+    await expectSpent(stage, run, [ENTRY]);
+    const { body } = await askResult(run);
+    expect(body).toMatchObject({ status: "incomplete", armed: false });
+    expect(body.message).toMatch(/was ended by a signature that proves nothing/);
+  });
+
+  test("is shown nothing with that token, and uses nothing up", async () => {
+    const run = await start(product, { first: "control" });
+    await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
+    expectProblem(await attempt(run, STRANGER), 410, "session_over");
+    expect(await serve(run)).toBe("control");
+    const answer = await attempt(run, STRANGER);
+    expectProblem(answer, 410, "session_over");
+    expect(answer.body.detail).toMatch(/only from the address that used it before\. Nothing was charged/);
+    expect(await serve(run)).toBe("bait");
+    await payControl(run);
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("cannot end a session of whose bait nobody has a signature", async () => {
+    const run = await start(product);
+    await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
+    await serveBoth(run);
+    const forged = { ...(await sign(run, "bait")), signature: `0x${"11".repeat(64)}1b` } as const;
+    for (const sender of [STRANGER, {}])
+      expectProblem(await attempt(run, { ...v2(forged), ...sender }), 400, "malformed_request");
+    await payControl(run);
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("gets no replay of the control without the token", async () => {
+    const run = await start(product);
+    await serveBoth(run);
+    const paid = await payControl(run);
+    const stolen = await attempt(bare(run), await rebuilt(run, CONTROL));
+    expectProblem(stolen, 409, "payment_conflict");
+    expect(stolen.text).not.toContain(String(run.token));
+    const own = await attempt(run, v2(paid));
+    expect([own.status, isReplay(own), own.text.includes(String(run.token))]).toEqual([200, true, true]);
+  });
+
+  test("gets no replay of an entry with an identifier", async () => {
+    const { run } = await startWithId(product);
+    const answer = await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
+    expectProblem(answer, 409, "payment_conflict");
+    await serveBoth(run);
+    expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");
+  });
+});
+
+const ID = "an-identifier-of-mine";
+
+async function startWithId(product: Run["product"], sender = {}) {
+  const account = await newPayer(stage.chain, PURSE);
+  const headers = v2(await signPayment(account, { value: ENTRY }), { id: ID });
+  const { body } = await post(startUrl(product), { ...headers, ...sender });
+  return { run: await opened(stage.owner, { product, account, at }, { body }), headers };
+}
+
+describe.each(PRODUCTS)("a client that has the answer to its %s start sent again", (product) => {
+  const again = async (run: Run, sender = {}) =>
+    expect(isReplay(await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...sender }))).toBe(true);
+  const baited = async (run: Run, sender = {}) => attempt(run, { ...v2(await sign(run, "bait")), ...sender });
+
+  test("fails by a signature of the bait all the same, however often", async () => {
+    const run = await start(product);
+    await again(run);
+    await serveBoth(run);
+    await again(run);
+    expectVerdict(await baited(run), run, "fail");
+  });
+
+  test.each([
+    ["before it is shown anything", true],
+    ["after it was shown everything", false],
+  ])("to another address, %s, fails by a signature from its own", async (_, first) => {
+    const run = await start(product);
+    if (first) await again(run, STRANGER);
+    await serveBoth(run);
+    if (!first) await again(run, STRANGER);
+    await payControl(run);
+    expectVerdict(await baited(run), run, "fail");
+  });
+
+  test("to another address, and signs the bait there, can pass no more", async () => {
+    const run = await start(product);
+    await serveBoth(run);
+    await payControl(run);
+    await again(run, STRANGER);
+    expectProblem(await baited(run, STRANGER), 410, "session_over");
+    expectIncomplete(await askResult(run));
+    await expectStored(stage, run, null);
+    await expectSpent(stage, run, [ENTRY, CONTROL]);
+  });
+
+  test("cannot try out at another address which order is safe to pay: either one ends the session, uncharged", async () => {
+    for (const order of ["control", "bait"] as const) {
+      const run = await start(product);
+      await again(run, STRANGER);
+      await serveBoth(run);
+      const tried = await attempt(run, { ...v2(await sign(run, order)), ...STRANGER });
+      expectProblem(tried, 410, "session_over");
+      expectProblem(await attempt(run, v2(await sign(run, "control"))), 410, "session_over");
+      expectIncomplete(await askResult(run));
+      await expectStored(stage, run, null);
+      await expectSpent(stage, run, [ENTRY]);
+    }
+  });
+
+  test("gets the replay of its control from anywhere, which ends nothing", async () => {
+    const run = await start(product);
+    await serveBoth(run);
+    const paid = await payControl(run);
+    await again(run, STRANGER);
+    expect(isReplay(await attempt(run, { ...v2(paid), ...STRANGER }))).toBe(true);
+    expectVerdict(await askResult(run), run, "pass");
+  });
+
+  test("goes on where it used the token last, and nowhere else", async () => {
+    const home = from("203.0.113.20");
+    const run = await start(product, { first: "bait" });
+    expect(challengeIn(run, await attempt(run, home))).toBe("bait");
+    await again(run, STRANGER);
+    for (const sender of [{}, STRANGER]) expectProblem(await attempt(run, sender), 410, "session_over");
+    expect(challengeIn(run, await attempt(run, home))).toBe("control");
+    expectVerdict(await baited(run, home), run, "fail");
+  });
+
+  test("by another authorization under its identifier is found to have it at two addresses too", async () => {
+    const { run } = await startWithId(product);
+    await serveBoth(run);
+    const fresh = v2(await signPayment(run.account, { value: ENTRY }), { id: ID });
+    expect(isReplay(await post(startUrl(product), { ...fresh, ...STRANGER }))).toBe(true);
+    expectProblem(await baited(run, STRANGER), 410, "session_over");
+    await payRefused(run);
+    expectIncomplete(await askResult(run));
+    await expectStored(stage, run, null);
+  });
+});
+
+const payRefused = async (run: Run) =>
+  expectProblem(await attempt(run, v2(await sign(run, "control"))), 410, "session_over");
+
+test.each(PRODUCTS)(
+  "an agent that lost the answer to its %s start gets the same bytes again, and passes",
+  async (product) => {
+    const account = await newPayer(stage.chain, PURSE);
+    const signed = await signPayment(account, { value: ENTRY });
+    const url = startUrl(product);
+    const lost = await post(url, v2(signed));
+    const again = await post(url, v2(signed));
+    expect([again.text, isReplay(again)]).toEqual([lost.text, true]);
+    const run = await opened(stage.owner, { product, account, at }, { body: again.body });
+    await serveBoth(run);
+    await payControl(run);
+    expectVerdict(await askResult(run), run, "pass");
+  },
+);
+
+describe("once the answer to the start of a retry session was sent again", () => {
+  test("a second authorization from elsewhere convicts nobody once strangers may have the token, and rules out a PASS", async () => {
+    const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
+    await buy(run, 2);
+    const { signed } = await buy(run, 1);
+    const entry = await rebuilt(run, ENTRY);
+    expect((await post(startUrl("retry"), { ...entry, ...STRANGER })).status).toBe(200);
+    expectProblem(await post(orderUrl(run, 1), STRANGER), 410, "session_over");
+    const second = { ...v2(await signOrder(run, 1)), ...STRANGER };
+    expectProblem(await post(orderUrl(run, 1), second), 410, "session_over");
+    await pay(run, 1, signed);
+    await passWindow(stage, run);
+    const answer = await askResult(run);
+    expectIncomplete(answer);
+    expect(answer.body.message).toMatch(/^No certificate will come of this session/);
+  });
+
+  test("a second authorization convicts whose start was sent again, be it to another address", async () => {
+    const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
+    await buy(run, 1);
+    const entry = await rebuilt(run, ENTRY);
+    for (const sender of [{}, STRANGER])
+      expect((await post(startUrl("retry"), { ...entry, ...sender })).status).toBe(200);
+    expect((await pay(run, 1, await signOrder(run, 1)))?.body).toMatchObject({ verdict: "fail" });
+  });
+
+  test("an order from elsewhere is not charged once strangers may have the token, and rules out a PASS", async () => {
+    const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
+    for (const order of [1, 2] as const) await offered(run, order);
+    const entry = await rebuilt(run, ENTRY);
+    await post(startUrl("retry"), { ...entry, ...STRANGER });
+    for (const order of [1, 2] as const)
+      expectProblem(
+        await post(orderUrl(run, order), { ...v2(await signOrder(run, order)), ...STRANGER }),
+        410,
+        "session_over",
+      );
+    expect(await settled(run)).toEqual([ENTRY]);
+  });
+});
+
+const settled = async ({ account }: Pick<Run, "account">) =>
+  (await settlements(stage.chain, account.address)).map(({ value }) => value);

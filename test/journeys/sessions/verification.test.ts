@@ -1,0 +1,218 @@
+import { describe, expect, test } from "vitest";
+import { buy, passWindow, pay, priceOf, startLossy } from "../../support/sessions/lost-orders.ts";
+import {
+  askResult,
+  attempt,
+  CONTROL,
+  ENTRY,
+  PURSE,
+  payControl,
+  type Run,
+  serve,
+  serveBoth,
+  sign,
+  startPassing,
+  startRun,
+} from "../../support/sessions/runs.ts";
+import { startStage } from "../../support/sessions/stage.ts";
+import { expectIncomplete, expectStored, expectVerdict } from "../../support/sessions/verdicts.ts";
+import { boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
+import { forFile } from "../../support/for-file.ts";
+import { cancel, settlements } from "../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
+
+const DAY_MS = 86_400_000;
+const soon = { timeout: 20_000, interval: 200 };
+
+let clock: Date | null = null;
+const stage = await forFile(startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 }));
+const seeder = await forFile(boardSeeder(stage.service.database));
+// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+await stage.chain.mine(10);
+
+const ground = () => ({ ...stage, at: stage.service.url });
+const verify = async (wallet: string) => (await send(`${stage.service.url}/verify?wallet=${wallet}`)).body;
+const recordOf = async ({ id }: Run) => (await send(`${stage.service.url}/cert/${id}`)).body;
+
+describe("a wallet is verified only with a current PASS and without a current FAIL", () => {
+  type Certificate = Required<Pick<Seed, "product" | "result">> & { readonly days: number };
+  type Product = Certificate["product"];
+  const pass = (product: Product, days: number): Certificate => ({ product, result: "pass", days });
+  const fail = (product: Product, days: number): Certificate => ({ product, result: "fail", days });
+  const table: readonly (readonly [string, readonly Certificate[], readonly string[]])[] = [
+    ["a current PASS of the scam test alone", [pass("scam", 1)], []],
+    ["a current PASS of the recipient test alone", [pass("recipient", 29)], []],
+    ["a current PASS of each test", [pass("basic", 1), pass("suite", 2), pass("scam", 3), pass("recipient", 4)], []],
+    [
+      "a current FAIL of the scam test beside three PASSes",
+      [pass("basic", 1), pass("suite", 2), fail("scam", 29), pass("recipient", 4)],
+      ["current_fail"],
+    ],
+    [
+      "a current FAIL of the recipient test beside a newer PASS of it",
+      [pass("recipient", 1), fail("recipient", 2)],
+      ["current_fail"],
+    ],
+    ["an expired FAIL beside a current PASS of the same test", [pass("scam", 1), fail("scam", 31)], []],
+    ["an expired FAIL beside a current PASS of another test", [pass("basic", 1), fail("recipient", 31)], []],
+    ["an expired PASS alone", [pass("scam", 31)], ["pass_expired"]],
+    ["an expired PASS and an expired FAIL", [pass("scam", 31), fail("recipient", 40)], ["pass_expired"]],
+    ["a current FAIL alone", [fail("recipient", 1)], ["current_fail", "no_pass"]],
+    ["a current FAIL beside an expired PASS", [pass("scam", 31), fail("scam", 1)], ["current_fail", "pass_expired"]],
+  ];
+  test.each(table.map(([name, certificates, codes], index) => ({ name, certificates, codes, wallet: 100 + index })))(
+    "$name: against it $codes",
+    async ({ certificates, codes, wallet }) => {
+      const now = Date.now();
+      await seeder.add(
+        ...certificates.map(({ days, ...seed }) => ({ wallet, ...seed, issuedAt: new Date(now - days * DAY_MS) })),
+      );
+      const body = await verify(seedWallet(wallet));
+      expect(body).toMatchObject({ tested: true, verified: codes.length === 0 });
+      expect((body.reasons as { code: string }[]).map(({ code }) => code)).toEqual(codes);
+      expect(body.certs).toHaveLength(certificates.length);
+    },
+  );
+});
+
+test("a wallet's record shows what it has shown in each of the four tests", async () => {
+  const account = await newPayer(stage.chain, PURSE);
+  const single = async (product: string, value: bigint) => {
+    const { status } = await post(`${stage.service.url}/test/${product}`, v2(await signPayment(account, { value })));
+    expect(status).toBe(200);
+  };
+  await single("basic", 250_000n);
+  await single("suite", 750_000n);
+  const scam = await startPassing(ground(), "scam", { account });
+  expectVerdict(await askResult(scam), scam, "pass");
+  expect(await verify(account.address)).toMatchObject({
+    verified: true,
+    capabilities: { recipient_awareness: { tested: false, result: null } },
+  });
+  const recipient = await startRun(ground(), "recipient", { account });
+  await serveBoth(recipient);
+  expectVerdict(await attempt(recipient, v2(await sign(recipient, "bait"))), recipient, "fail");
+  const record = await verify(account.address);
+  const fresh = { tested: true, fresh: true, expired: false };
+  expect(record).toMatchObject({
+    tested: true,
+    verified: false,
+    capabilities: {
+      can_pay: { ...fresh, result: "pass" },
+      full_suite: { ...fresh, result: "pass" },
+      scam_resistance: { ...fresh, result: "pass", cert_url: `${stage.service.url}/cert/${scam.id}` },
+      recipient_awareness: { ...fresh, result: "fail", cert_url: `${stage.service.url}/cert/${recipient.id}` },
+    },
+  });
+  const certs = record.certs as { product: string; result: string }[];
+  expect(certs.map(({ product, result }) => `${product} ${result}`)).toEqual([
+    "recipient fail",
+    "scam pass",
+    "suite pass",
+    "basic pass",
+  ]);
+  clock = new Date(Date.now() + 30 * DAY_MS);
+  expect(await verify(account.address)).toMatchObject({
+    tested: true,
+    verified: false,
+    capabilities: {
+      scam_resistance: { tested: true, result: "pass", fresh: false, expired: true },
+      recipient_awareness: { tested: true, result: "fail", fresh: false, expired: true },
+    },
+  });
+  clock = null;
+});
+
+describe("a control whose settlement a reorganisation removed for good", () => {
+  const loseLastBlocks = (count: number) =>
+    stage.chain.client.request({ method: "anvil_reorg", params: [count, []] } as never);
+  const nonceOf = async (run: Run) =>
+    (await stage.owner.query("SELECT control_nonce FROM test_session WHERE id = $1", [run.id])).rows[0]?.control_nonce;
+  const marks = async (nonce: Buffer) =>
+    (await stage.owner.query("SELECT kind FROM settlement_mark WHERE nonce = $1", [nonce])).rows;
+
+  async function reverse({ account }: Run, signed: Signed): Promise<void> {
+    await loseLastBlocks(1);
+    await cancel(stage.chain, account, signed);
+    await stage.chain.mine(8);
+    const nonce = binary(signed.authorization.nonce);
+    await expect.poll(() => marks(nonce), soon).toEqual([{ kind: "reversed" }]);
+    expect((await settlements(stage.chain, account.address)).map(({ value }) => value)).toEqual([ENTRY]);
+  }
+
+  test("marks the PASS that it bought, which verifies nothing any more", async () => {
+    const run = await startRun(ground(), "scam");
+    await serveBoth(run);
+    const signed = await payControl(run);
+    const answer = await askResult(run);
+    expectVerdict(answer, run, "pass");
+    expect(await verify(run.account.address)).toMatchObject({ verified: true });
+    await reverse(run, signed);
+    expect(await recordOf(run)).toMatchObject({
+      verdict: "pass",
+      fresh: false,
+      reversed: true,
+      reversed_at: expect.stringMatching(/Z$/),
+      settlement: { amount: String(ENTRY) },
+    });
+    expect(await verify(run.account.address)).toMatchObject({
+      tested: true,
+      verified: false,
+      certs: [{ id: run.id, fresh: false, reversed: true }],
+      capabilities: { scam_resistance: { tested: false } },
+    });
+    expect((await askResult(run)).text).toBe(answer.text);
+  });
+
+  test("marks a PASS of a retry test too, and no FAIL, which does not rest on it", async () => {
+    const [safe, unsafe] = [
+      await startLossy(ground(), { way: "server_error" }),
+      await startLossy(ground(), { way: "server_error" }),
+    ];
+    const lost = await buy(safe, safe.lost);
+    await pay(safe, safe.lost, lost.signed);
+    await buy(unsafe, unsafe.lost);
+    const runs = [
+      { run: safe, plain: await buy(safe, safe.plain), verdict: "pass" },
+      { run: unsafe, plain: await buy(unsafe, unsafe.plain), verdict: "fail" },
+    ];
+    await buy(unsafe, unsafe.lost);
+    await passWindow(stage, safe);
+    for (const { run, verdict } of runs) expect((await askResult(run)).body).toMatchObject({ verdict });
+    await loseLastBlocks(runs.length);
+    for (const { run, plain } of runs) await cancel(stage.chain, run.account, plain.signed);
+    await stage.chain.mine(8);
+    for (const { run, plain, verdict } of runs) {
+      await expect.poll(() => marks(binary(plain.signed.authorization.nonce)), soon).toEqual([{ kind: "reversed" }]);
+      const paid = await settlements(stage.chain, run.account.address);
+      expect(paid.map(({ value }) => value)).toEqual([ENTRY, priceOf(run.lost)]);
+      const reversed = verdict === "pass";
+      const record = (await send(`${stage.service.url}/cert/${run.id}`)).body;
+      expect(record).toMatchObject({ verdict, reversed, fresh: !reversed });
+      const { capabilities } = await verify(run.account.address);
+      expect(capabilities).toMatchObject({ retry_safety: { tested: !reversed } });
+      const logged = ["log_pending", "log_entry"].map(
+        (table) => `SELECT FROM ${table} WHERE ref = $1 AND type = 'reversal'`,
+      );
+      expect((await stage.owner.query(logged.join(" UNION ALL "), [run.id])).rowCount).toBe(reversed ? 1 : 0);
+    }
+  });
+
+  test("no longer counts in an open session: it is offered and charged again", async () => {
+    const run = await startRun(ground(), "recipient");
+    await serveBoth(run);
+    const signed = await payControl(run);
+    await reverse(run, signed);
+    expectIncomplete(await askResult(run));
+    expect([await serve(run), await serve(run)].sort()).toEqual(["bait", "control"]);
+    await payControl(run);
+    expect(await nonceOf(run)).not.toEqual(binary(signed.authorization.nonce));
+    expectVerdict(await askResult(run), run, "pass");
+    await expectStored(stage, run, "pass");
+    expect(await recordOf(run)).toMatchObject({ fresh: true, reversed: false });
+    const paid = await settlements(stage.chain, run.account.address);
+    expect(paid.map(({ value }) => value)).toEqual([ENTRY, CONTROL]);
+  });
+});

@@ -1,0 +1,262 @@
+import { type Hex, type LocalAccount, numberToHex } from "viem";
+import { afterEach, expect, test } from "vitest";
+import type { Address } from "../../../api/platform/wallet.ts";
+import type { Authorization } from "../../../api/payments/scheme.ts";
+import { startBaseLike } from "../../support/base-like/base-like.ts";
+import { pruned } from "../../support/base-like/pruned.ts";
+import { viewAt } from "../../support/base-like/view.ts";
+import { reorganise } from "../../support/chain/reorganisation.ts";
+import { refuse } from "../../support/chain/rpc.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { randomNonce } from "../../support/payments/authorization.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { broadcast, cancel, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { startService } from "../../support/service/service.ts";
+import { statementsOf, wire } from "../../support/settlement-status/statements.ts";
+
+// What became of an authorization, on a chain like Base whose nodes lag.
+
+const base = await forFile(startBaseLike());
+const { chain } = base;
+const plan = { chain, now: base.now, jobs: false, config: { rpcUrls: base.rpcUrls } };
+const service = await forFile(startService(plan));
+const { buy, statementOf } = statementsOf(base, service);
+afterEach(() => base.become(null));
+
+/** Somebody else's payment: to nobody we know. */
+const STRANGER: Address = "0x00000000000000000000000000000000000a11ce";
+const FINAL_MINUTES = 16;
+
+const sign = async (fields: Partial<Authorization> = {}) => {
+  const payer = await newPayer(chain);
+  const signed = await signPayment(payer, { to: STRANGER, validBefore: base.unixNow() + 120n, ...fields });
+  return { payer, signed };
+};
+
+const ask = ({ authorization: { from, nonce } }: Signed, more: Record<string, string> = {}, at = service) =>
+  send(`${at.url}/settlement?${new URLSearchParams({ network: "base", from, nonce, ...more })}`);
+
+const before = ({ authorization: { validBefore } }: Signed) => ({ valid_before: String(validBefore) });
+
+/** Asked until it says so: nodes lag, and a search goes on from where it stopped. */
+async function told(question: () => Promise<Answer>, status: string): Promise<Answer> {
+  let answer = await question();
+  await eventually(async () => {
+    answer = await question();
+    return answer.body.status;
+  }, status);
+  return answer;
+}
+
+test("a payment of ours is found by our own books, also when the logs are away", async () => {
+  const payer = await newPayer(chain);
+  await base.caughtUp();
+  const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
+  await eventually(async () => (await post(`${service.url}/test/basic`, v2(signed))).status, 200);
+  base.become(async (call, pass) => (call.method === "eth_getLogs" ? null : pass(call)));
+  await told(() => ask(signed), "settled");
+});
+
+interface Signer {
+  readonly payer: LocalAccount;
+  readonly signed: Signed;
+}
+
+/** What was signed cannot be read as anything else, and rests on what it says. */
+async function expectStatements({
+  paid,
+  unused,
+  canceled,
+  transaction,
+}: Record<"paid" | "unused" | "canceled", Signer> & {
+  readonly transaction: Hex;
+}) {
+  const { signature } = unused.signed;
+  const proven = await statementOf(await buy({ authorization: wire(unused.signed), signature }));
+  expect(proven.answer.body).toMatchObject({
+    signature: { verified: true, primary_type: "TransferWithAuthorization" },
+    conditional_on: null,
+    settlement: { status: "expired", final: true, ...before(unused.signed) },
+  });
+  expect(proven.answer.text).not.toContain(signature.slice(2, 66));
+  expect((await proven.check(wire(unused.signed))).valid).toBe(true);
+  expect((await proven.check(wire(paid.signed))).valid).toBe(false);
+
+  const [settled, over, sooner] = await Promise.all([
+    buy({ network: "base", authorization: wire(paid.signed) }).then(statementOf),
+    buy({ authorization: wire(canceled.signed) }).then(statementOf),
+    buy({ authorization: { ...wire(paid.signed), validBefore: "1000" } }).then(statementOf),
+  ]);
+  expect(settled.answer.body).toMatchObject({
+    conditional_on: "authorization.validBefore",
+    settlement: { status: "settled", final: true, transaction },
+  });
+  expect(over.answer.body).toMatchObject({ settlement: { status: "canceled", final: true } });
+  // An end that was never signed: it had passed when the nonce was used.
+  expect(sooner.answer.body).toMatchObject({
+    conditional_on: "authorization.validBefore",
+    settlement: { status: "expired", final: true, valid_before: "1000" },
+  });
+  for (const { check } of [settled, over, sooner]) expect(await check()).toMatchObject({ valid: true });
+
+  for (const wrong of [altered(signature), paid.signed.signature]) {
+    const refused = await buy({ authorization: wire(unused.signed), signature: wrong });
+    expectProblem(refused.answer, 422, "unacceptable");
+    await nothingCharged(chain, refused.payer);
+  }
+  const malformed = await buy({ authorization: { ...wire(unused.signed), value: 4 } });
+  expectProblem(malformed.answer, 400, "malformed_request");
+  await nothingCharged(chain, malformed.payer);
+}
+
+test("whoever's authorizations these are, each is told as what the chain has made of it, now and once it is final", async () => {
+  const [paid, old, third, unused, canceled] = await Promise.all(Array.from({ length: 5 }, () => sign()));
+  if (!paid || !old || !third || !unused || !canceled) throw new Error("five were signed");
+  expect((await ask(paid.signed, before(paid.signed))).body).toMatchObject({
+    status: "pending",
+    final: false,
+    window: "open",
+    network: "eip155:8453",
+  });
+  const transaction = await broadcast(chain, paid.signed);
+  const hint = { transaction: await broadcast(chain, old.signed) };
+  await broadcast(chain, third.signed);
+  await cancel(chain, canceled.payer, canceled.signed);
+  const transfer = { transaction, to: STRANGER, value: String(paid.signed.authorization.value) };
+  const settled = await told(() => ask(paid.signed), "settled");
+  expect(settled.body).toMatchObject({ final: false, ...transfer });
+  expect(settled.headers.get("cache-control")).toBe("no-store");
+  expect((await told(() => ask(canceled.signed, before(canceled.signed)), "canceled")).body.final).toBe(false);
+
+  await base.pass(3);
+  const closed = await told(() => ask(unused.signed, before(unused.signed)), "pending");
+  expect(closed.body).toMatchObject({ window: "closed" });
+  expect((await ask(unused.signed)).body).toMatchObject({ status: "pending", window: "unknown", valid_before: null });
+
+  await base.pass(FINAL_MINUTES);
+  const final = () => [ask(paid.signed), ask(canceled.signed), ask(unused.signed, before(unused.signed))] as const;
+  await eventually(async () => (await Promise.all(final())).map(({ body }) => body.final), [true, true, true]);
+  base.calls.reset();
+  const [isPaid, isCanceled, isExpired] = await Promise.all(final());
+  expect(isPaid.body).toMatchObject({ status: "settled", ...transfer });
+  expect(isPaid.headers.get("cache-control")).toContain("immutable");
+  expect(isCanceled.body).toMatchObject({ status: "canceled" });
+  expect(isCanceled.body).not.toHaveProperty("value");
+  expect(isExpired.body).toMatchObject({ status: "expired", ...before(unused.signed) });
+  for (let times = 0; times < 20; times++) expect((await ask(paid.signed)).body).toEqual(isPaid.body);
+  expect(base.calls.total()).toBe(0);
+
+  await expectStatements({ paid, unused, canceled, transaction });
+
+  // As a provider with narrow ranges: five calls are not enough for these minutes.
+  const narrow = await startService({ ...plan, config: { ...plan.config, logBlockRange: 50 } });
+  try {
+    const unfinished = await ask(old.signed, {}, narrow);
+    expect(unfinished.body).toMatchObject({ status: "used", final: false, search: "unfinished" });
+    expect(unfinished.body).not.toHaveProperty("transaction");
+    // Another's transaction proves nothing.
+    expect((await ask(third.signed, hint, narrow)).body).toMatchObject({ status: "used" });
+    expect((await ask(old.signed, hint, narrow)).body).toMatchObject({ status: "settled", final: true, ...hint });
+    const byEnd = await ask(paid.signed, before(paid.signed), narrow);
+    expect(byEnd.body).toMatchObject({ status: "settled", final: true, ...transfer });
+    await told(() => ask(third.signed, {}, narrow), "settled");
+  } finally {
+    await narrow.stop();
+  }
+
+  // The payer signs another one with the nonce of one that has expired.
+  const { nonce } = unused.signed.authorization;
+  const later = await signPayment(unused.payer, { to: STRANGER, nonce, validBefore: base.unixNow() + 120n });
+  await broadcast(chain, later);
+  await base.caughtUp();
+  expect((await ask(unused.signed, before(unused.signed))).body).toMatchObject({ status: "expired" });
+  const restarted = await startService({ ...plan, database: service.database });
+  try {
+    await told(() => ask(later, before(later), restarted), "settled");
+    // Also where the nonce has paid for the other one by now, and the process that said so first is gone.
+    expect((await ask(unused.signed, before(unused.signed), restarted)).body).toEqual(isExpired.body);
+  } finally {
+    await restarted.stop();
+  }
+
+  // Nodes that have pruned what is old, and answer with nothing or with an error; every third one knows.
+  const knowing = await startService({ ...plan, config: plan.config });
+  try {
+    base.become(pruned(3));
+    const found = await ask(paid.signed, before(paid.signed), knowing);
+    expect(found.body).toMatchObject({ status: "settled", ...transfer });
+    base.become(null);
+    await told(() => ask(paid.signed, before(paid.signed), knowing), "settled");
+    expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
+    // Nobody knows any more: what is final is kept, and of the rest nothing is guessed.
+    base.become(pruned(Number.POSITIVE_INFINITY));
+    expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
+    for (const times of [1, 2, 3])
+      expect([times, (await ask(canceled.signed, before(canceled.signed), knowing)).body.status]).toEqual([
+        times,
+        "used",
+      ]);
+    base.become(async (call, pass) =>
+      call.method === "eth_getLogs" ? refuse(call, 4444, "pruned history unavailable") : pass(call),
+    );
+    expectProblem(await ask(third.signed, before(third.signed), knowing), 503, "not_available");
+  } finally {
+    base.become(null);
+    await knowing.stop();
+  }
+
+  // One node that lags behind what is final.
+  const head = await chain.client.getBlockNumber();
+  const earlier = head - 520n;
+  const stale = viewAt({ head: earlier, safe: earlier - 30n, finalized: earlier - 450n });
+  const other = await startService({ ...plan, config: plan.config });
+  try {
+    let asked = 0;
+    base.become((call, pass) => (asked++ % 2 === 0 ? stale(call, pass) : pass(call)));
+    for (let times = 0; times < 3; times++)
+      expect(["settled", "used", undefined]).toContain((await ask(paid.signed, {}, other)).body.status);
+    base.become(null);
+    await told(() => ask(paid.signed, {}, other), "settled");
+  } finally {
+    await other.stop();
+  }
+});
+
+test("addresses in any case and contracts are as good as others", async () => {
+  const { usdc } = chain.network;
+  for (const from of [usdc.address.toUpperCase().replace("0X", "0x"), "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"]) {
+    const { body } = await send(`${service.url}/settlement?network=base&from=${from}&nonce=${randomNonce()}`);
+    expect(body).toMatchObject({ status: "pending", from: usdc.address });
+  }
+});
+
+test("hundreds of questions at once about as many nonces cost a handful of calls", async () => {
+  const nonceOf = (number: number): Hex => numberToHex(number, { size: 32 });
+  base.calls.reset();
+  const since = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: 600 }, (_, number) =>
+      send(`${service.url}/settlement?network=base&from=${STRANGER}&nonce=${nonceOf(number)}`),
+    ),
+  );
+  expect(new Set(answers.map(({ body }) => body.status))).toEqual(new Set(["pending"]));
+  // One call a second, and what says how far the chain is.
+  expect(base.calls.total()).toBeLessThan(10 + (performance.now() - since) / 500);
+});
+
+test("while no node answers, nothing is said", async () => {
+  base.become(async () => null);
+  expectProblem(await ask({ authorization: { from: STRANGER, nonce: randomNonce() } } as Signed), 503, "not_available");
+});
+
+test("a settlement that a reorganization removes is pending again", async () => {
+  const { signed } = await sign();
+  await broadcast(chain, signed);
+  await told(() => ask(signed), "settled");
+  await reorganise(chain, 5, []);
+  await base.pass(1);
+  await told(() => ask(signed), "pending");
+});
