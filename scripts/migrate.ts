@@ -2,25 +2,23 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import pg from "pg";
 
-/** The schema of the first release: files of `api/adapters/postgres/schema/`, each after those that it needs. */
+/** The schema of the first release: `schema.sql` of each folder of `api/`, after those that it needs. */
 const BASELINE = [
-  "platform",
+  "platform/db",
   "log",
   "payments",
-  "relay",
+  "platform/relayer",
   "certificates",
-  "sessions",
   "sellers",
   "score",
   "settlement-status",
-  "verdicts",
+  "arbiter",
   "escrow",
   "purchases",
   "cafe",
-  "installation",
 ];
 
-/** Changes since the first release, oldest first: files of `api/adapters/postgres/migrations/`. A released one never changes. */
+/** Changes since the first release, oldest first: files of `scripts/migrations/`. A released one never changes. */
 const LATER: readonly string[] = [];
 
 /** Any number: concurrent migrations of one database use it to wait for each other. */
@@ -46,13 +44,12 @@ export interface Migration {
   readonly sql: string;
 }
 
-const read = (file: string): string =>
-  readFileSync(new URL(`../api/adapters/postgres/${file}.sql`, import.meta.url), "utf8");
+const read = (path: string): string => readFileSync(new URL(`../${path}.sql`, import.meta.url), "utf8");
 
 /** Every migration, in the order in which they run. */
 export const migrations = (): readonly Migration[] => [
-  { name: "baseline", sql: BASELINE.map((name) => read(`schema/${name}`)).join("\n") },
-  ...LATER.map((name) => ({ name, sql: read(`migrations/${name}`) })),
+  { name: "baseline", sql: BASELINE.map((name) => read(`api/${name}/schema`)).join("\n") },
+  ...LATER.map((name) => ({ name, sql: read(`scripts/migrations/${name}`) })),
 ];
 
 /** Brings the database to the latest schema; needs the role that owns it. Running it again changes nothing. */
