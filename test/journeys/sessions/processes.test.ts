@@ -1,6 +1,14 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Way } from "../../../api/certificates/retry/lost-order.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../support/payments/requests.ts";
+import type { Signed } from "../../support/payments/signing.ts";
+import { startApiStage } from "../../support/service/api-stage.ts";
 import {
   buy,
   type LossyRun,
@@ -28,22 +36,7 @@ import {
   via,
 } from "../../support/sessions/runs.ts";
 import { type Ground, ownerOf } from "../../support/sessions/stage.ts";
-import {
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-  isUsed,
-  stored,
-} from "../../support/sessions/verdicts.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { settlements } from "../../support/payments/on-chain.ts";
-import { type Answer, post, v2 } from "../../support/payments/requests.ts";
-import type { Signed } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { expectSpent, expectStored, expectVerdict, isReplay, isUsed, stored } from "../../support/sessions/verdicts.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -82,7 +75,7 @@ describe.each(PRODUCTS)("two processes on one database give one verdict of the %
     expect(new Set(paid.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(paid.filter(isReplay)).toHaveLength(3);
     const bait = await sign(run, "bait");
-    const answers = (await Promise.all([everywhere((at) => attempt(at, v2(bait))), everywhere(askResult)])).flat();
+    const answers = (await Promise.all([everywhere((at) => attempt(at, v2(bait))), everywhere((at) => askResult(at))])).flat();
     const { verdict } = await stored(ground, run);
     for (const answer of answers)
       if (answer.status === 200) expectVerdict(answer, run, verdict as "pass" | "fail");
