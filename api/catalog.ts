@@ -1,35 +1,28 @@
-import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/arbiter-routes.ts";
-import { type BoardRouteParts, boardRoutes } from "./board/board-routes.ts";
-import { type CafeRouteParts, cafeRoutes } from "./cafe/cafe-routes.ts";
-import { type BehaviourRouteParts, behaviourRoutes } from "./certificates/sessions/behaviour-routes.ts";
-import {
-  type CertificationRouteParts,
-  certificationRoutes,
-  inspectRoute,
-} from "./certificates/certification-routes.ts";
-import { type RetryRouteParts, retryRoutes } from "./certificates/retry/retry-routes.ts";
-import { type DocumentRouteParts, documentRoutes } from "./discovery/document-routes.ts";
-import { type McpRouteParts, mcpRoute } from "./discovery/mcp-route.ts";
-import { contestRoutes } from "./escrow/contest/contest-routes.ts";
-import { type DemoRouteParts, demoRoutes } from "./escrow/demo/demo-routes.ts";
-import { type EscrowRouteParts, escrowRoutes } from "./escrow/escrow-routes.ts";
-import type { Listed, Route, Tag } from "./platform/http/route.ts";
-import type { Hex } from "./platform/wallet.ts";
-import { type LogRouteParts, logRoutes } from "./log/log-routes.ts";
+import { type ArbiterRouteParts, arbiterRoutes } from "./arbiter/routes.ts";
+import { type BoardRouteParts, boardRoutes } from "./board/routes.ts";
+import { type CafeRouteParts, cafeRoutes } from "./cafe/routes.ts";
+import { type RetryRouteParts, retryRoutes } from "./certificates/retry/routes.ts";
+import { type CertificationRouteParts, certificationRoutes, inspectRoute } from "./certificates/routes.ts";
+import { type BehaviourRouteParts, behaviourRoutes } from "./certificates/sessions/routes.ts";
+import { type DocumentRouteParts, documentRoutes, type McpRouteParts, mcpRoute } from "./discovery/routes.ts";
+import { contestRoutes } from "./escrow/contest/routes.ts";
+import { type DemoRouteParts, demoRoutes } from "./escrow/demo/routes.ts";
+import { type EscrowRouteParts, escrowRoutes } from "./escrow/routes.ts";
 import { type ProofRouteParts, proofRoutes } from "./log/proof-routes.ts";
-import { type StatusRouteParts, statusRoutes } from "./operations/status-routes.ts";
-import { type PackageRouteParts, packageRoutes } from "./site/packages/package-routes.ts";
-import { type ReceiptRouteParts, receiptRoutes } from "./payments/receipt-routes.ts";
-import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/purchase-routes.ts";
-import { type ScoreRouteParts, scoreRoutes } from "./score/score-routes.ts";
-import { type ExamRouteParts, examRoutes } from "./sellers/exam-routes.ts";
-import { type PublishedRouteParts, publishedRoutes } from "./sellers/published/published-routes.ts";
-import { type SettlementRouteParts, settlementRoutes } from "./settlement-status/settlement-routes.ts";
-import { signingRoutes } from "./platform/signing/key-routes.ts";
+import { type LogRouteParts, logRoutes } from "./log/routes.ts";
+import { type StatusRouteParts, statusRoutes } from "./operations/routes.ts";
+import { type ReceiptRouteParts, receiptRoutes } from "./payments/routes.ts";
+import type { Listed, Route, Tag } from "./platform/http/route.ts";
 import type { PublicJwk } from "./platform/signing/keys.ts";
-import { crawlerRoutes } from "./site/crawler-routes.ts";
-import { type GuideRouteParts, guideRoutes } from "./site/guide-routes.ts";
-import { type HomeRouteParts, homeRoutes } from "./site/home-routes.ts";
+import { signingRoutes } from "./platform/signing/routes.ts";
+import type { Hex } from "./platform/wallet.ts";
+import { type PurchaseRouteParts, purchaseRoutes } from "./purchases/routes.ts";
+import { type ScoreRouteParts, scoreRoutes } from "./score/routes.ts";
+import { type PublishedRouteParts, publishedRoutes } from "./sellers/published/routes.ts";
+import { type ExamRouteParts, examRoutes } from "./sellers/routes.ts";
+import { type SettlementRouteParts, settlementRoutes } from "./settlement-status/routes.ts";
+import { type PackageRouteParts, packageRoutes } from "./site/packages/routes.ts";
+import { crawlerRoutes, type GuideRouteParts, guideRoutes, type HomeRouteParts, homeRoutes } from "./site/routes.ts";
 
 export interface CatalogParts
   extends CertificationRouteParts,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JobWatch } from "./platform/jobs/job-watch.ts";
 import type { Gate } from "./payments/gate.ts";
 import type { Journal } from "./payments/journal.ts";
 import { createBell } from "./platform/jobs/bell.ts";
+import type { JobWatch } from "./platform/jobs/job-watch.ts";
 
 export interface JobParts {
   readonly gate: Gate;

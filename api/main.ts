@@ -1,16 +1,15 @@
 import { pino } from "pino";
-import { createBacklogReader } from "./payments/journal/backlog.ts";
+import { runJobs } from "./jobs.ts";
+import { checkChains, checkDatabase } from "./operations/probes.ts";
+import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
+import { parseConfig } from "./platform/config/config.ts";
 import { connect } from "./platform/db/connection.ts";
 import { checkInstallation } from "./platform/db/installation.ts";
-import { createHttpServer, drain, listen } from "./platform/http/http-server.ts";
-import { createPeers } from "./platform/http/peers.ts";
-import { createMeter } from "./platform/metrics/prometheus.ts";
-import { requestFacts } from "./platform/http/request-id.ts";
-import { checkChains, checkDatabase } from "./operations/startup-checks.ts";
-import { build } from "./service.ts";
-import { parseConfig } from "./platform/config/config.ts";
+import { createPeers, requestFacts } from "./platform/http/peers.ts";
+import { createHttpServer, drain, listen } from "./platform/http/server.ts";
 import { createMetricsApp } from "./platform/metrics/metrics-app.ts";
-import { runJobs } from "./jobs.ts";
+import { createMeter } from "./platform/metrics/prometheus.ts";
+import { build } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
 export { build };

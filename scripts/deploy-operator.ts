@@ -1,4 +1,4 @@
-import { requireCommercePayments } from "../api/payments/settle/commerce-payments.ts";
+import { requireCommercePayments } from "../api/payments/settle/holds.ts";
 import { COMMERCE_PAYMENTS } from "../contracts/commerce-payments.ts";
 import ArbiterOperator from "../ignition/modules/ArbiterOperator.ts";
 import { deployWithRoles } from "./deploy-connection.ts";

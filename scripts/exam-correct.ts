@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { connect } from "../api/platform/db/connection.ts";
-import { createExamStore } from "../api/sellers/store.ts";
-import { createGrantStore } from "../api/sellers/grant-store.ts";
+import { createExamStore } from "../api/sellers/exam-store.ts";
+import { createGrantStore, type GrantStore, tokenSha256 } from "../api/sellers/orders-store.ts";
+import { correctExam, type ExamCorrected } from "../api/sellers/published/read-published.ts";
 import { createCorrections } from "../api/sellers/published/store.ts";
-import { type GrantStore, tokenSha256 } from "../api/sellers/grant.ts";
-import { correctExam, type ExamCorrected } from "../api/sellers/published/correct-exam.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 

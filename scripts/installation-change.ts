@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
+import { parseConfig } from "../api/platform/config/config.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { changeInstallation } from "../api/platform/db/installation.ts";
-import { parseConfig } from "../api/platform/config/config.ts";
 
 const USAGE = `Usage: npm run installation:change -- --reason "why the address, arbiter, origin, or key is another one now"
 

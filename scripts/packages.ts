@@ -5,7 +5,7 @@ import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { PACKAGES, tarballName } from "../api/site/packages/published.ts";
-import { TARBALLS } from "../api/site/packages/wiring.ts";
+import { TARBALLS } from "../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const FOLDERS = PACKAGES.map(({ folder }) => join("packages", folder));

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { type Hex, padHex, parseEventLogs, toEventSelector } from "viem";
-import type { ChainReader } from "../api/platform/chain/chain-reader.ts";
+import type { ChainReader } from "../api/platform/chain/chain.ts";
 import { bytes, hex } from "../api/platform/db/connection.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import type { Address } from "../api/platform/wallet.ts";

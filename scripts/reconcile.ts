@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { createChain } from "../api/platform/chain/chain-reader.ts";
-import { connect } from "../api/platform/db/connection.ts";
+import { createChain } from "../api/platform/chain/chain.ts";
 import { type Config, parseConfig } from "../api/platform/config/config.ts";
+import { connect } from "../api/platform/db/connection.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import { readOperators } from "../indexer/operators.ts";

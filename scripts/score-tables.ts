@@ -1,8 +1,17 @@
 import { formatUsd } from "../api/platform/money.ts";
-import { FORGED_A, ringSize } from "../api/site/forgery.ts";
-import { needs, RULES } from "../api/site/score-chapter.ts";
-import { CAP_NAMES, COMPONENT_NAMES } from "../api/site/score-names.ts";
-import { dilution, dilutionFee, FAILED, SERVED, smear } from "../api/site/smearing.ts";
+import {
+  CAP_NAMES,
+  COMPONENT_NAMES,
+  dilution,
+  dilutionFee,
+  FAILED,
+  FORGED_A,
+  needs,
+  RULES,
+  ringSize,
+  SERVED,
+  smear,
+} from "../api/site/score-chapter.ts";
 import {
   CAP_LIMITS,
   type CapName,

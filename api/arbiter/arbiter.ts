@@ -1,4 +1,4 @@
-import { answered, type Completion, type StoredAnswer } from "../platform/http/completion.ts";
+import { answered, type Completion, type StoredAnswer } from "../platform/http/answer.ts";
 import type { Intake, NotYet, Sale } from "../platform/http/route.ts";
 import type { Address } from "../platform/wallet.ts";
 import { verdictPath } from "./document.ts";
@@ -8,7 +8,7 @@ import { type DecidingPolicies, decidingPolicies, rulesFor, versionNumbered } fr
 import type { Variant } from "./products.ts";
 import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
 import { escrowPayment, NOT_NEUTRAL, type VerdictRequest, verdictId } from "./request.ts";
-import type { SignedVerdict, VerdictStore } from "./verdict-store.ts";
+import type { SignedVerdict, VerdictStore } from "./store.ts";
 
 export interface ArbiterParts extends VerdictParts {
   readonly deals: EscrowDeals;

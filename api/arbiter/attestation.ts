@@ -1,6 +1,6 @@
 import { concat, domainSeparator, hashStruct, toHex } from "viem";
-import { keccak256 } from "../platform/chain/keccak.ts";
-import { accountOf, signDigest } from "../platform/chain/secp256k1.ts";
+import { accountOf, signDigest } from "../platform/chain/accounts.ts";
+import { keccak256 } from "../platform/chain/typed-data.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 

@@ -6,15 +6,10 @@ import {
   TransactionReceiptNotFoundError,
 } from "viem";
 import { usdcEventsAbi } from "../../contracts/abi.ts";
-import type {
-  TransactionQuestion,
-  TransactionReading,
-  Transactions,
-  WalletTransfer,
-} from "./transactions.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
+import type { TransactionQuestion, TransactionReading, Transactions, WalletTransfer } from "./evidence.ts";
 
 const [, TRANSFER] = usdcEventsAbi;
 /** More transfers of one wallet in one transaction are nobody's purchase. */

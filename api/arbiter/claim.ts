@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { jcs } from "../platform/signing/proof-value.ts";
+import { jcs } from "../platform/signing/document.ts";
 import type { GuardSettings } from "../platform/web/target.ts";
 import type { Category } from "./policy/category.ts";
 import { categoryNamed, openVersions, type PolicyVersions, versionAt, versionFor } from "./policy/version.ts";
-import { type Issues, malformed, refuse, submitted } from "./submitted.ts";
+import { type Issues, malformed, refuse, submitted } from "./request.ts";
 
 /** A claim the arbiter accepts: JSON, so that the journal can store it, and without any payload. */
 export interface Claim {

@@ -7,7 +7,7 @@ import { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
 import type { Tiers } from "./parties.ts";
 import { ARBITER_NETWORK } from "./products.ts";
 import type { VerdictRequest } from "./request.ts";
-import type { NewVerdict, SignedVerdict, Superseded, VerdictStore } from "./verdict-store.ts";
+import type { NewVerdict, SignedVerdict, Superseded, VerdictStore } from "./store.ts";
 
 export interface VerdictParts extends EvidenceParts {
   readonly store: VerdictStore;

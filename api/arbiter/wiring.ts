@@ -1,22 +1,22 @@
 import type { PublicClient } from "viem";
 import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
-import { createChain } from "../platform/chain/chain-reader.ts";
-import { requireEvaluator } from "../escrow/evaluator.ts";
-import { createTransactions } from "./chain.ts";
+import { requireEvaluator } from "../escrow/contracts-chain.ts";
+import type { EscrowChain } from "../escrow/ports.ts";
+import type { EscrowWires } from "../escrow/wiring.ts";
+import { createChain } from "../platform/chain/chain.ts";
 import { sleepUnlessAborted } from "../platform/clock.ts";
-import { createGithubChecks } from "./github-checks.ts";
+import { eachNetwork } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
+import { guard } from "../platform/web/guard-settings.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import { createArbiter } from "./arbiter.ts";
 import { createAttestor } from "./attestation.ts";
+import { createTransactions } from "./chain.ts";
+import { createGithubChecks } from "./github.ts";
 import type { Tiers } from "./parties.ts";
 import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { VerdictParts } from "./reach-verdict.ts";
-import type { VerdictStore } from "./verdict-store.ts";
-import type { EscrowChain } from "../escrow/escrow-ports.ts";
-import { eachNetwork } from "../platform/networks.ts";
-import type { Address } from "../platform/wallet.ts";
-import type { EscrowWires } from "../escrow/wiring.ts";
-import { guard } from "../platform/web/guard-settings.ts";
+import type { VerdictStore } from "./store.ts";
 
 export interface RecordWires extends Pick<EscrowWires, "config" | "signer" | "now" | "wait"> {
   readonly store: VerdictStore;

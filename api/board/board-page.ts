@@ -1,9 +1,12 @@
 import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
 import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certificates/products.ts";
 import { VERIFIED_MEANS } from "../certificates/verification.ts";
-import { day, html, instant, type Markup } from "../platform/page/html.ts";
+import { counted, day, html, instant, type Markup } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
-import { type BoardPage, type BoardRow, SELLER } from "./board.ts";
+import { SELLER_BADGE } from "../sellers/published/document.ts";
+import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
+import { siteName } from "../sellers/record.ts";
+import { type BoardPage, type BoardRow, SELLER, type SellerRow } from "./board.ts";
 
 export interface BoardContext {
   /** Where the service is published; no trailing slash. */
@@ -33,7 +36,7 @@ export const renderBoard = (board: BoardPage, context: BoardContext): string =>
 <p class="measure">Newest first. Also available <a href="${context.jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
 ${filter(board.capability)}</div>
 <section aria-labelledby="agents"><h2 id="agents">${board.capability === null ? "Any test" : nameOf(board.capability)}</h2>
-${board.rows.length === 0 ? nobody(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
+${board.rows.length === 0 ? noAgents(board, context) : html`<ol class="rows">${board.rows.map((row) => agent(row, context.baseUrl))}</ol>`}
 ${paging(board.capability, context)}</section>`,
   });
 
@@ -49,7 +52,7 @@ export const filter = (current: Asked): Markup =>
 const wordFor = (capability: Asked): string =>
   capability === null ? "Any test" : capability === SELLER ? "Sellers" : nameOf(capability);
 
-const nobody = ({ capability }: BoardPage, { first }: BoardContext): Markup =>
+const noAgents = ({ capability }: BoardPage, { first }: BoardContext): Markup =>
   first
     ? html`<p>${capability === null ? "No agent is currently certified." : "No certified agent currently passes this test."} An agent can <a href="/inspect">take a test</a>.</p>`
     : html`<p>No more agents.</p>`;
@@ -65,3 +68,34 @@ const agent = (row: BoardRow, baseUrl: string): Markup => {
 export const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | false =>
   (!first || nextUrl !== null) &&
   html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;
+
+/** The board of sellers; `sellerBoardDocument` gives the same as JSON. */
+export const renderSellerBoard = (board: BoardPage<SellerRow>, context: BoardContext): string =>
+  renderPage({
+    title: "Certified sellers",
+    description: `Currently certified sellers, newest first. ${SELLER_VERIFIED_MEANS}`,
+    ...(context.first ? { canonical: `${context.baseUrl}/board?capability=${SELLER}` } : {}),
+    jsonUrl: context.jsonUrl,
+    current: "/board",
+    main: html`<div class="hero"><p class="eyebrow">Board</p>
+<h1>Certified sellers</h1>
+<p class="lead">${SELLER_VERIFIED_MEANS}</p>
+<p class="measure">Newest first. Also available <a href="${context.jsonUrl}">as JSON</a>. For totals, see the <a href="/stats">statistics</a>.</p>
+${filter(SELLER)}</div>
+<section aria-labelledby="sellers"><h2 id="sellers">Sellers</h2>
+${board.rows.length === 0 ? noSellers(context) : html`<ol class="rows">${board.rows.map((row) => seller(row, context.baseUrl))}</ol>`}
+${paging(SELLER, context)}</section>`,
+  });
+
+const noSellers = ({ first }: BoardContext): Markup =>
+  first
+    ? html`<p>No seller is currently certified. A seller can <a href="/inspect">take the exam</a>.</p>`
+    : html`<p>No more sellers.</p>`;
+
+const seller = (row: SellerRow, baseUrl: string): Markup => {
+  const alt = `${SELLER_BADGE}: ${row.level}, valid until ${day(row.validUntil)}`;
+  return html`<li><a class="mono" href="${sellerVerifyUrl(baseUrl, row)}">${siteName(row)}</a>
+<a class="badge" href="${certUrl(baseUrl, row)}"><img src="${new URL(badgeUrl(baseUrl, row)).pathname}" height="20" loading="lazy" alt="${alt}"></a>
+<span class="note">Level ${row.level}; ${counted(row.requests, "request passes", "requests pass")}. Paid to <span class="mono">${row.payTo}</span></span>
+<span class="note soft small">Examined ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;
+};

@@ -3,7 +3,7 @@ import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
 import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certificates/products.ts";
 import { VERIFIED_MEANS } from "../certificates/verification.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { WebOrigin } from "../platform/web/web-origin.ts";
+import type { WebOrigin } from "../platform/web/target.ts";
 import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
 
 export const DEFAULT_LIMIT = 25;
@@ -118,3 +118,53 @@ export const sellerBoardDocument = (
   })),
   next: nextUrl,
 });
+
+const FORM = /^(\d{1,14})\.([0-9a-f]{16,32})\.(\d{1,14})\.([0-9a-f]{16,32})\.(\w+)$/;
+
+/** The opaque cursor of a walk; `filter` is what the walk is restricted to. */
+export function encodeCursor({ top, after }: Walk, filter: string): string {
+  const place = ({ id, issuedAt }: Position) => `${issuedAt.getTime()}.${id}`;
+  return Buffer.from(`${place(top)}.${place(after)}.${filter}`).toString("base64url");
+}
+
+/** The walk a cursor names; null if this service never issued such a cursor for this filter. */
+export function parseCursor(text: string, filter: string): Walk | null {
+  const [, topAt, topId = "", afterAt, afterId = "", own] =
+    FORM.exec(Buffer.from(text, "base64url").toString("latin1")) ?? [];
+  const walk = {
+    top: { issuedAt: new Date(Number(topAt)), id: topId },
+    after: { issuedAt: new Date(Number(afterAt)), id: afterId },
+  };
+  return own === filter && encodeCursor(walk, filter) === text ? walk : null;
+}
+
+/** A figure that covers fewer wallets than this is not published as part of a whole. */
+export const MINIMUM_WALLETS = 5;
+
+/** How many certificates there are, and from how many distinct wallets. */
+export interface Count {
+  readonly certificates: number;
+  readonly wallets: number;
+}
+
+export const NONE: Count = { certificates: 0, wallets: 0 };
+
+/** Covers no wallet, or enough of them. */
+export const isPublic = ({ wallets }: Count): boolean => wallets === 0 || wallets >= MINIMUM_WALLETS;
+
+/**
+ * Which parts of a published total to withhold. If a part covers too few wallets, it is withheld together with all
+ * parts that are zero and, if that still leaves it alone, with the smallest of the others. At least two parts are then
+ * withheld, and any of them may be zero, so the total minus the published parts reveals none of them.
+ * @param beside what the total counts besides these parts, and which is not published itself
+ */
+export function withhold(parts: readonly Count[], beside: Count = NONE): readonly boolean[] {
+  if ([...parts, beside].every(isPublic)) return parts.map(() => false);
+  const hidden = parts.map((part) => part.wallets < MINIMUM_WALLETS);
+  const others = parts
+    .map(({ wallets }, index) => ({ wallets, index }))
+    .filter(({ index }) => hidden[index] === false)
+    .toSorted((a, b) => a.wallets - b.wallets);
+  const more = others.slice(0, Math.max(0, 2 - hidden.filter(Boolean).length));
+  return hidden.map((one, index) => one || more.some((other) => other.index === index));
+}

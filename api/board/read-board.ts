@@ -1,7 +1,7 @@
 import { type Capability, productOf } from "../certificates/products.ts";
 import { type BoardPage, boardPage, type SellerRow, type Walk } from "./board.ts";
-import type { BoardReader, TotalsReader } from "./ports.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";
+import type { BoardReader, TotalsReader } from "./store.ts";
 
 export interface BoardParts {
   readonly reader: BoardReader;

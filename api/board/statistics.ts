@@ -2,7 +2,7 @@ import { PRODUCT_MENU, titleOf } from "../certificates/products.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { day } from "../platform/page/html.ts";
-import { type Count, isPublic, MINIMUM_WALLETS, NONE, withhold } from "./withhold.ts";
+import { type Count, isPublic, MINIMUM_WALLETS, NONE, withhold } from "./board.ts";
 
 export const WINDOW_DAYS = 30;
 const DAY_MS = 86_400_000;

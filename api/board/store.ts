@@ -1,14 +1,12 @@
 import type pg from "pg";
-import type { BoardRow, Position } from "./board.ts";
-import type { BoardReader, TotalsReader } from "./ports.ts";
-import type { Totals } from "./statistics.ts";
-import type { Count } from "./withhold.ts";
 import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import type { Product } from "../certificates/products.ts";
-import { networkOfChain } from "../platform/networks.ts";
-import { aboutWallet, notReversed } from "../certificates/about-wallet.ts";
+import { aboutWallet, notReversed } from "../certificates/store.ts";
 import { hex } from "../platform/db/connection.ts";
-import { certifiedSellers, sellerTotals } from "../sellers/seller-board.ts";
+import { networkOfChain } from "../platform/networks.ts";
+import { certifiedSellers, sellerTotals } from "../sellers/published/store.ts";
+import type { BoardRow, Count, Position, SellerRow, Walk } from "./board.ts";
+import type { Totals } from "./statistics.ts";
 
 interface RowColumns {
   id: string;
@@ -144,3 +142,26 @@ const productTotals = (product: string, row: ProductColumns): Totals["products"]
   passed: { certificates: Number(row.passed), wallets: Number(row.passed_wallets) },
   failed: { certificates: Number(row.failed), wallets: Number(row.failed_wallets) },
 });
+
+export interface BoardQuery {
+  readonly now: Date;
+  /** The maximum number of rows. */
+  readonly count: number;
+  /** Only wallets that currently pass this product, each with its newest PASS for it; null for any product. */
+  readonly product: Product | null;
+  /** Where the previous page ended; null for the first page. */
+  readonly walk: Walk | null;
+}
+
+/** What the board reads: wallets verified at `now`, by their newest current PASS, newest first. */
+export interface BoardReader {
+  certified(query: BoardQuery): Promise<readonly BoardRow[]>;
+  /** Verified sellers, in the same order. */
+  sellers(query: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]>;
+}
+
+/** What the statistics read. It scans every certificate, so it runs rarely. */
+export interface TotalsReader {
+  /** `firstDay` is midnight UTC of the first day to count individually. */
+  totals(now: Date, firstDay: Date): Promise<Totals>;
+}

@@ -1,8 +1,7 @@
 import { NETWORKS } from "../platform/networks.ts";
 import { html } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
-import { CAFE_NETWORK } from "./menu.ts";
-import { type cafeOverview, orderPath } from "./overview.ts";
+import { CAFE_NETWORK, type cafeOverview, orderPath } from "./menu.ts";
 
 /** The café's page. */
 export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: string): string =>

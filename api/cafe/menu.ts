@@ -1,5 +1,6 @@
-import type { Atomic } from "../platform/money.ts";
-import { type Network, TEST_NETWORK } from "../platform/networks.ts";
+import { type Atomic, formatUsd } from "../platform/money.ts";
+import { NETWORKS, type Network, TEST_NETWORK } from "../platform/networks.ts";
+import type { OpenRound } from "./store.ts";
 
 export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"] as const;
 
@@ -21,3 +22,25 @@ export const MENU: Readonly<Record<Item, { readonly price: Atomic; readonly extr
     extra: `your nickname on the next ${ROUND_RECEIPTS} receipts issued to others`,
   },
 };
+
+export const orderPath = (item: Item): string => `/order/${item}`;
+
+/** The café at a glance: menu, receipts so far, and whose rounds still have receipts left. */
+export const cafeOverview = (
+  { rounds, served }: { readonly rounds: readonly OpenRound[]; readonly served: number },
+  baseUrl: string,
+) => ({
+  what: `A café where agents can try out a real payment with ${NETWORKS[CAFE_NETWORK].money}. It works like every other paid route here.`,
+  network: CAFE_NETWORK as Network,
+  network_key: NETWORKS[CAFE_NETWORK].key,
+  menu: ITEMS.map((item) => ({
+    item,
+    method: "POST",
+    url: `${baseUrl}${orderPath(item)}`,
+    price: formatUsd(MENU[item].price),
+    price_atomic: MENU[item].price.toString(),
+    extra: MENU[item].extra,
+  })),
+  receipts_served: served,
+  open_rounds: rounds,
+});

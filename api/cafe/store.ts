@@ -1,9 +1,8 @@
 import type pg from "pg";
-import type { CafeStore, OpenRound, ServedOrder } from "./cafe-store.ts";
+import { bytes, type Transaction } from "../platform/db/connection.ts";
+import type { Address } from "../platform/wallet.ts";
 import { ROUND_RECEIPTS } from "./menu.ts";
 import type { Toast } from "./receipt.ts";
-import type { Transaction } from "../platform/db/transaction.ts";
-import { bytes } from "../platform/db/connection.ts";
 
 /** The café's receipts and the rounds that depend on them. */
 export function createCafeStore(pool: pg.Pool): CafeStore {
@@ -48,4 +47,31 @@ async function toastFor(transaction: Transaction, payer: string): Promise<Toast 
   );
   const [taken] = rows;
   return taken ? { nickname: taken.nickname, number: ROUND_RECEIPTS - taken.receipts_left } : null;
+}
+
+/** A paid order. */
+export interface ServedOrder {
+  /** Of the receipt. */
+  readonly id: string;
+  readonly payer: Address;
+  /** Of the buyer of a round; null for other items. */
+  readonly round: { readonly nickname: string } | null;
+  /** Writes the receipt, once it is known whose round pays for it. */
+  readonly write: (toast: Toast | null) => string;
+}
+
+export interface OpenRound {
+  readonly nickname: string;
+  readonly left: number;
+}
+
+export interface CafeStore {
+  /**
+   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own. A receipt
+   * that already exists is returned as it was written.
+   */
+  serve(order: ServedOrder, transaction: Transaction): Promise<string>;
+  /** Rounds with receipts left, oldest first. */
+  openRounds(limit: number): Promise<readonly OpenRound[]>;
+  served(): Promise<number>;
 }

@@ -1,6 +1,15 @@
-import { counted, day, longDay } from "../platform/page/html.ts";
-import { currentFails, isFresh, type ShownCertificate, VALID_FOR_DAYS, type WalletFail } from "./certificate.ts";
-import { isAboutWallet } from "./certificate-summary.ts";
+import { makeBadge } from "badge-maker";
+import { etagOf } from "../platform/http/answer.ts";
+import { counted, day, html, longDay, type Markup } from "../platform/page/html.ts";
+import { rosette } from "../platform/page/rosette.ts";
+import {
+  currentFails,
+  isAboutWallet,
+  isFresh,
+  type ShownCertificate,
+  VALID_FOR_DAYS,
+  type WalletFail,
+} from "./certificate.ts";
 import { PRODUCTS } from "./products.ts";
 
 /** How a certificate looks at a given instant; its page, badge and picture all agree. */
@@ -89,3 +98,44 @@ function unverified({ product, issuedAt, validUntil }: WalletFail, others: numbe
     short: `not verified · FAIL in ${product} ${day(issuedAt)}`,
   };
 }
+
+const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
+const LABEL_COLOR = "#2a343e";
+
+interface Drawn {
+  readonly id: string;
+  readonly label: string;
+  readonly tone: keyof typeof COLORS;
+  readonly message: string;
+}
+
+/** A badge as SVG, with a role, a label and a title. */
+export const drawBadge = ({ id, tone, ...text }: Drawn): string =>
+  makeBadge({ ...text, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: id });
+
+/** The README badge. Its date is absolute, so a cached copy stays true. */
+export function renderBadge(certificate: ShownCertificate, now: Date): string {
+  const { tone, short } = appearance(certificate, now);
+  return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
+}
+
+/** The badge for an id without a certificate. */
+export const renderUnknownBadge = (): string =>
+  makeBadge({ label: "agent payments", message: "no such certificate", color: COLORS.grey, labelColor: LABEL_COLOR });
+
+/** A rendered badge's strong ETag. */
+export const badgeEtag = (svg: string): string => etagOf(svg);
+
+interface Seal {
+  readonly word: string;
+  readonly state: string;
+}
+
+const stands = (state: string): boolean => state === "Current" || state === "Failed";
+
+/** The engraved seal of a certificate, 200 units wide: its own figure around its result and state. */
+export const emblem = (id: string, { word, state }: Seal): Markup =>
+  html`${rosette(id)}<text x="100" y="${stands(state) ? 111 : 104}" font-size="31" text-anchor="middle" fill="currentColor">${word}</text>${
+    !stands(state) &&
+    html`<text x="100" y="123" font-size="14" text-anchor="middle" fill="currentColor">${state.toLowerCase()}</text>`
+  }`;

@@ -1,5 +1,7 @@
+import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
+import { certificateDocument } from "./issue.ts";
 import type { Product } from "./products.ts";
 
 export type Result = "pass" | "fail";
@@ -120,3 +122,25 @@ export const currentFails = ({ walletFails = [] }: Pick<MarkedCertificate, "wall
 
 export const ageDays = (certificate: Pick<Certificate, "issuedAt">, now: Date): number =>
   Math.max(0, Math.floor((now.getTime() - certificate.issuedAt.getTime()) / DAY_MS));
+
+/** What a verification says of a certificate. */
+export type CertificateSummary = Pick<
+  MarkedCertificate,
+  "id" | "product" | "testVersion" | "result" | "level" | "issuedAt" | "validUntil" | "reversedAt"
+>;
+
+/** False for a FAIL whose cause may lie with the one who asked for the payment: it counts neither for nor against. */
+export const isAboutWallet = ({ product, result }: Pick<CertificateSummary, "product" | "result">): boolean =>
+  result === "pass" || !UNATTRIBUTED_FAILS.includes(product);
+
+/** Fresh, not reversed, and about the wallet. */
+export const isCurrent = (certificate: CertificateSummary, now: Date): boolean =>
+  certificate.reversedAt === null && isFresh(certificate, now) && isAboutWallet(certificate);
+
+/** The certificate as it was issued, without what a reader can derive. A reorganization may move its settlement later. */
+export function issuedCertificate(certificate: Certificate) {
+  const document = certificateDocument(certificate, "");
+  const { conformance: _, cert_url: __, badge_url: ___, badge_markdown: ____, settlement, ...members } = document;
+  const { transaction, network, block, amount, pay_to } = settlement;
+  return { ...members, settlement: { transaction, network, block, amount, pay_to } };
+}

@@ -1,15 +1,14 @@
-import { answered, type Completion, jsonAnswer } from "../platform/http/completion.ts";
+import { answered, type Completion, jsonAnswer } from "../platform/http/answer.ts";
 import type { Sale } from "../platform/http/route.ts";
-import type { Address } from "../platform/wallet.ts";
 import type { Signed, Signer } from "../platform/signing/document.ts";
-import type { MarkedCertificate, ShownCertificate } from "./certificate.ts";
-import type { CertificateStore, VerificationReader } from "./certificate-store.ts";
-import { credential } from "./credential.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { TestOrder } from "./agent-registries/order.ts";
-import type { PublicationStore } from "./agent-registries/ports.ts";
 import type { Publication } from "./agent-registries/publication.ts";
-import { certificateDocument, issue } from "./issue.ts";
+import type { PublicationStore } from "./agent-registries/store.ts";
+import type { MarkedCertificate, ShownCertificate } from "./certificate.ts";
+import { certificateDocument, credential, issue } from "./issue.ts";
 import type { Kind } from "./kinds/kind.ts";
+import type { CertificateStore, VerificationReader } from "./store.ts";
 import { type RecordSettings, verificationRecord } from "./verification.ts";
 
 export interface CertificationParts extends RecordSettings {

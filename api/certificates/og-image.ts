@@ -2,9 +2,8 @@ import { Resvg } from "@resvg/resvg-js";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
-import { type Appearance, appearance } from "./appearance.ts";
+import { type Appearance, appearance, emblem } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
-import { emblem } from "./pages/emblem.ts";
 import { PRODUCTS } from "./products.ts";
 
 /** The picture's fonts, as module specifiers: the caller resolves them to paths for `createOgRenderer`. */

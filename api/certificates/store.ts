@@ -1,17 +1,33 @@
 import type pg from "pg";
+import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
+import { bytes, hex, type Statement } from "../platform/db/connection.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
+import type { ActivityIndex } from "../platform/index/activity.ts";
+import { NETWORKS, networkOfChain } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import type {
   Certificate,
+  CertificateSummary,
   Detected,
   MarkedCertificate,
   Result,
   ShownCertificate,
   WalletFail,
 } from "./certificate.ts";
-import type { CertificateStore } from "./certificate-store.ts";
 import type { Product } from "./products.ts";
-import { NETWORKS, networkOfChain } from "../platform/networks.ts";
-import { aboutWallet, notReversed } from "./about-wallet.ts";
-import { bytes, hex } from "../platform/db/connection.ts";
+import type { VerificationFacts } from "./verification.ts";
+
+const PRODUCTS = UNATTRIBUTED_FAILS.map((product) => `'${product}'`).join(", ");
+
+/** SQL that is true of a certificate that says something about its wallet (`isAboutWallet`). */
+export const aboutWallet = (c: string): string => `(${c}.result = 'pass' OR ${c}.product NOT IN (${PRODUCTS}))`;
+
+/**
+ * SQL that is true of a certificate whose settlements all stand. `OFFSET 0` keeps the planner from joining whole tables: this
+ * is a key look-up for one certificate.
+ */
+export const notReversed = (c: string): string => `NOT EXISTS (SELECT FROM settlement_mark m
+  WHERE m.payer = ${c}.wallet AND m.nonce IN (${c}.nonce, ${c}.also_nonce, ${c}.third_nonce) AND m.chain = ${c}.chain AND m.asset = ${c}.asset AND m.kind = 'reversed' OFFSET 0)`;
 
 /** A certificate as it was issued: its columns never change. */
 export interface IssuedColumns {
@@ -157,4 +173,92 @@ export function parseIssued(c: IssuedColumns): Certificate {
       payTo: hex(c.pay_to),
     },
   };
+}
+
+interface VerificationColumns {
+  id: string | null;
+  product: Product;
+  test_version: number;
+  result: Result;
+  level: string;
+  issued_at: Date;
+  valid_until: Date;
+  reversed_at: Date | null;
+}
+
+const NEWEST = 100;
+const COLUMNS = "c.id, c.product, c.test_version, c.result, c.level, c.issued_at, c.valid_until, m.at AS reversed_at";
+/** A payment is reversed at most once; a certificate may rest on two. */
+const FROM = `certificate c LEFT JOIN settlement_mark m
+  ON m.payer = c.wallet AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND m.chain = c.chain AND m.asset = c.asset AND m.kind = 'reversed'`;
+const newest = (wallet: string) =>
+  `SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = ${wallet} ORDER BY c.issued_at DESC LIMIT ${NEWEST + 1}`;
+/**
+ * Of a wallet with more, the newest that are about it, and the failures that still count: they must not disappear behind a
+ * hundred newer certificates.
+ */
+const CHOSEN = `(SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND ${aboutWallet("c")} ORDER BY c.issued_at DESC LIMIT ${NEWEST})
+  UNION ALL (SELECT ${COLUMNS} FROM ${FROM} WHERE c.wallet = $1 AND c.result = 'fail' AND ${aboutWallet("c")} AND c.valid_until > $2)`;
+
+/**
+ * A wallet's certificates and activity: one round trip while the index answers, certificates alone while it does not.
+ */
+export function createVerificationReader(pool: pg.Pool, index: ActivityIndex): VerificationReader {
+  const chosen = async (payer: Buffer, now: Date): Promise<VerificationColumns[]> =>
+    (await pool.query<VerificationColumns>({ name: "chosen", text: CHOSEN, values: [payer, now] })).rows;
+  return {
+    async facts(wallet, now) {
+      const payer = bytes(wallet);
+      const companion = { name: "certificates", query: newest("$4"), values: [payer] };
+      const beside = await index.activityBeside<VerificationColumns>(wallet, now, companion);
+      const rows =
+        beside?.rows ??
+        (await pool.query<VerificationColumns>({ name: "standing", text: newest("$1"), values: [payer] })).rows;
+      // The newest of all says whether any certificate is on file, even one that is not about the wallet.
+      const certificates = rows.length <= NEWEST ? rows : [...rows.slice(0, 1), ...(await chosen(payer, now))];
+      return { wallet, activity: beside?.activity ?? null, certificates: summaries(certificates) };
+    },
+  };
+}
+
+/** Each once, newest first: a join promises no order. */
+function summaries(rows: readonly VerificationColumns[]): CertificateSummary[] {
+  const found = new Map<string, CertificateSummary>();
+  for (const row of rows) {
+    if (row.id === null || found.has(row.id)) continue;
+    found.set(row.id, {
+      id: row.id,
+      product: row.product,
+      testVersion: row.test_version,
+      result: row.result,
+      level: row.level,
+      issuedAt: row.issued_at,
+      validUntil: row.valid_until,
+      reversedAt: row.reversed_at,
+    });
+  }
+  return [...found.values()].sort((a, b) => b.issuedAt.getTime() - a.issuedAt.getTime());
+}
+
+/** The settled payments a certificate rests on: if one of them is reversed, so is the certificate. */
+export interface Grounds {
+  readonly payment: PaymentKey;
+  /** The nonce of a second payment by the same wallet. */
+  readonly also: Hex | null;
+  /** The nonce of a third one, if there is one. */
+  readonly third?: Hex;
+}
+
+/** Certificates are permanent: added and read, never changed. */
+export interface CertificateStore {
+  /** The write that adds one. */
+  adding(certificate: Certificate, grounds: Grounds): Statement;
+  get(id: string): Promise<MarkedCertificate | null>;
+  /** What its badge shows, for less of the database's time. */
+  shown(id: string): Promise<ShownCertificate | null>;
+}
+
+/** What `/verify` reads, in as few round trips as possible. */
+export interface VerificationReader {
+  facts(wallet: Address, now: Date): Promise<VerificationFacts>;
 }

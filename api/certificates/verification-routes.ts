@@ -1,15 +1,15 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
-import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../platform/http/output.ts";
 import type { Route } from "../platform/http/route.ts";
 import { mixedCaseAddress } from "../platform/http/schema.ts";
+import { page, wantsHtml } from "../platform/page/page.ts";
 import { parseAddress } from "../platform/wallet.ts";
-import { page, wantsHtml } from "../platform/page/negotiate.ts";
-import { CREDENTIAL, VERIFICATION } from "./certification-schemas.ts";
 import type { Certification } from "./certify.ts";
+import type { SharedAddresses, SharedRecord } from "./links.ts";
 import { renderVerification } from "./pages/verification-page.ts";
-import type { SharedAddresses, SharedRecord } from "./shared-addresses.ts";
+import { CREDENTIAL, VERIFICATION } from "./schemas.ts";
 
 export interface VerificationRouteParts {
   readonly certification: Certification;

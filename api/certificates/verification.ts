@@ -1,11 +1,10 @@
-import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/position.ts";
+import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
-import { ageDays, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
-import { type CertificateSummary, isAboutWallet, isCurrent } from "./certificate-summary.ts";
+import { ageDays, type CertificateSummary, isAboutWallet, isCurrent, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
 import { badgeUrl, certUrl } from "./links.ts";
+import { reasonsAgainst } from "./observations.ts";
 import { type Product, perCapability } from "./products.ts";
-import { reasonsAgainst } from "./reasons.ts";
 
 /** What it means for a wallet to be verified, and for an agent to be on the board. */
 export const VERIFIED_MEANS = `At least one test passed in the last ${VALID_FOR_DAYS} days and no FAIL from that time counts against the wallet. It states what was observed on-chain; it is not a guarantee of safety.`;

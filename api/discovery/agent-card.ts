@@ -1,10 +1,11 @@
 import { ABOUT } from "../platform/about.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
-import type { FlattenedJws } from "../platform/signing/flattened-jws.ts";
-import { jcs } from "../platform/signing/proof-value.ts";
-import { operationId, templatePath } from "./openapi/operation.ts";
-import { costOf } from "./paid-listing.ts";
+import { didWeb } from "../platform/signing/did.ts";
+import { jcs } from "../platform/signing/document.ts";
+import type { FlattenedJws } from "../platform/signing/jws.ts";
+import { costOf } from "./manifest.ts";
+import { operationId, templatePath } from "./openapi.ts";
 
 export interface CardParts {
   readonly routes: readonly Listed[];
@@ -63,3 +64,25 @@ function skill(route: Listed, baseUrl: string) {
     outputModes: Object.keys(route.output),
   };
 }
+
+/**
+ * The registration file of ERC-8004. The service is in no identity registry and offers itself for discovery only, so it
+ * names no trust model of that standard.
+ */
+export const registration = (baseUrl: string) => ({
+  type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1",
+  name: SITE_NAME,
+  description: ABOUT,
+  image: `${baseUrl}/favicon.svg`,
+  services: [
+    { name: "web", endpoint: `${baseUrl}/` },
+    { name: "A2A", endpoint: `${baseUrl}/.well-known/agent-card.json`, version: "1.0" },
+    { name: "MCP", endpoint: `${baseUrl}/mcp` },
+    { name: "OpenAPI", endpoint: `${baseUrl}/openapi.json`, version: "3.1.0" },
+    { name: "x402", endpoint: `${baseUrl}/.well-known/x402`, version: "2" },
+    { name: "DID", endpoint: didWeb(baseUrl), version: "v1" },
+  ],
+  x402Support: true,
+  active: true,
+  registrations: [],
+});

@@ -1,12 +1,12 @@
 import { ABOUT } from "../platform/about.ts";
 import { PROBLEMS } from "../platform/http/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-schema.ts";
-import { NETWORKS } from "../platform/networks.ts";
 import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/http/route.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
-import { bodySchema, isPayable, templatePath } from "./openapi/operation.ts";
-import { costOf, paidListing } from "./paid-listing.ts";
+import { costOf, paidListing } from "./manifest.ts";
+import { bodySchema, isPayable, templatePath } from "./openapi.ts";
 
 export interface LlmsParts {
   readonly routes: readonly Listed[];

@@ -1,9 +1,24 @@
-import { encodeFunctionData, multicall3Abi } from "viem";
-import { escrowAbi } from "../../contracts/abi.ts";
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  multicall3Abi,
+  type PublicClient,
+  parseAbi,
+  stringToHex,
+  type TransactionReceipt,
+  toEventSelector,
+} from "viem";
+import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
+import type { SignedHold } from "../payments/schemes/escrowed.ts";
+import { MULTICALL3 } from "../platform/chain/read-at-block.ts";
+import { bytes32Word, domainHash, keccak256, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
+import { remember } from "../platform/memo.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { SignedHold } from "../payments/schemes/escrowed/holds.ts";
+import type { Task } from "./ports.ts";
 
 /** The call that places a hold. Anybody may make it. */
 export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
@@ -34,3 +49,85 @@ export const aggregateData = (calls: readonly { readonly to: Address; readonly d
   const each = calls.map(({ to: target, data: callData }) => ({ target, allowFailure: true, callData }));
   return encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [each] });
 };
+
+const VERDICT = typeHash("Verdict", [
+  { name: "paymentId", type: "bytes32" },
+  { name: "release", type: "bool" },
+  { name: "record", type: "bytes32" },
+]);
+const domainHashes = remember<string>(16);
+
+/** What the arbiter signs, so that anybody can carry its verdict: EIP-712, as `contracts/Escrow.sol` has it. */
+export function verdictDigest(
+  { network, contract, payment, decision }: Pick<Task, "network" | "contract" | "payment" | "decision">,
+  record: Hex,
+): Hex {
+  const { chainId } = NETWORKS[network];
+  const domain = domainHashes(`${network} ${contract}`, () =>
+    domainHash({ name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract: contract }),
+  );
+  const isRelease = uintWord(decision === "release" ? 1 : 0);
+  return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
+}
+
+/** A call without its sender, who may be anybody. */
+export interface Carriable {
+  readonly to: Address;
+  readonly data: Hex;
+  /** The most gas that it uses. It calls no stranger's code, so nobody can make it use more. */
+  readonly gas: bigint;
+}
+
+/** What a transaction of outcomes may use besides, and around each call with the gas that cannot be handed on. */
+const GAS = { transaction: 60_000n, call: 10_000n };
+const AGGREGATE = parseAbi([
+  "struct Call3 { address target; bool allowFailure; bytes callData; }",
+  "struct Result { bool success; bytes returnData; }",
+  "function aggregate3(Call3[] calls) payable returns (Result[] returnData)",
+]);
+
+const DECISIONS = { release: stringToHex("release"), refund: stringToHex("refund") } as const;
+const selectorOf = (name: string): Hex => {
+  const event = escrowEventsAbi.find((one) => one.name === name);
+  if (event === undefined) throw new Error(`the escrow has no event ${name}`);
+  return toEventSelector(event);
+};
+/** The payment's id is the first indexed member of both. */
+const ENDED = new Map<string | undefined, "release" | "refund">([
+  [selectorOf("Released"), "release"],
+  [selectorOf("Refunded"), "refund"],
+]);
+
+/** What the first transaction for an outcome is for, the only one that it may share. */
+export const outcomePurpose = (payment: Hex, decision: "release" | "refund"): Hex =>
+  keccak256(`${payment}${DECISIONS[decision].slice(2)}`);
+
+/** One transaction for all of these calls, each of which may fail without the others. */
+export const outcomeBatch = (calls: readonly Carriable[]): Call => ({
+  to: MULTICALL3,
+  data: aggregateData(calls),
+  gas: calls.reduce((sum, { gas }) => sum + GAS.call + (gas * 64n) / 63n, GAS.transaction),
+});
+
+/** Which of the calls would succeed at the head, in their order, sent as they will be. */
+export async function succeedingIn(
+  client: PublicClient,
+  sender: Address,
+  calls: readonly Carriable[],
+): Promise<readonly boolean[]> {
+  const { data } = await client.call({ account: sender, ...outcomeBatch(calls) });
+  const results = decodeFunctionResult({ abi: AGGREGATE, functionName: "aggregate3", data: data ?? "0x" });
+  return results.map(({ success }) => success);
+}
+
+/**
+ * The purposes that a mined transaction of outcomes has served, by its events; null for any other transaction. Our
+ * relayers send nothing but outcomes to Multicall3.
+ */
+export function servedBy({ to, logs }: Pick<TransactionReceipt, "to" | "logs">): readonly Hex[] | null {
+  if (to?.toLowerCase() !== MULTICALL3) return null;
+  return logs.flatMap(({ topics: [event, payment] }) => {
+    const decision = ENDED.get(event);
+    return decision === undefined || payment === undefined ? [] : [outcomePurpose(payment, decision)];
+  });
+}

@@ -1,5 +1,7 @@
-import type { EscrowChain, EscrowSender, EscrowStore, Task } from "./escrow-ports.ts";
-import { gasCharged } from "./limits.ts";
+import { EventEmitter, once } from "node:events";
+import type { Hex } from "../platform/wallet.ts";
+import { gasCharged } from "./payment.ts";
+import type { EscrowChain, EscrowSender, EscrowStore, Outcome, Task } from "./ports.ts";
 
 /** How many outcomes a process has under way at most: some transactions full of them. */
 const AT_ONCE = 200;
@@ -124,4 +126,40 @@ async function watch({ store, chain, log }: CarryingParts): Promise<void> {
   for (const block of found("unknown")) await store.reopen(block);
   const waiting = found("pending");
   if (waiting.length > 0) await store.wait(waiting, BLOCK_LOOK_SECONDS);
+}
+
+const DECIDED = "decided";
+
+/** What this process has stored of its payments, as it happens. What others store is not heard of: look now and then. */
+export interface Notices {
+  /** Calls `hear` after each decision that is stored. */
+  onDecided(hear: () => void): void;
+  /** Resolves with what ended the payment's hold once it is stored, or with null when nobody wants to know any more. */
+  ended(payment: Hex, unwanted: AbortSignal): Promise<Outcome | null>;
+}
+
+/** The same store, and notices of what it stores. */
+export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
+  const stored = new EventEmitter<Record<string, [outcome?: Outcome]>>().setMaxListeners(0);
+  const told: EscrowStore = {
+    ...store,
+    async decide(...decision) {
+      const became = await store.decide(...decision);
+      if (became === "stored") stored.emit(DECIDED);
+      return became;
+    },
+    async mined(task, outcome) {
+      await store.mined(task, outcome);
+      stored.emit(task.payment, outcome);
+    },
+  };
+  const notices: Notices = {
+    onDecided: (hear) => void stored.on(DECIDED, hear),
+    ended: (payment, unwanted) =>
+      once(stored, payment, { signal: unwanted }).then(
+        ([outcome]) => outcome,
+        () => null,
+      ),
+  };
+  return { store: told, notices };
 }

@@ -1,28 +1,63 @@
-import { getAbiItem, parseEventLogs, toEventSelector } from "viem";
-import { escrowAbi } from "../../contracts/abi.ts";
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  getAbiItem,
+  type PublicClient,
+  parseEventLogs,
+  toEventSelector,
+} from "viem";
+import { escrowAbi as abi, escrowAbi } from "../../contracts/abi.ts";
 import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
-import type { EscrowChain, Outcome } from "./escrow-ports.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import { isAccountSignature } from "../payments/signature.ts";
+import { createRecent, together } from "../platform/chain/batcher.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import { type BlockRange, larger, type MinedLog, smaller } from "../platform/chain/logs.ts";
+import { createAllowance } from "../platform/chain/pace.ts";
+import { type Call, readAtBlock } from "../platform/chain/read-at-block.ts";
+import { discreet } from "../platform/chain/rpc.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { EscrowIndex } from "./index-store.ts";
 import {
   ESCROW_NETWORK,
   FEE_BPS,
   type Hold,
   type PaymentInfo,
   paymentId,
+  STATUSES,
   TIMEOUT_SECONDS,
 } from "./payment.ts";
-import { NETWORKS } from "../platform/networks.ts";
-import type { Address, Hex } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
-import { isAccountSignature } from "../payments/signature.ts";
-import type { EscrowIndex } from "./index-store.ts";
-import { createAllowance } from "../platform/chain/allowance.ts";
-import { type BlockRange, larger, smaller } from "../platform/chain/block-range.ts";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import { createStates, type HeldAt } from "./states.ts";
-import type { MinedLog } from "../platform/chain/logs.ts";
-import { createRecent } from "../platform/chain/recent.ts";
-import { discreet } from "../platform/chain/rpc-errors.ts";
-import { together } from "../platform/chain/together.ts";
+import type { EscrowChain, HoldState, Outcome } from "./ports.ts";
+
+/** Those that ask at the same time share a call. */
+const READS = { most: 100, underWay: 4, waitMs: 5 };
+
+/** One payment, as one contract knows it. */
+export interface HeldAt {
+  readonly contract: Address;
+  readonly payment: Hex;
+}
+
+const stateOf = ({ contract, payment }: HeldAt): Call<readonly [status: number, refundableFrom: number]> => ({
+  target: contract,
+  callData: encodeFunctionData({ abi, functionName: "payments", args: [payment] }),
+  decode: (data) => decodeFunctionResult({ abi, functionName: "payments", data }),
+});
+
+/** What contracts say of payments, all at one block, in one call. */
+async function readStates(client: PublicClient, payments: readonly HeldAt[]): Promise<readonly HoldState[]> {
+  const calls = payments.map(stateOf);
+  const { number, time, of } = await readAtBlock(client, { calls });
+  return calls.map((call) => {
+    const [status, refundableFrom] = of(call);
+    return { status: STATUSES[status] ?? "none", refundableFrom, time: Number(time), block: Number(number) };
+  });
+}
+
+/** Reads the state of one payment at the head. */
+export const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
+  together((payments: readonly HeldAt[]) => readStates(client, payments), READS);
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));

@@ -5,13 +5,12 @@ import {
   LONGEST_CONTEST_SECONDS,
   MAX_CONDITIONS_BYTES,
 } from "../../packages/escrow/src/contest-terms.ts";
-import { bytes32Word, uintWord } from "../platform/chain/abi-words.ts";
+import { bytes32Word, domainHash, textWord, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
 import { remember } from "../platform/memo.ts";
 import { NETWORKS, type NetworkFacts } from "../platform/networks.ts";
-import { domainHash, textWord, typedDigest, typeHash } from "../platform/chain/typed-data.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import { DELIVERY_VERSION, type Delivery, type StatedContest } from "./evaluation.ts";
 import type { Hold } from "./payment.ts";
+import { DELIVERY_VERSION, type Delivery, type StatedContest } from "./ports.ts";
 
 const hex = (pattern: RegExp, expected: string) =>
   z

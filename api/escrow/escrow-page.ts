@@ -1,13 +1,12 @@
+import { type LogPlace, logSection } from "../log/log-section.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
 import { html, instant, type Markup } from "../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
-import type { LogPlace } from "../log/log-place.ts";
-import { logSection } from "../log/log-section.ts";
 import { contestPath } from "./contest/contest-record.ts";
-import type { Answered } from "./escrow-ports.ts";
 import type { escrowOverview } from "./overview.ts";
 import { TIMEOUT_TEXT } from "./payment.ts";
+import type { Answered } from "./ports.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;

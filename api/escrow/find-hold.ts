@@ -1,10 +1,10 @@
+import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import { isAccountSignature } from "../payments/signature.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
-import { isAccountSignature } from "../payments/signature.ts";
 import type { Forward } from "./delivery.ts";
-import type { EscrowChain } from "./escrow-ports.ts";
 import { type Hold, paymentId } from "./payment.ts";
+import type { EscrowChain } from "./ports.ts";
 
 /** A hold's terms, held or not. */
 export type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;

@@ -1,8 +1,8 @@
 import pg from "pg";
-import { FEE_BPS, type PaymentInfo } from "./payment.ts";
-import type { Address, Hex } from "../platform/wallet.ts";
-import { together } from "../platform/chain/together.ts";
+import { together } from "../platform/chain/batcher.ts";
 import { createReader } from "../platform/index/reader.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import { FEE_BPS, type PaymentInfo } from "./payment.ts";
 
 /**
  * What the index knows about the escrow contracts. Every answer is null while the index is unavailable. It may be a few

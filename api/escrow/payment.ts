@@ -1,9 +1,12 @@
+export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed.ts";
+
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
+import type { Decision } from "./ports.ts";
 
-export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed/terms-hash.ts";
 export type { PaymentInfo };
 export { FEE_BPS };
 
@@ -35,3 +38,63 @@ export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 
 /** What the merchant gets when a payment is released: everything but the fee, rounded down. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
+
+/** What an instance's outcomes may cost it. Published at `/escrow`. */
+export interface EscrowLimits {
+  /** The least that it evaluates or refunds by itself, in atomic USDC. */
+  readonly minimum: bigint;
+  /** The gas that a merchant's releases may cost in a day (UTC) beyond what their fees pay for. */
+  readonly merchantGas: bigint;
+  /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
+  readonly keeperGas: bigint;
+}
+
+/** The least minimum of any instance, in atomic USDC. */
+export const MINIMUM_AMOUNT = 10_000;
+/** What an outcome is reckoned with, alone or with others, until it is mined. */
+export const OUTCOME_GAS = 50_000n;
+/** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */
+export const GAS_A_FEE_UNIT = 50n;
+
+/** The gas that a release costs beyond its fee; negative if the fee pays for more. */
+const gasBeyondFee = (amount: bigint): bigint => OUTCOME_GAS - feeOf(amount) * GAS_A_FEE_UNIT;
+
+/**
+ * The gas that an evaluation puts on its merchant's account. A refund puts none there, because any stranger can cause one:
+ * its hold cost somebody else more than twice the gas. A release that may still be contested earns no credit, because a
+ * refund pays no fee.
+ */
+export function gasCharged({ decision, isContestable }: Charged, amount: bigint): bigint {
+  if (decision === "refund") return 0n;
+  const gas = gasBeyondFee(amount);
+  return isContestable && gas < 0n ? 0n : gas;
+}
+
+interface Charged {
+  readonly decision: Decision;
+  readonly isContestable: boolean;
+}
+
+/** How far ahead of its offer a payment's capture deadline is, for people. */
+const DEADLINE_TEXT = "24 hours and 2 minutes";
+
+/** What it means for a buyer and a merchant where the money of a contract's payments is held. Gas of a typical sale. */
+export function custodyOf({ scheme }: Pick<EscrowContract, "scheme">) {
+  return scheme === "commerce" ? ESCROW : OPERATOR;
+}
+
+const ESCROW = {
+  held_by: "the contract itself",
+  can_get_stuck:
+    "No payment can. If USDC refuses a transfer, because an account is on its blacklist or it is paused, the recipient is owed the amount and withdraws it later.",
+  payer_can_reclaim: `From ${TIMEOUT_TEXT} after the hold, like anyone, and always to the payer.`,
+  gas: { hold: 120_157, release: 66_556, refund: 60_741 },
+};
+
+const OPERATOR = {
+  held_by: "base/commerce-payments, at the address custody; the contract is its operator, and alone says where it goes",
+  can_get_stuck:
+    "A payment can, for a while: transfers are pushed. While USDC is paused, or refuses the merchant or the fee recipient, no release is possible; while it refuses the buyer, no refund. It is retried. A merchant that is refused for good is not paid, and the buyer gets the money back.",
+  payer_can_reclaim: `From ${TIMEOUT_TEXT} after the hold, like anyone, through the contract. From the capture deadline, ${DEADLINE_TEXT} after the offer, also past it, from custody itself; then payments(id) says refunded, and the contract has no event of it.`,
+  gas: { hold: 176_048, release: 87_967, refund: 73_351 },
+};

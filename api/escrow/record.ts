@@ -3,11 +3,11 @@ import { conditionsSha256 } from "../../packages/escrow/src/contest-terms.ts";
 import type { Rule } from "../../packages/escrow/src/rules.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { ContestWindow } from "./contest/contest-ports.ts";
 import { atSecond } from "./contest/contest-record.ts";
+import type { ContestWindow } from "./contest/store.ts";
 import { sha256 } from "./delivery.ts";
-import { DELIVERY_VERSION, type Delivery } from "./evaluation.ts";
 import { feeOf, type Hold } from "./payment.ts";
+import { DELIVERY_VERSION, type Delivery } from "./ports.ts";
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
 

@@ -1,7 +1,6 @@
 import type { CarryingParts } from "./carry-outcomes.ts";
-import type { EscrowChain, EscrowStore, OverdueHolds } from "./escrow-ports.ts";
-import { type EscrowLimits, OUTCOME_GAS } from "./limits.ts";
-import type { Hold } from "./payment.ts";
+import { type EscrowLimits, type Hold, OUTCOME_GAS } from "./payment.ts";
+import type { EscrowChain, EscrowStore, OverdueHolds } from "./ports.ts";
 
 /** How many overdue holds a pass looks at. */
 const PAGE = 1_024;

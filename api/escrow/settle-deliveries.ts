@@ -1,20 +1,26 @@
 import { evaluate } from "../../packages/escrow/src/rules.ts";
-import type { FieldError } from "../platform/http/field-error.ts";
-import type { Hex } from "../platform/wallet.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed/contract.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import type { FieldError } from "../platform/http/schema.ts";
 import type { Signer } from "../platform/signing/document.ts";
+import type { Hex } from "../platform/wallet.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
 import { type ContestParts, type Contests, createContests } from "./contest/answer-contests.ts";
-import { promisedBy } from "./contest/conditions.ts";
-import type { ContestWindow } from "./contest/contest-ports.ts";
-import { closesAt, type WindowRefusal, windowOf } from "./contest/window.ts";
+import { closesAt, promisedBy, type WindowRefusal, windowOf } from "./contest/conditions.ts";
+import type { ContestWindow } from "./contest/store.ts";
 import { decodeContent } from "./decode-content.ts";
 import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
-import type { Answered, Decided, EscrowChain, EscrowStore, Evaluation, HoldState } from "./escrow-ports.ts";
-import type { Delivery, StatedContest } from "./evaluation.ts";
 import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
-import { gasCharged } from "./limits.ts";
-import type { Hold } from "./payment.ts";
+import { gasCharged, type Hold } from "./payment.ts";
+import type {
+  Answered,
+  Decided,
+  Delivery,
+  EscrowChain,
+  EscrowStore,
+  Evaluation,
+  HoldState,
+  StatedContest,
+} from "./ports.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
 

@@ -1,12 +1,186 @@
-import type pg from "pg";
-import type { EscrowStore } from "./escrow-ports.ts";
-import type { Decision } from "./evaluation.ts";
-import type { Hex } from "../platform/wallet.ts";
+import pg from "pg";
 import { bytes, hex, inTransaction, named } from "../platform/db/connection.ts";
-import { createDecisions } from "./decisions.ts";
-import { accountOrder, giveBack, MINED, NOBODY } from "./gas.ts";
-import { parseTask, type TaskColumns, WAITING } from "./task.ts";
-import { createSharedMessages } from "../platform/db/shared-messages.ts";
+import { createSharedMessages, type Share } from "../platform/db/shared-messages.ts";
+import { NETWORKS, networkOfChain } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
+import type { ContestWindow } from "./contest/store.ts";
+import { type Hold, OUTCOME_GAS, type PaymentInfo } from "./payment.ts";
+import type { Cost, Decision, EscrowStore, Evaluation, Stored, Task } from "./ports.ts";
+
+/** The account of holds that nobody decided, whose parties anybody can make up. */
+export const NOBODY = Buffer.alloc(20);
+
+/** Accounts are locked in this order, then tasks. */
+export const accountOrder = (account: Buffer, payment: Buffer): string =>
+  `account ${Buffer.concat([account, payment]).toString("hex")}`;
+
+/** The day, in UTC, that an account's gas counts for. */
+const TODAY = "(now() AT TIME ZONE 'UTC')::date";
+
+/** The day that the account of an outcome was charged on. */
+const DAY_CHARGED = "(task.created_at AT TIME ZONE 'UTC')::date";
+
+/**
+ * Puts the gas $2 on the account $1 of the day, which has a row then. Changes nothing when that would be more than $3, or
+ * when the payment $4 has a task already.
+ */
+export const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TODAY}, greatest(0, $2::bigint)
+    WHERE $2::bigint <= greatest(0, $3::bigint) AND NOT EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea)
+    ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
+    WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
+
+/** Takes gas off the account of the payment's merchant, on the day on which it was charged. It is never less than zero. */
+export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost["gas"]): Promise<void> {
+  await client.query(
+    `UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - $2::bigint) FROM escrow_task AS task
+     WHERE task.payment = $1 AND account.account = task.merchant AND account.day = ${DAY_CHARGED}`,
+    [payment, String(gas)],
+  );
+}
+
+/**
+ * Notes what ended the open task $1, and gives back to the account $6, on the day on which it was charged, what the outcome
+ * took less than the gas $7. Mined again after a reorganization, it gives back the rest at most.
+ */
+export const MINED = `WITH task AS (UPDATE escrow_task AS task
+    SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now(),
+      gas = least(task.gas, $7::bigint)
+    FROM escrow_task AS before WHERE task.payment = $1 AND task.state = 'open' AND before.payment = task.payment
+    RETURNING before.gas - task.gas AS surplus, ${DAY_CHARGED} AS day)
+  UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - surplus) FROM task
+  WHERE account.account = $6 AND account.day = task.day AND surplus > 0`;
+
+/** An outcome that nothing was charged for gives nothing back, whatever it takes. */
+const RECKONED = `CASE $2::bigint WHEN 0 THEN 0 ELSE ${OUTCOME_GAS} END`;
+
+/**
+ * Charges, then stores the task and what belongs to it, all or nothing, in one statement. Two of them for one payment: the
+ * one that finds the other's task when it inserts its own has charged in vain, and is undone.
+ */
+const storing = (rest: string) => `WITH charged AS (${CHARGE} RETURNING 1),
+  task AS (INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, contest_until, held_block, gas)
+    SELECT $4::bytea, $5::int, $6::bytea, $7::jsonb, $8::text, $9::bytea, $10::bytea, $11::numeric, $12::bigint, $13::bigint, ${RECKONED} FROM charged
+    ON CONFLICT DO NOTHING RETURNING 1)${rest}
+  SELECT EXISTS (SELECT FROM task) AS stored, EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea) AS taken,
+    require_rows((SELECT count(*) FROM task), (SELECT count(*) FROM charged))`;
+const DECIDE = storing(`,
+  evaluation AS (INSERT INTO escrow_evaluation (payment, decision, rule, record, document)
+    SELECT $4::bytea, $8::text, $14::text, $15::bytea, $16::text FROM task),
+  opened AS (INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered, block)
+    SELECT $4::bytea, $17::int, $12::bigint, $18::json, $19::json, $20::json, $21::bigint
+    FROM task WHERE $17::int IS NOT NULL)`);
+const TIME_OUT = storing("");
+const IS_TAKEN = "SELECT FROM escrow_task WHERE payment = $1";
+const NO_ROW = "P0002";
+
+interface Columns {
+  readonly stored: boolean;
+  readonly taken: boolean;
+}
+
+/** What the task says, besides what its hold does. */
+interface Outcome extends Pick<Evaluation, "decision"> {
+  readonly record: Hex | null;
+  readonly until: number | null;
+}
+
+const values = (
+  { id, network, contract, info, block }: Hold,
+  { account, gas, most }: Cost & { readonly account: Buffer },
+  { decision, record, until }: Outcome,
+) => [
+  account,
+  String(gas),
+  String(most),
+  bytes(id),
+  NETWORKS[network].chainId,
+  bytes(contract),
+  JSON.stringify({ ...info, maxAmount: String(info.maxAmount), salt: String(info.salt) }),
+  decision,
+  record === null ? null : bytes(record),
+  bytes(info.receiver),
+  String(info.maxAmount),
+  until,
+  block,
+];
+
+const windowValues = (window: ContestWindow | null) =>
+  window === null
+    ? [null, null, null, null, null]
+    : [
+        window.seconds,
+        ...[window.conditions, window.promised, window.delivered].map((part) => JSON.stringify(part)),
+        window.block,
+      ];
+
+/** Stores decisions, those that come at the same time with one commit. */
+export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
+  const isTaken = async (payment: unknown) => (await share(named(IS_TAKEN, [payment]), "")).rowCount !== 0;
+  const store = async (text: string, given: readonly unknown[]): Promise<Stored> => {
+    const order = accountOrder(given[0] as Buffer, given[3] as Buffer);
+    try {
+      const { rows } = await share<Columns>(named(text, given), order);
+      if (rows[0]?.stored) return "stored";
+      // What waited for the account's lock looked for the task before another one stored it, and spent what was left.
+      return rows[0]?.taken || (await isTaken(given[3])) ? "taken" : "spent";
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code === NO_ROW) return "taken";
+      throw error;
+    }
+  };
+  return {
+    decide(hold, { decision, rule, record, document }, { told, window, ...cost }) {
+      const until = window?.until ?? null;
+      const charged = { ...cost, account: bytes(hold.info.receiver) };
+      return store(DECIDE, [
+        ...values(hold, charged, { decision, record: told, until }),
+        rule,
+        bytes(record),
+        document,
+        ...windowValues(window),
+      ]);
+    },
+    timeOut: (hold, cost) =>
+      store(TIME_OUT, values(hold, { ...cost, account: NOBODY }, { decision: "refund", record: null, until: null })),
+  };
+}
+
+/** A release that waits for its window; locked by everything that changes its outcome: a contest, its answer, and the window's end. */
+export const WAITING = `SELECT contest_until, merchant FROM escrow_task
+  WHERE payment = $1 AND state = 'open' AND decision = 'release' AND contest_until IS NOT NULL FOR UPDATE`;
+
+/** A row of `escrow_task`, as far as it is read. */
+export interface TaskColumns {
+  readonly payment: Buffer;
+  readonly chain: number;
+  readonly contract: Buffer;
+  readonly info: Record<string, string | number>;
+  readonly decision: Decision;
+  readonly record: Buffer | null;
+  readonly state: Task["state"];
+  readonly tx: Buffer | null;
+  readonly found: Decision | null;
+  readonly contest_until: string | null;
+  readonly held_block: string;
+}
+
+export function parseTask(row: TaskColumns): Task {
+  const { payment, chain, contract, info, decision, record, state, tx, found } = row;
+  const { maxAmount = 0, salt = 0, ...rest } = info;
+  return {
+    network: networkOfChain(chain),
+    contract: hex(contract),
+    payment: hex(payment),
+    info: { ...rest, maxAmount: BigInt(maxAmount), salt: BigInt(salt) } as PaymentInfo,
+    decision,
+    record: record && hex(record),
+    transaction: tx && hex(tx),
+    state,
+    found,
+    contestUntil: row.contest_until === null ? null : Number(row.contest_until),
+    heldBlock: Number(row.held_block),
+  };
+}
 
 /** How long a claimed task is reserved for its worker. */
 const TAKEN = "interval '30 s'";

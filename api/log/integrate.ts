@@ -2,13 +2,11 @@ import { formatCheckpoint } from "../../packages/verifier/src/tlog/checkpoint.ts
 import { growTiles } from "../../packages/verifier/src/tlog/grow.ts";
 import { leafHash, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { type NoteSigner, signNote } from "../../packages/verifier/src/tlog/note.ts";
-import { type EntryContent, entryBytes } from "./entry.ts";
-import type { Announced, Waiting } from "./entry-documents.ts";
-import type { KnownHead } from "./known-heads.ts";
-import type { LogStore } from "./log-store.ts";
-import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./log-writer.ts";
-import { createForkCheck, type TrustParts } from "./trust.ts";
-import { unfit } from "./which-log.ts";
+import { type Announced, type EntryContent, entryBytes, type Waiting } from "./entry.ts";
+import type { KnownHead } from "./served-checkpoint.ts";
+import type { LogStore } from "./store.ts";
+import { createForkCheck, type TrustParts, unfit } from "./trust.ts";
+import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./write-store.ts";
 
 export interface LogState {
   /** `checking`: nothing is signed until it is known that nothing is lost. `refused`: nothing is signed; see the problem. */
@@ -237,5 +235,22 @@ export function createLog(parts: LogParts) {
       isDoubted = true;
       checkAt = Number.NEGATIVE_INFINITY;
     },
+  };
+}
+
+/** With some of them silent, so long are the silent ones waited for. */
+const SOME_SILENT_MS = 600_000;
+/** With all of them silent: records queue meanwhile, nothing is lost. */
+const ALL_SILENT_MS = 86_400_000;
+
+/** Whether those who do not answer are to be waited for, counted from when they first did not. */
+export type Patience = (answered: { readonly silent: readonly string[] }, sources: number) => boolean;
+
+/** @param elapsedMs milliseconds since an arbitrary moment; never runs backwards */
+export function createPatience(elapsedMs: () => number): Patience {
+  let since: number | null = null;
+  return ({ silent }, sources) => {
+    since = silent.length === 0 ? null : (since ?? elapsedMs());
+    return since !== null && elapsedMs() - since < (silent.length < sources ? SOME_SILENT_MS : ALL_SILENT_MS);
   };
 }

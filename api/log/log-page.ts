@@ -1,8 +1,7 @@
 import { counted, html, instant, type Markup } from "../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
 import { ENTRY_MEANINGS, type entryDocument, type LogOverview } from "./log-overview.ts";
-import { LOG_PATH } from "./log-paths.ts";
-import { checkCommands, followCommands } from "./verify-commands.ts";
+import { checkCommands, followCommands, LOG_PATH } from "./log-paths.ts";
 
 type Listed = LogOverview["newest"][number];
 

@@ -1,6 +1,14 @@
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
-import type { LoggedEntry } from "./log-store.ts";
-import { logPath } from "./origin.ts";
+import { npxCommand, VERIFIER } from "../site/packages/published.ts";
+import type { LogPlace } from "./log-section.ts";
+import type { LoggedEntry } from "./store.ts";
+
+/** Where a generation of the log is served, below the service's address. */
+export const logPath = (generation: number): string => (generation === 1 ? "/log" : `/log/${generation}`);
+
+/** The log's name: its address without the scheme (C2SP tlog-checkpoint). */
+export const logOrigin = (baseUrl: string, generation: number): string =>
+  `${new URL(baseUrl).host}${logPath(generation)}`;
 
 export const LOG_PATH = "/log";
 export const PROOF_SUFFIX = ".tlog-proof";
@@ -64,3 +72,32 @@ export function proofPath(entry: Pick<LoggedEntry, "type" | "ref" | "generation"
   const path = `${kind.path(entry.ref)}${PROOF_SUFFIX}`;
   return kind.first.includes(entry.type) ? path : `${path}?type=${entry.type}`;
 }
+
+/** Where a header can be added to an answer. */
+interface Answering {
+  header(name: string, value: string, options?: { readonly append?: boolean }): void;
+}
+
+/** The relation (RFC 8288) of a record to the proof that it is in the log. */
+const RELATION = "https://c2sp.org/tlog-proof";
+
+/** Links a record, whose bytes never change, to its proofs, each with its index: in headers, beside the bytes. */
+export function linkProof(c: Answering, places: readonly LogPlace[]): void {
+  for (const place of places)
+    c.header("link", `<${proofPath(place)}>; rel="${RELATION}"; index="${place.index}"`, { append: true });
+}
+
+const verifier = (baseUrl: string): string => npxCommand(baseUrl, VERIFIER);
+
+/** Fetches a certificate with its proof, and checks both offline. */
+export const checkCommands = (
+  baseUrl: string,
+): string => `curl -s '${baseUrl}/cert/0123456789abcdef?format=json' > record.json
+curl -s '${baseUrl}/cert/0123456789abcdef.tlog-proof' > record.tlog-proof
+${verifier(baseUrl)} \\
+  log record.json --proof record.tlog-proof --policy policy.txt --issuer ${baseUrl}`;
+
+/** Follows the log and checks every entry. */
+export const followCommands = (baseUrl: string, logUrl: string): string =>
+  `${verifier(baseUrl)} \\
+  log monitor ${logUrl} --policy policy.txt`;

@@ -1,8 +1,10 @@
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { facts } from "../platform/page/page.ts";
 import { ENTRY_MEANINGS } from "./log-overview.ts";
 import { entryPath, LOG_PATH, proofPath } from "./log-paths.ts";
-import type { LogPlace } from "./log-place.ts";
+import type { LogCheckpoints } from "./served-checkpoint.ts";
+import type { LoggedEntry, LogStore } from "./store.ts";
 
 const PAIR = new Intl.ListFormat("en-US", { type: "conjunction" });
 
@@ -26,3 +28,34 @@ ${facts(
   "ruled",
 )}`
 }</section>`;
+
+/** An entry, and who has signed a tree that contains it. */
+export interface LogPlace extends LoggedEntry {
+  /** The names of the witnesses' keys. */
+  readonly witnesses: readonly string[];
+}
+
+/** Finds records in the log. */
+export interface LogPlaces {
+  /** The entries of a record, oldest first; empty until its first one is integrated. */
+  of(ref: string, types: readonly EntryType[]): Promise<readonly LogPlace[]>;
+  at(generation: number, index: number): Promise<LogPlace | null>;
+}
+
+export function createLogPlaces(
+  store: Pick<LogStore, "findAll" | "at">,
+  checkpoints: Pick<LogCheckpoints, "witnesses">,
+): LogPlaces {
+  const placed = async (entry: LoggedEntry): Promise<LogPlace> => {
+    const witnesses = await checkpoints.witnesses(entry.generation);
+    const saw = witnesses.filter(({ size }) => size !== null && size > entry.index);
+    return { ...entry, witnesses: saw.map(({ name }) => name) };
+  };
+  return {
+    of: async (ref, types) => Promise.all((await store.findAll(ref, types)).map(placed)),
+    async at(generation, index) {
+      const entry = await store.at(generation, index);
+      return entry === null ? null : placed(entry);
+    },
+  };
+}

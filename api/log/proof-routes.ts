@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import { inPath, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
-import { inPath, optionalInQuery } from "../platform/http/output.ts";
 import type { FreeRoute, Route } from "../platform/http/route.ts";
 import {
   CERTIFICATE_ENTRIES,
@@ -12,10 +12,10 @@ import {
   type RecordKind,
   VERDICT_ENTRIES,
 } from "./log-paths.ts";
-import { entryType } from "./log-schemas.ts";
-import type { LoggedEntry } from "./log-store.ts";
-import type { PublicLog } from "./public-log.ts";
-import { sendText } from "./static-routes.ts";
+import type { PublicLog } from "./prove-entries.ts";
+import { sendText } from "./routes.ts";
+import { entryType } from "./schemas.ts";
+import type { LoggedEntry } from "./store.ts";
 
 /** Whether there is a record with this id, in the log or not. */
 export type RecordExists = (ref: string) => Promise<boolean>;

@@ -1,7 +1,9 @@
 import { formatProof } from "../../packages/verifier/src/tlog/tlog-proof.ts";
 import { inclusionProof } from "../../packages/verifier/src/tlog/tree.ts";
-import type { LoggedEntry, LogStore } from "./log-store.ts";
+import type { LogPlaces } from "./log-section.ts";
+import type { StaticLog } from "./routes.ts";
 import type { LogCheckpoints, ServedCheckpoint } from "./served-checkpoint.ts";
+import type { LoggedEntry, LogStore } from "./store.ts";
 
 /** Proves that an entry is in the log. */
 export type ProveEntry = (entry: LoggedEntry) => Promise<string>;
@@ -48,3 +50,18 @@ export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts):
 
 /** Signatures besides the log's own. */
 const cosignatures = ({ note }: ServedCheckpoint): number => note.split("\n\u2014 ").length - 2;
+
+/** The log, as the routes read it. */
+export interface PublicLog {
+  /** The log that is written now. There are routes for it and for all before it. */
+  readonly generation: number;
+  readonly store: LogStore;
+  readonly checkpoints: LogCheckpoints;
+  readonly resources: StaticLog;
+  readonly places: LogPlaces;
+  readonly prove: ProveEntry;
+}
+
+/** Every log of the service, oldest first. */
+export const generationsOf = ({ generation }: PublicLog): readonly number[] =>
+  Array.from({ length: generation }, (_, place) => place + 1);

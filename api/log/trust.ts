@@ -1,9 +1,47 @@
-import { EMPTY_ROOT } from "../../packages/verifier/src/tlog/hash.ts";
+import { EMPTY_ROOT, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { rootHash } from "../../packages/verifier/src/tlog/tree.ts";
-import { findFork, type OwnHead } from "./fork-check.ts";
-import type { KnownHead, KnownHeads } from "./known-heads.ts";
-import type { LogStore } from "./log-store.ts";
-import { createPatience } from "./patience.ts";
+import { createPatience } from "./integrate.ts";
+import type { KnownHead, KnownHeads } from "./served-checkpoint.ts";
+import type { Generation, LogStore } from "./store.ts";
+
+/** The end of the log that the database has. */
+export interface OwnHead {
+  readonly size: number;
+  readonly root: Uint8Array;
+  /** When its checkpoint was signed; null for an empty log. */
+  readonly at: Date | null;
+}
+
+/**
+ * Why a log must not be continued from `own`, or null: somebody outside has seen a larger tree than the database has, or
+ * another one.
+ * @param rootAt the root of the database's own tree at a size up to its end
+ */
+export async function findFork(
+  own: OwnHead,
+  heads: readonly KnownHead[],
+  rootAt: (size: number) => Promise<Uint8Array>,
+): Promise<string | null> {
+  const furthest = heads.toSorted((one, other) => other.size - one.size)[0];
+  if (furthest !== undefined && furthest.size > own.size) return lost(own, furthest);
+  for (const head of heads)
+    if (!sameBytes(head.root, await rootAt(head.size)))
+      return `${head.source} knows another tree of the first ${head.size} entries than this database (${seen(head)}): root ${hex(head.root)}, not ${hex(await rootAt(head.size))}. ${REMEDY}`;
+  return null;
+}
+
+function lost({ size, at }: OwnHead, head: KnownHead): string {
+  const range = head.size - size === 1 ? `entry ${size} is` : `entries ${size} to ${head.size - 1} are`;
+  const since = at === null ? "since the log began" : `signed after ${at.toISOString()}`;
+  return `the database has ${size} entries, and ${head.source} knows ${head.size} (${seen(head)}): ${range} missing, ${since}. ${REMEDY}`;
+}
+
+const REMEDY =
+  "Nothing is signed, so that no second history begins; records wait. Restore a database that has those entries, or end this log and begin a new one with the next LOG_GENERATION (docs/log.md, “Recovery”).";
+
+const seen = ({ at }: KnownHead): string => (at === null ? "time unknown" : `seen at ${at.toISOString()}`);
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
 export interface TrustParts {
   readonly generation: number;
@@ -45,4 +83,35 @@ export function createForkCheck({ generation, store, heads, elapsedMs }: TrustPa
       return { is: isPatient(answers, heads.sources) ? "wait" : "trusted", own, silent };
     },
   };
+}
+
+/** Why this log cannot be the one that the settings name, or null. */
+export function unfit(own: Omit<Generation, "startedAt">, known: readonly Generation[]): string | null {
+  const { generation, origin, vkey } = own;
+  const newest = known.at(-1)?.generation ?? 0;
+  if (generation < newest)
+    return `LOG_GENERATION is ${generation}, and the database has begun generation ${newest}: set LOG_GENERATION=${newest}.`;
+  if (generation > newest + 1)
+    return `LOG_GENERATION is ${generation}, and the newest log in the database is generation ${newest}: set LOG_GENERATION=${newest + 1} to begin the next one.`;
+  const found = known.find((one) => one.generation === generation);
+  const elsewhere = known.find((one) => one.generation !== generation && one.origin === origin);
+  if (elsewhere !== undefined)
+    return `the origin ${origin} belongs to generation ${elsewhere.generation} of the log: take LOG_ORIGIN out of the settings, or give generation ${generation} another one.`;
+  if (found !== undefined && found.origin !== origin)
+    return `the log's origin is ${found.origin}, and the settings make it ${origin}. To continue the log at another address, set LOG_ORIGIN=${found.origin}; otherwise restore BASE_URL, or end this log with LOG_GENERATION=${generation + 1}.`;
+  if (found !== undefined && found.vkey !== vkey)
+    return `the log's key is ${found.vkey}, and the settings make it ${vkey}: restore LOG_KEY (without it, the key follows from SIGNING_KEY), or end this log with LOG_GENERATION=${generation + 1}.`;
+  return null;
+}
+
+/**
+ * The id of a signing key's next entry: its thumbprint, and `#2`, `#3` … when it returns after another key has signed. Null
+ * if it is the key that was announced last.
+ * @param said the ids of all keys that were announced, oldest first
+ */
+export function nextKeyId(thumbprint: string, said: readonly string[]): string | null {
+  const keys = said.map((id) => id.replace(/#\d+$/, ""));
+  if (keys.at(-1) === thumbprint) return null;
+  const times = keys.filter((key) => key === thumbprint).length;
+  return times === 0 ? thumbprint : `${thumbprint}#${times + 1}`;
 }

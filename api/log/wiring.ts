@@ -3,20 +3,23 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import * as bands from "../../packages/verifier/src/score/bands.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import type { Relayer } from "../platform/relayer/relayer.ts";
-import { createLogStore } from "./store.ts";
-import { createLogWriter } from "./write.ts";
-import { elapsedMs } from "../platform/clock.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { type Announced, createDocuments } from "./entry-documents.ts";
-import { createLog } from "./integrate.ts";
-import { logOrigin } from "./origin.ts";
-import type { Signer } from "../platform/signing/document.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
+import { jcs, type Signer } from "../platform/signing/document.ts";
 import { type PublicJwk, signingKey } from "../platform/signing/keys.ts";
-import { jcs } from "../platform/signing/proof-value.ts";
+import { type Announced, createDocuments } from "./entry.ts";
+import { createLog } from "./integrate.ts";
+import { logOrigin } from "./log-paths.ts";
+import { createLogPlaces } from "./log-section.ts";
+import { createProveEntry, type PublicLog } from "./prove-entries.ts";
+import { createStaticLog } from "./routes.ts";
+import type { LogCheckpoints } from "./served-checkpoint.ts";
+import { createLogStore, type LogStore } from "./store.ts";
 import { wireLogWitnesses } from "./witness/wiring.ts";
+import { createLogWriter } from "./write-store.ts";
 
 export interface LogWires {
   readonly config: Pick<Config, "baseUrl" | "log">;
@@ -96,3 +99,18 @@ const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly An
   },
   ...(key === undefined ? [] : [{ type: "signing_key" as const, ref: key.kid, members: { type: "SigningKey", key } }]),
 ];
+
+/** What everyone may read of the log. */
+export function wirePublicLog(parts: {
+  readonly generation: number;
+  readonly store: LogStore;
+  readonly checkpoints: LogCheckpoints;
+}): PublicLog {
+  const { store, checkpoints } = parts;
+  return {
+    ...parts,
+    resources: createStaticLog(store),
+    places: createLogPlaces(store, checkpoints),
+    prove: createProveEntry({ store, checkpoints, elapsedMs: () => performance.now() }),
+  };
+}

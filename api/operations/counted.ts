@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
-import type { VerdictStore } from "../arbiter/verdict-store.ts";
-import type { CertificateStore } from "../certificates/certificate-store.ts";
-import type { PaymentKey } from "../platform/http/route.ts";
+import type { VerdictStore } from "../arbiter/store.ts";
+import type { CertificateStore } from "../certificates/store.ts";
 import type { Journal } from "../payments/journal.ts";
 import type { Write } from "../payments/step-types.ts";
+import type { PaymentKey } from "../platform/http/route.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 
 /** How many unfinished settlements to remember; one that another process ends is never looked up again. */

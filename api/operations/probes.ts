@@ -1,6 +1,12 @@
-import type { IndexPosition } from "../platform/index/position.ts";
-import type { Network } from "../platform/networks.ts";
+import type pg from "pg";
+import type { Journal } from "../payments/journal.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import { late } from "../platform/clock.ts";
+import { bytes } from "../platform/db/connection.ts";
+import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { LogFacts } from "./log-status.ts";
 import type { Sender } from "./status.ts";
 
@@ -31,4 +37,115 @@ export interface SenderFacts {
   readonly unmined: number;
   /** Of the oldest of them; null if there are none. */
   readonly oldestUnminedSeconds: number | null;
+}
+
+export interface ProbeParts {
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly senders: readonly (Sender & { readonly costWei: () => Promise<bigint> })[];
+  /** The URL of the remote facilitator; null for the in-process one. */
+  readonly facilitator: string | null;
+  readonly journal: Journal;
+  readonly position: () => Promise<IndexPosition | null>;
+  readonly log: () => Promise<LogFacts>;
+  readonly jobs: () => readonly JobHealth[];
+}
+
+const FACILITATOR_TIMEOUT_MS = 2_500;
+/** The status is public, so it queries third parties at most this often. */
+const FACILITATOR_CACHE_MS = 10_000;
+
+/** Transactions sent with a nonce the chain has not reached yet. */
+const UNMINED = `SELECT count(*)::int AS unmined, extract(epoch FROM now() - min(created_at))::int AS oldest
+  FROM relay WHERE chain = $1 AND sender = $2 AND state = 'sent' AND nonce >= $3`;
+
+export const createProbes = (parts: ProbeParts): Probes => ({
+  networks: Object.keys(parts.chains) as Network[],
+  settlementMode: parts.facilitator === null ? "in-process" : "remote",
+  senders: parts.senders.map(({ role, network, address }) => ({ role, network, address })),
+  async database() {
+    await parts.pool.query("SELECT 1");
+  },
+  async chain(network) {
+    const chain = parts.chains[network];
+    const [head, finalizedBlock] = await Promise.all([chain.head(), chain.finalizedBlock()]);
+    return { block: head.number, finalizedBlock, time: head.time };
+  },
+  index: parts.position,
+  sender: (sender) => senderFacts(parts, sender),
+  facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
+  payments: () => parts.journal.backlog(),
+  log: parts.log,
+  jobs: parts.jobs,
+  late,
+});
+
+async function senderFacts({ pool, chains, senders }: ProbeParts, sender: Sender): Promise<SenderFacts> {
+  const { network, address } = sender;
+  const { client } = chains[network];
+  const account = { address: address as Hex };
+  const own = senders.find((one) => one.network === network && one.address === address);
+  const [balanceWei, mined, costWei = 0n] = await Promise.all([
+    client.getBalance(account),
+    client.getTransactionCount(account),
+    own?.costWei(),
+  ]);
+  const values = [NETWORKS[network].chainId, bytes(address), mined];
+  const { rows } = await pool.query<{ unmined: number; oldest: number | null }>({
+    name: "relay-unmined",
+    text: UNMINED,
+    values,
+  });
+  return { balanceWei, costWei, unmined: rows[0]?.unmined ?? 0, oldestUnminedSeconds: rows[0]?.oldest ?? null };
+}
+
+/** Every x402 facilitator lists what it settles at `/supported`. */
+async function reach(url: string): Promise<void> {
+  const response = await fetch(`${url.replace(/\/$/, "")}/supported`, {
+    redirect: "error",
+    signal: AbortSignal.timeout(FACILITATOR_TIMEOUT_MS),
+  });
+  await response.body?.cancel();
+  if (response.status >= 500) throw new Error(`the facilitator returns status ${response.status}`);
+}
+
+function cached(ask: () => Promise<void>): () => Promise<void> {
+  let asked: { readonly at: number; readonly answer: Promise<void> } | null = null;
+  return () => {
+    if (asked === null || performance.now() - asked.at > FACILITATOR_CACHE_MS)
+      asked = { at: performance.now(), answer: ask() };
+    return asked.answer;
+  };
+}
+
+/** What is wrong with the database, or null. The service's role must not be able to change permanent records. */
+export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
+  try {
+    const { rows } = await pool.query<{ table: string | null; may_change: boolean | null }>(
+      `SELECT to_regclass('certificate')::text AS table, has_table_privilege(to_regclass('certificate')::oid, 'UPDATE, DELETE, TRUNCATE') AS may_change`,
+    );
+    if (rows[0]?.table === null)
+      return "The database has no schema: run `npm run migrate` with the owner's DATABASE_URL first.";
+    if (rows[0]?.may_change) {
+      return "The role in DATABASE_URL can change or delete certificates. Use a login role that is a member of only trust_api: CREATE ROLE trust LOGIN PASSWORD '…' IN ROLE trust_api.";
+    }
+    return null;
+  } catch (error) {
+    return `The database in DATABASE_URL cannot be used: ${(error as Error).message}`;
+  }
+}
+
+/** What is wrong with the chains, or null: a node of another chain would settle nothing. */
+export async function checkChains(chains: Readonly<Record<Network, ChainReader>>): Promise<string | null> {
+  const problems = await Promise.all(
+    Object.values(NETWORKS).map(async ({ id, chainId, rpcVariable }) => {
+      try {
+        const found = await chains[id].client.getChainId();
+        return found === chainId ? null : `${rpcVariable} is a node of chain ${found}; expected chain ${chainId}.`;
+      } catch (error) {
+        return `${rpcVariable} is not responding: ${(error as Error).message.split("\n")[0]}`;
+      }
+    }),
+  );
+  return problems.find((problem) => problem !== null) ?? null;
 }

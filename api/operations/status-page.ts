@@ -1,8 +1,8 @@
 import { formatEther } from "viem";
+import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { counted, html, instant, type Markup } from "../platform/page/html.ts";
 import { facts, mark, renderPage } from "../platform/page/page.ts";
-import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
 
 /** The status page; `statusDocument` gives the same as JSON. */

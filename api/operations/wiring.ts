@@ -1,19 +1,19 @@
 import type pg from "pg";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import type { Relayer } from "../platform/relayer/relayer.ts";
-import { elapsedMs } from "../platform/clock.ts";
-import { createProbes } from "./read-probes.ts";
-import type { VerdictStore } from "../arbiter/verdict-store.ts";
-import type { CertificateStore } from "../certificates/certificate-store.ts";
-import type { Config } from "../platform/config/config.ts";
+import type { VerdictStore } from "../arbiter/store.ts";
+import type { CertificateStore } from "../certificates/store.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
-import type { IndexPosition } from "../platform/index/position.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
-import { countedCertificates, countedJournal, countedVerdicts } from "./counted.ts";
-import { createJobWatch } from "../platform/jobs/job-watch.ts";
-import type { LogFacts } from "./log-status.ts";
-import type { Meter } from "../platform/metrics/meter.ts";
 import type { Journal } from "../payments/journal.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import { elapsedMs } from "../platform/clock.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { IndexPosition } from "../platform/index/activity.ts";
+import { createJobWatch } from "../platform/jobs/job-watch.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
+import { countedCertificates, countedJournal, countedVerdicts } from "./counted.ts";
+import type { LogFacts } from "./log-status.ts";
+import { createProbes } from "./probes.ts";
 
 export interface OperationWires {
   readonly config: Pick<Config, "facilitator">;

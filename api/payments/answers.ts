@@ -1,5 +1,14 @@
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Context } from "hono";
+import { Problem, problemBody } from "../platform/http/errors.ts";
+import type { Loss } from "../platform/http/route.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { Hex } from "../platform/wallet.ts";
+import { toBase64Json } from "./header.ts";
+import type { PresentedPayment } from "./scheme.ts";
+import { WINDOW_MARGIN_SECONDS } from "./signature.ts";
 import type { Answer, Reason, Row, Run } from "./step-types.ts";
-import { WINDOW_MARGIN_SECONDS } from "./window.ts";
 
 /** What a client hears that has to come again with the same header. */
 export const WAIT = {
@@ -36,3 +45,80 @@ export const result = (row: Row, replay: boolean): Answer => {
   if (row.response === null) throw new Error("a fulfilled payment has a stored response");
   return { say: "result", response: row.response, settlement: row.settlement, replay };
 };
+
+/** A payment that was taken, and whose client is not told yet that it has settled. */
+export interface Pending {
+  readonly payment: PresentedPayment;
+  readonly network: Network;
+  /** Null if it is not known, or may still change. */
+  readonly transaction: Hex | null;
+  readonly message: string;
+}
+
+/**
+ * The headers with x402's own word for that, `settlement_pending`: no refusal, so a client that reads it sends the same
+ * payment again. (x402, settlement response; its stock server takes the word from facilitators in the same form.)
+ */
+export function settlementPending({
+  payment,
+  network,
+  transaction,
+  message,
+}: Pending): Readonly<Record<string, string>> {
+  const isOld = payment.version === "v1";
+  const header = toBase64Json({
+    success: false,
+    errorReason: "settlement_pending",
+    errorMessage: message,
+    transaction: transaction ?? "",
+    network: isOld ? NETWORKS[network].key : network,
+    payer: payment.authorization.from,
+  });
+  return { "payment-response": header, ...(isOld ? { "x-payment-response": header } : {}) };
+}
+
+const RETRY_AFTER_SECONDS = "2";
+const SETTLED =
+  "The payment has settled, but its result is not ready yet. Do not sign again; send the same header again.";
+
+/** A payment whose answer exists and is not sent. */
+interface Unsent {
+  readonly payment: PresentedPayment;
+  readonly network: Network;
+  readonly answer: Extract<Answer, { say: "result" }>;
+}
+
+/** What a client gets instead of its answer: what a bad connection, a busy or a broken server would give it. */
+export function lose(c: Context, loss: Loss, { payment, network, answer }: Unsent): Response {
+  switch (loss) {
+    case "connection_closed":
+      return hangUp(c);
+    case "unavailable":
+      throw pending();
+    case "settlement_pending":
+      throw pending(
+        settlementPending({ payment, network, transaction: answer.settlement?.transaction ?? null, message: SETTLED }),
+      );
+    case "server_error":
+      // Not thrown: it is no failure of ours, and raises no alarm.
+      return c.body(JSON.stringify(problemBody("internal_error", BROKEN, c.get("requestId"))), 500, {
+        "content-type": "application/problem+json",
+        "cache-control": "no-store",
+      });
+    default:
+      return loss satisfies never;
+  }
+}
+
+const BROKEN = { detail: "Something went wrong. If the request was paid, send it again unchanged: nothing is lost." };
+
+const pending = (headers: Readonly<Record<string, string>> = {}) =>
+  new Problem("payment_pending", { detail: SETTLED, headers: { "retry-after": RETRY_AFTER_SECONDS, ...headers } });
+
+/** Closes the connection without an answer. Behind a proxy that is its 502. */
+function hangUp(c: Context): Response {
+  const { outgoing } = (c.env ?? {}) as Partial<HttpBindings>;
+  if (outgoing === undefined) throw pending();
+  outgoing.destroy();
+  return RESPONSE_ALREADY_SENT;
+}

@@ -2,10 +2,10 @@ import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { type JsonSchema, jsonSchema, outline } from "../platform/http/json-schema.ts";
-import { NETWORKS } from "../platform/networks.ts";
 import { type Offer, type PaidRoute, schemesOf } from "../platform/http/route.ts";
-import { toBase64Json } from "./base64-json.ts";
-import type { OfferReceipt } from "./offer-receipt.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { toBase64Json } from "./header.ts";
+import type { OfferReceipt } from "./receipt.ts";
 import type { SchemeRules } from "./scheme.ts";
 
 /** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */

@@ -1,16 +1,34 @@
-import type { Completion, StoredAnswer } from "../platform/http/completion.ts";
-import type { Network } from "../platform/networks.ts";
+import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
+import type { Network } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { Chain } from "./chain.ts";
-import { shortfall } from "./in-flight.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
-import { readAgain } from "./readings.ts";
-import type { Scheme } from "./scheme.ts";
-import { sell } from "./sell.ts";
+import { shortfall, TurnedAway } from "./new-payment.ts";
+import { sell } from "./payable.ts";
+import type { Chain, Expected, Scheme } from "./scheme.ts";
+import { laterOf, windowOpen } from "./signature.ts";
 import type { Command, Settlement, StepEvent, View } from "./step-types.ts";
-import { TurnedAway } from "./turned-away.ts";
-import { laterOf, windowOpen } from "./window.ts";
+
+/** A payment is refused for what the chain shows only if this many readings in a row show it. */
+const READINGS = 3;
+const BETWEEN_READINGS_MS = 250;
+
+/**
+ * Reads the chain until a reading does not refuse the payment, `READINGS` times at most. A node that lags may not know a
+ * wallet's code, its owner, or its balance yet, and the next process that reads the chain may.
+ * @param read is told which reading it makes, counted from 1
+ */
+export async function readAgain<Seen>(
+  { sleep }: { readonly sleep: (ms: number) => Promise<void> },
+  read: (reading: number) => Promise<Seen>,
+  isRefusal: (seen: Seen) => boolean,
+): Promise<Seen> {
+  for (let reading = 1; ; reading++) {
+    const seen = await read(reading);
+    if (!isRefusal(seen) || reading === READINGS) return seen;
+    await sleep(BETWEEN_READINGS_MS);
+  }
+}
 
 const HEARTBEAT_MS = 10_000;
 /**
@@ -282,4 +300,18 @@ export function withinBounds(answer: StoredAnswer): StoredAnswer {
   if (answer.body.length > MAX_RESPONSE_BYTES)
     throw new NotStored(`a response has ${answer.body.length} bytes; the journal stores at most ${MAX_RESPONSE_BYTES}`);
   return answer;
+}
+
+/**
+ * What the chain shows, and whether what we sent was mined without settling, by whose doing. A stranger's copy may have been faster: then
+ * ours reverts because the nonce is used, and a node that lags still shows it unused. So a failure counts only where the
+ * nonce is unused after its block.
+ */
+export async function lookFor(chain: Chain, expected: Expected, failed: () => Promise<Hex | null>): Promise<View> {
+  const view = await chain.look(expected);
+  const transaction = view.nonce === "unused" ? await failed() : null;
+  if (transaction === null) return view;
+  const { isUnused, isPayersDoing } = await chain.afterFailure({ ...expected, transaction });
+  if (!isUnused) return { nonce: "spent" };
+  return isPayersDoing ? { nonce: "reverted", transaction } : { nonce: "reverted", transaction, excused: true };
 }

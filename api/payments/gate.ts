@@ -1,9 +1,7 @@
 import PQueue from "p-queue";
-import type { RecordedAnswer } from "../platform/http/completion.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import type { RecordedAnswer } from "../platform/http/answer.ts";
 import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../platform/http/route.ts";
-import { type Admitted, readForm, takeIn } from "./admission.ts";
-import type { Standing } from "./chain.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import {
   beginCommands,
   NOT_ACKNOWLEDGED,
@@ -12,10 +10,11 @@ import {
   schemeNamed,
   withinBounds,
 } from "./commands.ts";
-import { storedIdentifier } from "./identifier.ts";
+import { storedIdentifier } from "./header.ts";
 import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
 import { authenticate, type Checked, checkNew } from "./new-payment.ts";
-import type { PresentedPayment } from "./scheme.ts";
+import { type Admitted, readForm, takeIn } from "./payable.ts";
+import type { PresentedPayment, Standing } from "./scheme.ts";
 import { settledWith } from "./signature.ts";
 import { isAbandoned, START, step } from "./step.ts";
 import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
+import canonicalize from "canonicalize";
 import { z } from "zod";
 import { type Envelope, type PaymentHeaders, readEnvelopes } from "../../packages/escrow/src/envelope.ts";
 import type { ClaimedTerms, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
@@ -88,4 +90,77 @@ function identifierOf(members: Envelope["members"]): string | Malformed | null {
 
 function explain({ issues: [issue] }: z.ZodError): Malformed {
   return { malformed: `${issue?.path.join(".") || "payload"}: ${issue?.message ?? "unexpected"}` };
+}
+
+/** A value as x402's headers carry it: JSON in UTF-8, in base64 with padding. */
+export const toBase64Json = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
+
+/** Deeper than any request needs; the journal's database gives up at a few thousand levels. */
+const MAX_DEPTH = 64;
+
+/** Whether the journal can store a JSON value unchanged: PostgreSQL's jsonb rejects U+0000 and lone surrogates. */
+export function isStorable(value: unknown, depth = 0): boolean {
+  if (typeof value === "string") return isText(value);
+  if (typeof value !== "object" || value === null) return true;
+  return (
+    depth < MAX_DEPTH && Object.entries(value).every(([name, inner]) => isText(name) && isStorable(inner, depth + 1))
+  );
+}
+
+const isText = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000");
+
+/** As long as a SHA-256 in base64url. */
+const STORED_LENGTH = 43;
+
+/**
+ * A payment identifier as the journal stores it. Identifiers are only ever compared, and every refused payment leaves
+ * one: of a long one, its digest is enough.
+ */
+export const storedIdentifier = (id: string | null): string | null =>
+  id === null || id.length <= STORED_LENGTH ? id : createHash("sha256").update(id).digest("base64url");
+
+export interface RequestShape {
+  readonly method: string;
+  readonly route: string;
+  readonly query: URLSearchParams;
+  readonly body: Uint8Array;
+}
+
+/**
+ * SHA-256 over method, route, sorted query and the body's JCS form (RFC 8785); a body that is not JSON counts as raw
+ * bytes.
+ */
+export function fingerprint({ method, route, query, body }: RequestShape): Buffer {
+  const pairs = [...query].map(([name, value]) => JSON.stringify([name, value])).sort();
+  return createHash("sha256")
+    .update(`${method}\n${route}\n${pairs.join("&")}\n`)
+    .update(bodyDigest(body))
+    .digest();
+}
+
+function bodyDigest(body: Uint8Array): Buffer {
+  const hash = createHash("sha256");
+  const parsed = parseJson(body);
+  const canonical = parsed === undefined ? undefined : tryCanonicalize(parsed.value);
+  return canonical === undefined
+    ? hash.update("bytes:").update(body).digest()
+    : hash.update("json:").update(canonical).digest();
+}
+
+/** The JSON value of a body, `{ value: null }` if there is no body, undefined if the bytes are not JSON. */
+export function parseJson(body: Uint8Array): { readonly value: unknown } | undefined {
+  if (body.length === 0) return { value: null };
+  try {
+    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+function tryCanonicalize(value: unknown): string | undefined {
+  try {
+    return canonicalize(value);
+  } catch {
+    return undefined;
+  }
 }

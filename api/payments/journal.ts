@@ -1,4 +1,4 @@
-import type { Completion, RecordedAnswer, StoredAnswer } from "../platform/http/completion.ts";
+import type { Completion, RecordedAnswer, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { ProtocolVersion } from "./scheme.ts";

@@ -1,6 +1,9 @@
+import type { PaymentRequirements } from "@x402/core/types";
+import type { PaidRoute } from "../platform/http/route.ts";
+import { remember } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
-import type { PaidRoute } from "../platform/http/route.ts";
+import { jcs } from "../platform/signing/document.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
 /** A settled payment, looked up by its transaction. */
@@ -48,3 +51,56 @@ export function receiptDocument(
     }),
   };
 }
+
+/** The extension's name in `extensions` of a 402 and of `PAYMENT-RESPONSE`. */
+const NAME = "offer-receipt";
+
+/** How long an offer holds at least, in seconds. */
+const OFFER_SECONDS = 300;
+
+/** Offers made in the same minute end together, so each is signed once a minute. */
+const SHARED_SECONDS = 60;
+
+/** Signed offers kept for the next 402 of the same minute. */
+const MOST_KEPT = 1_000;
+
+/** What was paid for, and where the chain shows it. */
+export interface Settled {
+  readonly network: Network;
+  readonly url: string;
+  readonly payer: Address;
+  readonly transaction: Hex;
+}
+
+/** Signs what we offer and what we were paid. Each method returns members for `extensions`. */
+export interface OfferReceipt {
+  /** One signed offer for each entry of `accepts`, in its order. */
+  readonly offers: (url: string, accepts: readonly PaymentRequirements[], at: Date) => Promise<Record<string, unknown>>;
+  /** `at` is when the payment came in, so that the receipt of a replay is the same. */
+  readonly receipt: (settled: Settled, at: Date) => Promise<Record<string, unknown>>;
+}
+
+/**
+ * The x402 extension `offer-receipt`, version 1, in its JWS form: a compact JWS over the RFC 8785 form of the payload.
+ * Without the schemas that the extension allows: clients echo the whole of `extensions` in a header.
+ * @param signJws signs a payload with the key of the service's did:web identifier
+ */
+export function createOfferReceipt(signJws: (payload: string) => Promise<string>): OfferReceipt {
+  const signed = remember<Promise<string>>(MOST_KEPT);
+  return {
+    async offers(resourceUrl, accepts, at) {
+      const validUntil = (Math.floor(at.getTime() / 1000 / SHARED_SECONDS) + 1) * SHARED_SECONDS + OFFER_SECONDS;
+      const offers = accepts.map(async ({ scheme, network, asset, payTo, amount }, acceptIndex) => {
+        const payload = { version: 1, resourceUrl, scheme, network, asset, payTo, amount, validUntil };
+        return { format: "jws", acceptIndex, signature: await signed(jcs(payload), signJws) };
+      });
+      return { [NAME]: { info: { offers: await Promise.all(offers) } } };
+    },
+    async receipt({ network, url: resourceUrl, payer, transaction }, at) {
+      const payload = { version: 1, network, resourceUrl, payer, issuedAt: unixTime(at), transaction };
+      return { [NAME]: { info: { receipt: { format: "jws", signature: await signJws(jcs(payload)) } } } };
+    },
+  };
+}
+
+const unixTime = (at: Date): number => Math.floor(at.getTime() / 1000);

@@ -1,6 +1,6 @@
-import type { StoredAnswer } from "../platform/http/completion.ts";
-import type { FieldError } from "../platform/http/field-error.ts";
-import type { Because } from "./turned-away.ts";
+import type { StoredAnswer } from "../platform/http/answer.ts";
+import type { FieldError } from "../platform/http/schema.ts";
+import type { Because } from "./new-payment.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";

@@ -1,21 +1,24 @@
+import type pg from "pg";
 import type { Logger } from "pino";
 import type { PublicClient } from "viem";
-import type { BatchPolicy } from "./settle/batch-queue.ts";
-import { createBatching } from "./settle/batching.ts";
-import { createHolds } from "./settle/holds.ts";
-import type { Relayer } from "../platform/relayer/relayer.ts";
-import { holdsOf } from "./settle/shared-holds.ts";
-import type { CostCeiling } from "./settle/simulation.ts";
 import { ESCROW_NETWORK } from "../escrow/payment.ts";
-import { NETWORKS } from "../platform/networks.ts";
-import type { Address } from "../platform/wallet.ts";
+import { createChain } from "../platform/chain/chain.ts";
+import type { Config } from "../platform/config/config.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
-import { createAuthCapture } from "./schemes/auth-capture/scheme.ts";
-import { createCommerce } from "./schemes/commerce/scheme.ts";
-import type { EscrowContract } from "./schemes/escrowed/contract.ts";
-import { createExact, type Settler } from "./schemes/exact/scheme.ts";
+import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
+import { SHARES } from "../platform/relayer/places.ts";
+import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import type { Address } from "../platform/wallet.ts";
 import type { Scheme } from "./scheme.ts";
-import type { wireChains } from "./chains-wiring.ts";
+import { createAuthCapture } from "./schemes/auth-capture.ts";
+import { createCommerce } from "./schemes/commerce.ts";
+import type { EscrowContract } from "./schemes/escrowed.ts";
+import { createExact, type Settler } from "./schemes/exact.ts";
+import { type BatchPolicy, createBatching } from "./settle/batching.ts";
+import { createInProcessSettler, createRemoteSettler } from "./settle/facilitator.ts";
+import { createHolds, holdsOf } from "./settle/holds.ts";
+import type { CostCeiling } from "./settle/simulation.ts";
+import { createTransferSimulator, type SimulatorParts, transfersTo } from "./settle/transfer.ts";
 
 export interface PaymentWires {
   readonly chains: ReturnType<typeof wireChains>["chains"];
@@ -85,3 +88,70 @@ const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldWires) =
     // Whether batches are on is told of the facilitator's.
     meter: meter && { ...meter, batching: () => undefined },
   });
+
+export interface ChainWires {
+  readonly pool: pg.Pool;
+  readonly log: Logger;
+  readonly meter: Meter | null;
+}
+
+/** The test network's gas has no value. */
+const mostLostWei = ({ failedGasWei }: Config, network: Network): bigint | null =>
+  network === MAIN_NETWORK ? failedGasWei : null;
+
+/** Everything that talks to chains and facilitators. */
+export function wireChains(config: Config, { pool, log, meter }: ChainWires) {
+  const { rpcUrls, logBlockRange, rpcBatch } = config;
+  const chains = eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch }));
+  // The test network's money has no value, and its gas neither.
+  const ceilings = eachNetwork((network) => (network === MAIN_NETWORK ? config.costCeiling : null));
+  const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
+    createTransferSimulator({
+      client: chains[network].client,
+      network: NETWORKS[network],
+      ceiling: ceilings[network],
+      ...by,
+    });
+  if ("remote" in config.facilitator) {
+    const settler = createRemoteSettler(config.facilitator.remote);
+    const simulators = eachNetwork((network) =>
+      simulator(network, { sentBy: null, simulateTogether: async () => null }),
+    );
+    return { chains, relayers: null, settler, simulators };
+  }
+  const { privateKey } = config.facilitator;
+  const lanes = eachNetwork((network) => {
+    const { client } = chains[network];
+    const { chainId } = NETWORKS[network];
+    const relayer = createRelayer({
+      pool,
+      log,
+      privateKey,
+      client,
+      chainId,
+      counter: meter && {
+        relayed: (mined) => meter.relayed(network, mined),
+        replaced: () => meter.replaced(network),
+        turnedAway: (because) => meter.turnedAway(network, because),
+      },
+      shares: SHARES.facilitator,
+      mostLostWei: mostLostWei(config, network),
+    });
+    const { payTo, batches: policy } = config;
+    const sharing = transfersTo({ usdc: NETWORKS[network].usdc.address, payTo });
+    return {
+      relayer,
+      ceiling: ceilings[network],
+      batching: createBatching({ client, network: NETWORKS[network], relayer, sharing, policy, log, meter }),
+    };
+  });
+  return {
+    chains,
+    relayers: eachNetwork((network) => lanes[network].relayer),
+    settler: createInProcessSettler(lanes),
+    simulators: eachNetwork((network) => {
+      const { relayer, batching } = lanes[network];
+      return simulator(network, { sentBy: relayer, simulateTogether: batching.simulate });
+    }),
+  };
+}

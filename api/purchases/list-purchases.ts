@@ -1,16 +1,16 @@
 import { hashMessage } from "viem";
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import type { Network } from "../platform/networks.ts";
-import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
-import type { Address } from "../platform/wallet.ts";
-import type { Chain } from "../payments/chain.ts";
-import type { Scheme } from "../payments/scheme.ts";
+import type { OfferReceipt } from "../payments/receipt.ts";
+import type { Chain, Scheme } from "../payments/scheme.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
-import type { Nonces } from "./nonce.ts";
-import type { AskedPurchases, PurchaseStore, ShownPage, StoredPurchase } from "./purchase-ports.ts";
+import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
+import { formatUsd } from "../platform/money.ts";
+import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import {
   checkSignIn,
   type Expected,
+  type Nonces,
   type Refusal,
   refused,
   type SignedText,
@@ -19,6 +19,7 @@ import {
   signedText,
   signInInfo,
 } from "./sign-in.ts";
+import type { AskedPurchases, PurchaseStore, ShownPage, StoredPurchase } from "./store.ts";
 
 export interface PurchaseParts {
   readonly store: PurchaseStore;
@@ -111,4 +112,91 @@ async function told(
   const { network, asset, nonce } = purchase;
   const key: PaymentKey = { network, asset, payer, nonce };
   await routeOf(purchase.route)?.told?.(key, client);
+}
+
+export interface DocumentParts {
+  readonly baseUrl: string;
+  readonly receipt: OfferReceipt["receipt"];
+  readonly routeOf: (id: string) => PaidRoute | undefined;
+  readonly now: Date;
+}
+
+/** The answer of `GET /purchases` to a wallet that has signed in. */
+export const purchasesDocument = async (
+  { wallet, purchases }: ShownPage,
+  { network, next }: { readonly network: Network; readonly next: string | null },
+  parts: DocumentParts,
+) => ({
+  wallet,
+  network,
+  purchases: await Promise.all(purchases.map((purchase) => described(wallet, purchase, parts))),
+  next,
+});
+
+async function described(payer: Address, purchase: StoredPurchase, { baseUrl, receipt, routeOf, now }: DocumentParts) {
+  const { network, transaction, value, receivedAt, location } = purchase;
+  const route = routeOf(purchase.route);
+  const url = `${baseUrl}${route?.path ?? `/${purchase.route}`}`;
+  const until = withheldUntil(route, receivedAt);
+  return {
+    resource: url,
+    amount: value.toString(),
+    amount_usd: formatUsd(value),
+    pay_to: purchase.payTo,
+    transaction,
+    block: purchase.block,
+    final: purchase.final,
+    explorer_url: explorerTransactionUrl(network, transaction),
+    received_at: receivedAt.toISOString(),
+    payment_id: clientsOwn(purchase.paymentId),
+    receipt: receiptIn(await receipt({ network, url, payer, transaction }, receivedAt)),
+    record_url: location === null ? null : `${baseUrl}${location}`,
+    ...answerOf(purchase, until !== null && now.getTime() < until.getTime() ? until : null),
+  };
+}
+
+/** An order of a running test is not explained: its answer comes with the test. */
+function withheldUntil(route: PaidRoute | undefined, receivedAt: Date): Date | null {
+  const { answerWithheldMinutes: minutes } = route ?? {};
+  return minutes === undefined ? null : new Date(receivedAt.getTime() + minutes * 60_000);
+}
+
+interface ShownAnswer {
+  readonly answer: { readonly status: number; readonly body: unknown } | null;
+  readonly answer_state: "stored" | "pending" | "withheld";
+  /** When a withheld answer is shown. */
+  readonly answer_from: string | null;
+}
+
+function answerOf({ answer }: StoredPurchase, until: Date | null): ShownAnswer {
+  if (until !== null) return { answer: null, answer_state: "withheld", answer_from: until.toISOString() };
+  if (answer === null) return { answer: null, answer_state: "pending", answer_from: null };
+  const body: unknown = JSON.parse(new TextDecoder().decode(answer.body));
+  return { answer: { status: answer.status, body }, answer_state: "stored", answer_from: null };
+}
+
+/** Identifiers that the service gives to orders of its own have a colon, which clients' never have. */
+const clientsOwn = (id: string | null): string | null => (id === null || id.includes(":") ? null : id);
+
+const receiptIn = (extensions: Awaited<ReturnType<OfferReceipt["receipt"]>>) =>
+  (extensions as { "offer-receipt": { info: { receipt: { format: string; signature: string } } } })["offer-receipt"]
+    .info.receipt;
+
+/** A place in a wallet's purchases, newest first: right after this one. */
+export interface Place {
+  readonly receivedAt: Date;
+  readonly nonce: Hex;
+}
+
+const FORM = /^(\d{1,14})\.(0x[0-9a-f]{64})$/;
+
+/** The opaque cursor of a place. It grants nothing: the next page takes a sign-in of its own. */
+export const encodeCursor = ({ receivedAt, nonce }: Place): string =>
+  Buffer.from(`${receivedAt.getTime()}.${nonce}`).toString("base64url");
+
+/** Null if this service never issued such a cursor. */
+export function parseCursor(text: string): Place | null {
+  const [, time, nonce] = FORM.exec(Buffer.from(text, "base64url").toString("latin1")) ?? [];
+  const place = { receivedAt: new Date(Number(time)), nonce: nonce as Hex };
+  return time !== undefined && encodeCursor(place) === text ? place : null;
 }

@@ -1,11 +1,11 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { createPurchaseStore } from "./store.ts";
 import type { Config } from "../platform/config/config.ts";
 import { createPurchaseLists, type PurchaseParts } from "./list-purchases.ts";
-import { createNonces, NONCE_CHANCE_BYTES } from "./nonce.ts";
-import { PURCHASES_PATH } from "./purchase-routes.ts";
+import { PURCHASES_PATH } from "./routes.ts";
+import { createNonces, NONCE_CHANCE_BYTES } from "./sign-in.ts";
+import { createPurchaseStore } from "./store.ts";
 
 export interface PurchaseWires extends Pick<PurchaseParts, "chains" | "schemes" | "now"> {
   readonly config: Pick<Config, "baseUrl" | "sealingKey">;

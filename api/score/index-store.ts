@@ -7,12 +7,10 @@ import {
   WINDOW_DAYS,
   windowAt,
 } from "../../packages/verifier/src/score/facts.ts";
+import { createReader, DISTINCT, keyOf, MAX_LAG_MS, receivedIn, seenBefore, textOf } from "../platform/index/reader.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { ScoreIndex } from "./score-sources.ts";
-import { DISTINCT, seenBefore } from "../platform/index/distinct.ts";
-import { createReader, MAX_LAG_MS } from "../platform/index/reader.ts";
-import { keyOf, receivedIn, textOf } from "../platform/index/rows.ts";
+import type { ScoreIndex } from "./read-scores.ts";
 
 type Chain = ChainReading["chain"];
 

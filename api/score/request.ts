@@ -1,6 +1,11 @@
 import { z } from "zod";
 import { type Address, parseAddress } from "../platform/wallet.ts";
-import { MAX_WALLETS } from "./products.ts";
+
+/** SPEC.md, paid routes. Atomic USDC. */
+export const SCORE_PRICES = { one: 100_000n, batch: 500_000n } as const;
+
+/** The most wallets one payment can score (SPEC.md, limits). */
+export const MAX_WALLETS = 25;
 
 const wallet = z.string().transform((text, issues): Address => {
   const address = parseAddress(text);
@@ -27,3 +32,16 @@ export const BATCH_REQUEST = z.object({
     }
   }),
 });
+
+export const EXAMPLE_WALLETS = ["0x70997970c51812dc3a010c7d01b50e0d17dc79c8"] as const;
+
+/** The members of a score record that callers read first. */
+export const exampleRecord = {
+  wallet: EXAMPLE_WALLETS[0],
+  score: 61,
+  tier: "C",
+  score_version: 1,
+  as_of: "2026-11-25T09:30:00.000Z",
+  as_of_block: 38_500_000,
+  flags: [],
+};

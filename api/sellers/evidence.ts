@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Answer, Exchange } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
+import { bareUrl, bodySha256 } from "./consent.ts";
 import type { ChainSettlement, KeptBody, KeptExchange } from "./record.ts";
-import { bareUrl, bodySha256 } from "./request-document.ts";
 
 /** How much of a body is kept, in bytes. */
 const KEPT_BYTES = 4_096;

@@ -3,6 +3,7 @@ import { remedyOf } from "../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, CHECKS, type CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { certUrl, evidenceUrl } from "../certificates/links.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
+import { consentDocument, requestDocument } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";
 import {
   COOLDOWN_MINUTES,
@@ -13,7 +14,6 @@ import {
   SELLER_CEILING,
 } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
-import { consentDocument, requestDocument } from "./request-document.ts";
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 

@@ -1,10 +1,10 @@
 import { createHash, createHmac } from "node:crypto";
 import { z } from "zod";
 import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts";
-import { claimFault, type GuardSettings, type TargetFault } from "../platform/web/target.ts";
-import { formatUsd } from "../platform/money.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
+import { formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
+import { claimFault, type GuardSettings, type TargetFault } from "../platform/web/target.ts";
 import { SELLER_CEILING } from "./products.ts";
 import type { Consent, ExaminedRequest } from "./record.ts";
 

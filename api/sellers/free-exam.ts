@@ -3,7 +3,7 @@ import { Problem } from "../platform/http/errors.ts";
 import type { NotYet } from "../platform/http/route.ts";
 import { orderedDocument } from "./exam-document.ts";
 import type { ExamStore } from "./exam-store.ts";
-import { type GrantStore, tokenSha256 } from "./grant.ts";
+import { type GrantStore, tokenSha256 } from "./orders-store.ts";
 import { SELLER_CEILING } from "./products.ts";
 import { isExamId } from "./record.ts";
 import { type ExamIntake, refusedProblem } from "./take-order.ts";

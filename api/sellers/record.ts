@@ -1,10 +1,10 @@
 import type { Level } from "../../packages/seller-check/src/exam/level.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import type { Atomic } from "../platform/money.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
+import type { Atomic } from "../platform/money.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { WebOrigin } from "../platform/web/web-origin.ts";
+import type { WebOrigin } from "../platform/web/target.ts";
 
 /** How long a published result counts: as long as any certificate. */
 export const VALID_DAYS = VALID_FOR_DAYS;

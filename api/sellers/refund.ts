@@ -3,10 +3,12 @@ import { factsOf } from "../../packages/seller-check/src/exam/chain-facts.ts";
 import type { Ledger, Settled } from "../../packages/seller-check/src/exam/ledger.ts";
 import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
+import { evidenceDigest, evidenceOf } from "./evidence.ts";
+import type { NewResult } from "./exam-store.ts";
+import type { WatchParts } from "./payment-fate.ts";
 import type { ExamAccount, ExamWork, TakenExam } from "./ports.ts";
-import { EXAM_ASSET, EXAM_PRICE } from "./products.ts";
+import { EXAM_ASSET, EXAM_PRICE, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
-import type { WatchParts } from "./watch-payments.ts";
 
 export interface RefundParts {
   readonly work: Pick<ExamWork, "purchaseFate" | "putBack" | "end" | "reservedBefore">;
@@ -66,4 +68,47 @@ async function payBack(parts: RefundParts, taken: TakenExam): Promise<Settled | 
 async function requireLeft({ account, work }: RefundParts, taken: TakenExam): Promise<void> {
   const left = (await account.balance()) - (await work.reservedBefore(taken));
   if (left < EXAM_PRICE) throw new Error(`an exam cannot be paid back yet: ${left} atomic units are not set aside`);
+}
+
+/** Why an exam ended without a result where its buyer, the seller, may have caused it: nothing is paid back. */
+const UNPAID_ENDS = {
+  broke: "Something broke before the end. Nothing is said about the seller, and nothing is paid back.",
+  withdrawn:
+    "The line that names the buyer was gone from the origin's file when the exam began, so nothing was asked of the seller and nothing is paid back.",
+  stale: `The exam began more than ${QUOTE_MINUTES} minutes after its order, and the seller no longer quoted what it had. Nothing is said about the seller, and nothing is paid back.`,
+} as const;
+const OURS =
+  "Our chain, our network, our account or our queue kept this exam from being held. Nothing is said about the seller, and";
+const OWED = {
+  refund: `${OURS} the buyer gets back what it cost.`,
+  another: `${OURS} it may be taken again.`,
+} as const;
+
+interface Given {
+  readonly runs: number;
+  readonly beganAt: Date;
+  readonly endedAt: Date;
+  /** What we owe, for an end of our making. */
+  readonly end: keyof typeof OWED | keyof typeof UNPAID_ENDS;
+}
+
+const isOwed = (end: Given["end"]): end is keyof typeof OWED => end in OWED;
+
+/** Nothing was seen to its end, so there is nothing to show but the end itself. */
+export function interrupted({ end, ...times }: Given): NewResult {
+  const evidence = evidenceOf({ exchanges: [], settlements: [] }, () => false);
+  return {
+    ...times,
+    outcome: "interrupted",
+    level: null,
+    isPublic: false,
+    note: isOwed(end) ? OWED[end] : UNPAID_ENDS[end],
+    checks: [],
+    evidence,
+    evidenceSha256: evidenceDigest(evidence),
+    spent: null,
+    settlements: [],
+    validUntil: null,
+    owes: isOwed(end) ? end : undefined,
+  };
 }

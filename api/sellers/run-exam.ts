@@ -7,16 +7,14 @@ import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address } from "../platform/wallet.ts";
 import { isUnder } from "./consent.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
-import { examClock, ours } from "./exam-clock.ts";
+import { guardedPayer } from "./exam-account.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
-import { guardedPayer } from "./guarded-payer.ts";
-import { interrupted } from "./interrupted.ts";
 import { fetchConsent } from "./look.ts";
+import { examClock, ours, type UplinkParts, watchUplink } from "./network-health.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
 import { type ChainSettlement, type ExamOrder, VALID_DAYS } from "./record.ts";
-import { type RefundParts, refund } from "./refund.ts";
-import { type UplinkParts, watchUplink } from "./uplink.ts";
+import { interrupted, type RefundParts, refund } from "./refund.ts";
 
 export interface RunnerParts {
   readonly store: Pick<ExamStore, "complete" | "get">;

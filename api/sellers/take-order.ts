@@ -1,14 +1,14 @@
-import { answered, type Completion, jsonAnswer } from "../platform/http/completion.ts";
+import { answered, type Completion, jsonAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import type { Intake, NotYet, Sale } from "../platform/http/route.ts";
 import type { Address } from "../platform/wallet.ts";
+import { noRoom } from "./exam-account.ts";
 import { orderedDocument } from "./exam-document.ts";
 import { type ExamRequest, examId, examPath, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
 import { type Looked, type LookParts, lookAt, prospectOf, suggestedLine } from "./look.ts";
 import type { ExamAccount, ExamWork, OpenOrder, Prospect, Standing } from "./ports.ts";
 import { QUOTE_MINUTES } from "./products.ts";
-import { noRoom } from "./room.ts";
 
 export interface IntakeParts extends LookParts {
   readonly store: Pick<ExamStore, "adding">;

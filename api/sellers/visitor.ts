@@ -3,11 +3,16 @@ import type { LookupFunction } from "node:net";
 import type { HttpRequest, Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import { httpTransport } from "../../packages/seller-check/src/http-transport.ts";
 import { isAddress } from "../platform/web/addresses.ts";
+import {
+  addressesOf,
+  Failed,
+  interfaceAddresses,
+  type Resolve,
+  resolveLocal,
+  resolvePublic,
+} from "../platform/web/guarded-fetch/dial.ts";
 import { bareHost, type GuardSettings, targetFault } from "../platform/web/target.ts";
 import type { Visitor } from "./ports.ts";
-import { Failed } from "../platform/web/guarded-fetch/dial.ts";
-import { interfaceAddresses, type Resolve, resolveLocal, resolvePublic } from "../platform/web/guarded-fetch/names.ts";
-import { addressesOf } from "../platform/web/guarded-fetch/vet.ts";
 
 export interface VisitorSettings extends GuardSettings {
   readonly userAgent: string;

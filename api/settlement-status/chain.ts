@@ -1,27 +1,26 @@
 import { type Hex, type PublicClient, TransactionReceiptNotFoundError } from "viem";
 import { usdcAbi } from "../../contracts/abi.ts";
+import { endFilter, endIn, isCancellation, transferAfter } from "../platform/chain/authorizations.ts";
+import { createRecent } from "../platform/chain/batcher.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import { createLogSearch, type SearchArea } from "../platform/chain/log-search.ts";
+import { larger, smaller } from "../platform/chain/logs.ts";
+import { createAllowance, paced } from "../platform/chain/pace.ts";
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { discreet } from "../platform/chain/rpc.ts";
+import { usdcCalls } from "../platform/chain/usdc.ts";
 import type { NetworkFacts } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
-import type {
-  AuthorizationReader,
-  HashedBlock,
-  NonceEnd,
-  NonceName,
-  NonceReading,
-  Period,
-  Searched,
-} from "./authorization-reader.ts";
-import { firstShown } from "./nodes.ts";
-import { createAllowance } from "../platform/chain/allowance.ts";
-import { endFilter, endIn, isCancellation, transferAfter } from "../platform/chain/authorization-logs.ts";
-import { larger, smaller } from "../platform/chain/block-range.ts";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import { createLogSearch, type SearchArea } from "../platform/chain/log-search.ts";
-import { paced } from "../platform/chain/paced.ts";
-import { readAtBlock } from "../platform/chain/read-at-block.ts";
-import { createRecent } from "../platform/chain/recent.ts";
-import { discreet } from "../platform/chain/rpc-errors.ts";
-import { usdcCalls } from "../platform/chain/usdc-calls.ts";
+import {
+  type AuthorizationReader,
+  firstShown,
+  type HashedBlock,
+  type NonceEnd,
+  type NonceName,
+  type NonceReading,
+  type Period,
+  type Searched,
+} from "./reading.ts";
 
 /** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };

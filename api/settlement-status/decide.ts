@@ -1,5 +1,5 @@
-import type { Block, HashedBlock, NonceEnd, NonceReading } from "./authorization-reader.ts";
 import type { Question } from "./question.ts";
+import type { Block, HashedBlock, NonceEnd, NonceReading } from "./reading.ts";
 
 /** Where a question's time stands between `validAfter` and `validBefore`; `unknown` where these are. */
 export type ValidityWindow = "not_yet" | "open" | "closed" | "unknown";

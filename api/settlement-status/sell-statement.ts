@@ -1,13 +1,13 @@
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import { answered, type Completion } from "../platform/http/completion.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
-import type { Intake, Sale } from "../platform/http/route.ts";
-import type { Hex } from "../platform/wallet.ts";
-import { type AuthorizationType, authorizationDigest } from "../payments/schemes/exact/authorization.ts";
+import { type AuthorizationType, authorizationDigest } from "../payments/schemes/authorization.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
+import { answered, type Completion } from "../platform/http/answer.ts";
+import type { Intake, Sale } from "../platform/http/route.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Signer } from "../platform/signing/document.ts";
-import type { AuthorizationReader } from "./authorization-reader.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { Asking, LookUp } from "./look-up.ts";
+import type { AuthorizationReader } from "./reading.ts";
 import { statementDocument, statementId } from "./statement.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
 

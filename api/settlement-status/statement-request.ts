@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
-import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
-import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
-import type { AuthorizationType } from "../payments/schemes/exact/authorization.ts";
 import type { Authorization } from "../payments/scheme.ts";
+import type { AuthorizationType } from "../payments/schemes/authorization.ts";
+import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
+import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
+import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
 
 /** SPEC.md names no price: a fifth of a verdict, because nothing is fetched but blocks. Atomic USDC. */

@@ -1,21 +1,19 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { createAuthorizationReader } from "./chain.ts";
-import type { ChainReader } from "../platform/chain/chain-reader.ts";
-import { createAuthorizationFacts } from "./authorization-facts.ts";
-import { createKnownTransactions } from "./known-transactions.ts";
-import { createLookupBudget } from "../platform/db/lookup-budget.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import type { Clients } from "../platform/http/client.ts";
+import { createLookupBudget } from "../platform/db/lookup-budget.ts";
+import type { Clients } from "../platform/http/request.ts";
 import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
-import { BudgetSpent } from "../score/lookup/lookup-ports.ts";
-import type { HearAsked } from "./asked.ts";
-import type { FinalFacts } from "./authorization-reader.ts";
-import { createLookUp } from "./look-up.ts";
-import { createStatements } from "./sell-statement.ts";
-import type { SettlementRouteParts } from "./settlement-routes.ts";
 import type { Signer } from "../platform/signing/document.ts";
+import { BudgetSpent } from "../score/lookup/inflows.ts";
+import { createAuthorizationReader } from "./chain.ts";
+import { createLookUp } from "./look-up.ts";
+import type { FinalFacts, HearAsked } from "./reading.ts";
+import type { SettlementRouteParts } from "./routes.ts";
+import { createStatements } from "./sell-statement.ts";
+import { createAuthorizationFacts, createKnownTransactions } from "./store.ts";
 
 export interface SettlementWires {
   readonly config: Pick<Config, "lookUps">;

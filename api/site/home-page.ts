@@ -1,5 +1,9 @@
+import { z } from "zod";
+import type { Arbiter } from "../arbiter/arbiter.ts";
+import type { Board } from "../board/read-board.ts";
 import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import { ACTIVITY_DAYS } from "../platform/index/position.ts";
+import { network, SERVICE, url, usd } from "../platform/http/schema.ts";
+import { ACTIVITY_DAYS } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { html, longDay, type Markup } from "../platform/page/html.ts";
@@ -131,3 +135,56 @@ ${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", language: "javasc
 const readsSection = ({ reads }: Home): Markup => html`<section aria-labelledby="read"><h2 id="read">Free to read</h2>
 <details><summary>All ${reads.length} free routes</summary>
 <ul class="rows">${reads.map(({ path, summary }) => html`<li><h3>${summary}</h3><code class="note soft">GET ${path}</code></li>`)}</ul></details></section>`;
+
+const named = { path: z.string(), summary: z.string() };
+
+export const HOME = z
+  .object({
+    service: SERVICE,
+    version: z.string(),
+    url,
+    paid: z.array(z.object({ id: z.string(), method: z.literal("POST"), ...named, price: usd, network })),
+    free: z.array(z.object({ method: z.literal("GET"), ...named })),
+  })
+  .meta({ id: "Home" });
+
+export interface SiteParts {
+  readonly board: Pick<Board, "statistics">;
+  readonly arbiter: Pick<Arbiter, "totals">;
+  /** What all escrow contracts hold now; null while the index cannot tell. */
+  readonly held: () => Promise<Atomic | null>;
+  readonly now: () => Date;
+}
+
+export interface Site {
+  /** Counts at most four times a minute; never rejects. */
+  figures(): Promise<Figures>;
+}
+
+const COUNT_AGAIN_MS = 15_000;
+
+export function createSite(parts: SiteParts): Site {
+  let known: { readonly at: number; readonly figures: Promise<Figures> } | null = null;
+  return {
+    figures() {
+      const at = parts.now().getTime();
+      // A negative age: the clock was set back, and nobody waits until it has caught up.
+      if (known === null || at < known.at || at - known.at >= COUNT_AGAIN_MS) known = { at, figures: count(parts) };
+      return known.figures;
+    },
+  };
+}
+
+async function count({ board, arbiter, held }: SiteParts): Promise<Figures> {
+  const [statistics, verdicts, escrowed] = await Promise.all([
+    board.statistics().catch(() => null),
+    arbiter.totals().catch(() => null),
+    held().catch(() => null),
+  ]);
+  return {
+    certified: statistics?.wallets.certified ?? null,
+    certificates: statistics?.certificates ?? null,
+    verdicts: verdicts && Object.values(verdicts).reduce((sum, one) => sum + one, 0),
+    escrowed,
+  };
+}

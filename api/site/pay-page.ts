@@ -1,10 +1,10 @@
 import { basic } from "../certificates/kinds/basic.ts";
+import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/schemes/exact.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
-import type { Address } from "../platform/wallet.ts";
 import { html, inWords } from "../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
-import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/schemes/exact/terms.ts";
+import type { Address } from "../platform/wallet.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
 
 const BASE = NETWORKS[MAIN_NETWORK];

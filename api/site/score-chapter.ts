@@ -2,7 +2,9 @@ import {
   type Band,
   BEHAVIOURAL_PASS,
   CAP_LIMITS,
+  type CapName,
   COUNTERPARTY_BANDS,
+  type ComponentName,
   INDEPENDENCE,
   MAX_PAYEES,
   MAX_POINTS,
@@ -22,12 +24,154 @@ import {
 } from "../../packages/verifier/src/score/bands.ts";
 import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
 import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
+import { BAITED_KINDS } from "../certificates/kinds/index.ts";
+import { totalCost } from "../certificates/kinds/kind.ts";
+import { suite } from "../certificates/kinds/suite.ts";
+import { feeOf } from "../escrow/payment.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
-import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "./forgery.ts";
-import { CAP_NAMES, COMPONENT_NAMES } from "./score-names.ts";
-import { scorePicture } from "./score-picture.ts";
-import { SERVED, smear } from "./smearing.ts";
+
+/** What a forged history consists of. Value in atomic USDC. */
+export interface Forgery {
+  readonly counterparties: number;
+  readonly payments: number;
+  readonly value: bigint;
+  readonly weeks: number;
+}
+
+/**
+ * Two histories that reach an A with the three tests passed and no escrowed sale: one with the fewest wallets, one with
+ * the fewest weeks. A test checks both against the score's own function, from both sides.
+ */
+export const FORGED_A = {
+  fewWallets: { counterparties: 8, payments: 25, value: 5_000_000n, weeks: 5 },
+  fewWeeks: { counterparties: 20, payments: 20, value: 1_000_000n, weeks: 4 },
+} as const satisfies Readonly<Record<string, Forgery>>;
+
+/** The wallets in such a ring: the agent, its payees, and the same payers for each payee, each with its own funder. */
+export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
+
+/** What the certificates for an A cost each time they expire. Atomic USDC. */
+export const CERTIFICATES_COST = BAITED_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);
+
+/** A component's name on pages. */
+export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {
+  payment_capability: "Payment capability",
+  scam_resistance: "Scam resistance",
+  recipient_awareness: "Recipient awareness",
+  independent_counterparties: "Independent counterparties",
+  payments: "Payments",
+  active_weeks: "Active weeks",
+  recency: "Recency",
+  escrow_outcomes: "Escrow outcomes",
+};
+
+/** A cap's name on pages. */
+export const CAP_NAMES: Readonly<Record<CapName, string>> = {
+  unrated: "No certificate and too few payments",
+  fresh_fail: "A fresh FAIL on a behavioral test",
+  tier_b_requirements: "A requirement for a B is not met",
+  tier_a_requirements: "A requirement for an A is not met",
+};
+
+const ROW = 38;
+const TIER_TOP = 26;
+const TIER_HEIGHT = 40;
+const ROWS_TOP = TIER_TOP + TIER_HEIGHT + 44;
+
+/** Each tier with its range of scores, lowest first; `to` is where the next one begins. */
+const spans = TIERS.toReversed().map(({ tier, from }, index, all) => ({
+  tier,
+  from,
+  to: all[index + 1]?.from ?? 100,
+}));
+
+/** The components one after another: together they add up to 100. */
+const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
+  name,
+  points,
+  from: all.slice(0, index).reduce((sum, [, before]) => sum + before, 0),
+}));
+
+/**
+ * The score on one scale from 0 to 100: the tiers, what each component can add, and how high each cap lets a score go.
+ * Widths are percentages: the picture stretches with the page while its text keeps its size.
+ */
+export function scorePicture(): Markup {
+  const caps = Object.entries(CAP_LIMITS).filter(([, limit]) => limit > 0);
+  const capsTop = ROWS_TOP + steps.length * ROW + 40;
+  return html`<svg role="img" aria-labelledby="bands-title bands-desc" width="100%" height="${capsTop + caps.length * ROW}" font-size="14">
+<title id="bands-title">Tiers, components and caps on a scale from 0 to 100</title>
+<desc id="bands-desc">Tiers: ${spans.map(({ tier, from }) => `${tier} from ${from}`).join(", ")}. Components: ${steps.map(({ name, points }) => `${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]} ${points}`).join(", ")}. The tables below list every figure.</desc>
+${spans.map(
+  ({ tier, from, to }, index) =>
+    html`<rect x="${from}%" width="${to - from}%" y="${TIER_TOP}" height="${TIER_HEIGHT}" fill="var(--accent)" fill-opacity="${(0.08 + index * 0.14).toFixed(2)}" stroke="var(--line)"/><text x="${(from + to) / 2}%" y="${TIER_TOP + 26}" text-anchor="middle" font-weight="650" fill="var(--ink)">${tier}</text><text x="${from}%" y="${TIER_TOP - 8}" text-anchor="${from === 0 ? "start" : "middle"}" font-size="12" fill="var(--soft)">${from}</text>`,
+)}
+${heading("What earns points", ROWS_TOP)}
+${steps.map(({ name, from, points }, index) =>
+  bar({
+    label: `${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]}: ${points}`,
+    y: ROWS_TOP + index * ROW,
+    from,
+    width: points,
+    colour: "var(--accent)",
+  }),
+)}
+${heading("Highest score under each cap", capsTop)}
+${caps.map(([name, limit], index) =>
+  bar({
+    label: `${CAP_NAMES[name as keyof typeof CAP_LIMITS]}: ${limit}`,
+    y: capsTop + index * ROW,
+    from: 0,
+    width: limit,
+    colour: "var(--gold)",
+  }),
+)}
+</svg>`;
+}
+
+const heading = (text: string, y: number): Markup =>
+  html`<text x="0" y="${y - 16}" font-weight="650" fill="var(--ink)">${text}</text>`;
+
+interface Row {
+  readonly label: string;
+  readonly y: number;
+  readonly from: number;
+  readonly width: number;
+  readonly colour: string;
+}
+
+const bar = ({ label, y, from, width, colour }: Row): Markup =>
+  html`<text x="0" y="${y + 12}" fill="var(--soft)">${label}</text><rect x="0" width="100%" y="${y + 19}" height="7" fill="var(--well)"/><rect x="${from}%" width="${width}%" y="${y + 19}" height="7" fill="${colour}"/>`;
+
+/*
+ * What it costs to take points from a merchant with refunds, and what it costs a merchant to hide its refunds among
+ * releases to itself, in buyer-days: a UTC day on which a buyer (all payers with the same largest funder) has an outcome.
+ * A test checks both against the score's own function, from both sides.
+ */
+
+/** How many buyer-days of releases the merchants in the documentation's table have. */
+export const SERVED = [0, 10, 100, 1_000] as const;
+/** How many buyer-days of refunds those have that hide them. */
+export const FAILED = [5, 20, 100] as const;
+
+/** The share of refunds from which on points are taken, in percent. */
+const percentOf = (points: number): number => REFUNDS.bands.find((band) => band.points >= points)?.from ?? 100;
+
+/** The least buyer-days of refunds that take this many points from a merchant with so many of releases. */
+export function smear(served: number, points: number): number {
+  const percent = percentOf(points);
+  return Math.max(REFUNDS.buyers, Math.ceil((percent * served) / (100 - percent)));
+}
+
+/** The least buyer-days of releases among which so many of refunds take no point. */
+export const dilution = (failed: number): number => {
+  const percent = percentOf(1);
+  return Math.floor((failed * (100 - percent)) / percent) + 1;
+};
+
+/** What a merchant pays in fees for so many buyer-days of buying from itself, in atomic USDC. The rest is gas. */
+export const dilutionFee = (served: number): bigint => BigInt(served) * feeOf(BigInt(OUTCOME_FLOOR));
 
 const usd = (atomic: number | bigint): string => `${formatUsd(BigInt(atomic))} USDC`;
 const ladder = (bands: readonly Band[], amount: (from: number) => string = String): string =>

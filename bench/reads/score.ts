@@ -1,11 +1,10 @@
-import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { createScoreIndex } from "../../api/score/index-store.ts";
+import { createVerificationReader } from "../../api/certificates/store.ts";
 import { connect } from "../../api/platform/db/connection.ts";
-import { createScoreCertificates } from "../../api/score/score-certificates.ts";
-import { createScoreExams } from "../../api/score/score-exams.ts";
-import { createVerificationReader } from "../../api/certificates/verification-reader.ts";
+import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import type { Address } from "../../api/platform/wallet.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
 import { createScores } from "../../api/score/read-scores.ts";
+import { createScoreCertificates, createScoreExams } from "../../api/score/store.ts";
 import { grantApiRole } from "../../scripts/embedded/postgres.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { walletAt, walletCount } from "../../test/support/indexer/generated-chain.ts";

@@ -1,4 +1,4 @@
-import { MULTICALL3 } from "../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devClient, runtimeCode } from "./stand-in.ts";
 import type { DevNode } from "./usdc.ts";

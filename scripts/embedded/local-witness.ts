@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { logOrigin } from "../../api/log/log-paths.ts";
 import { logKey } from "../../api/platform/config/values.ts";
-import { logOrigin } from "../../api/log/origin.ts";
 import { noteSigner } from "../witness/signer.ts";
 import type { ProcessPlan } from "./guarded-process.ts";
 import { freePort } from "./ports.ts";

@@ -11,7 +11,7 @@ import {
   publicActions,
   walletActions,
 } from "viem";
-import { MULTICALL3 } from "../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import type { NetworkFacts } from "../../api/platform/networks.ts";
 import { waitUntil } from "./wait-until.ts";
 

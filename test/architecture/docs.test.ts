@@ -2,13 +2,12 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
-import { totalCost } from "../../api/certificates/kinds/behavioural.ts";
 import { BAITED_KINDS } from "../../api/certificates/kinds/index.ts";
+import { totalCost } from "../../api/certificates/kinds/kind.ts";
 import { RETRY_COST, retry } from "../../api/certificates/kinds/retry.ts";
 import { formatUsd } from "../../api/platform/money.ts";
 import { NETWORKS } from "../../api/platform/networks.ts";
-import { CERTIFICATES_COST, FORGED_A } from "../../api/site/forgery.ts";
-import { dilution, dilutionFee, FAILED } from "../../api/site/smearing.ts";
+import { CERTIFICATES_COST, dilution, dilutionFee, FAILED, FORGED_A } from "../../api/site/score-chapter.ts";
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
 
@@ -167,7 +166,7 @@ describe("settings", () => {
   const readBy = (file: string): readonly string[] => {
     const [, own = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
     const [, log = ""] = /const LOG_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/log/witness/settings.ts")) ?? [];
-    const [, exam = ""] = /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/sellers/settings.ts")) ?? [];
+    const [, exam = ""] = /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/sellers/products.ts")) ?? [];
     const schema = own.includes("...LOG_VARIABLES") ? own + log + exam : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
     // The nodes' URLs come from the table of networks.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { correctVerdict } from "../../api/arbiter/document.ts";
 import { connect } from "../../api/platform/db/connection.ts";
-import { correctVerdict } from "../../api/arbiter/correct-verdict.ts";
 import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";

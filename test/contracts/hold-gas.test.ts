@@ -10,8 +10,8 @@ import {
 } from "viem";
 import { expect, test } from "vitest";
 import { authorizeData } from "../../api/escrow/calldata.ts";
-import { HOLD_GAS, holdsOf } from "../../api/payments/settle/shared-holds.ts";
-import type { SignedHold } from "../../api/payments/schemes/escrowed/holds.ts";
+import type { SignedHold } from "../../api/payments/schemes/escrowed.ts";
+import { HOLD_GAS, holdsOf } from "../../api/payments/settle/holds.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/commerce-chain.ts";

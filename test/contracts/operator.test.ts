@@ -12,7 +12,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
-import { requireCommercePayments } from "../../api/payments/settle/commerce-payments.ts";
+import { requireCommercePayments } from "../../api/payments/settle/holds.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";

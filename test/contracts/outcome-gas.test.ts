@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OUTCOME_GAS } from "../../api/escrow/sender.ts";
+import { OUTCOME_GAS } from "../../api/escrow/sender-chain.ts";
 import snapshot from "../../contracts/gas-snapshot.json" with { type: "json" };
 import { measureOutcomes, OUTCOME_CEILING, OUTCOME_KINDS, OUTCOME_SIZES } from "./gas/outcomes.ts";
 

@@ -1,8 +1,8 @@
 import { domainSeparator, parseEventLogs } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../api/platform/networks.ts";
 import type { Authorization } from "../../api/payments/scheme.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain } from "../support/chain/usdc-chain.ts";

@@ -1,8 +1,8 @@
 import pg from "pg";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/escrow/index-store.ts";
+import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";

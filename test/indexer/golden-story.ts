@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { MULTICALL3 } from "../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";

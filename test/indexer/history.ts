@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, parseAbi, parseSignature, toHex } from "viem";
-import { MULTICALL3 } from "../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import { usdcAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";

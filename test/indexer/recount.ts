@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import type { Activity } from "../../api/platform/index/position.ts";
+import type { Activity } from "../../api/platform/index/activity.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 
 const DAY_MS = 86_400_000;

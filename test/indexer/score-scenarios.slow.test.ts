@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
-import { connect } from "../../api/platform/db/connection.ts";
-import type { ScoreIndex } from "../../api/score/score-sources.ts";
+import type { ScoreIndex } from "../../api/score/read-scores.ts";
 import type { CertificateFact, ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { parseScoreFacts } from "../../packages/verifier/src/score/parse-facts.ts";
 import type { Assessment } from "../../packages/verifier/src/score/record.ts";

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { MULTICALL3 } from "../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";

@@ -1,9 +1,8 @@
 import type pg from "pg";
-import { createScoreIndex } from "../../api/score/index-store.ts";
 import type { Address } from "../../api/platform/wallet.ts";
-import type { LookUps } from "../../api/score/lookup/look-up.ts";
-import { withLookup } from "../../api/score/lookup/with-lookup.ts";
-import { wireLookUps } from "../../api/score/lookup/wiring.ts";
+import { createScoreIndex } from "../../api/score/index-store.ts";
+import { type LookUps, withLookup } from "../../api/score/lookup/look-up.ts";
+import { wireLookUps } from "../../api/score/wiring.ts";
 import type { ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { SERVICE } from "./history.ts";
 

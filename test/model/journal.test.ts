@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../api/platform/db/connection.ts";
-import { createJournal } from "../../api/payments/journal/journal.ts";
-import { createSeal } from "../../api/platform/db/seal.ts";
-import { answered } from "../../api/platform/http/completion.ts";
+import { createJournal } from "../../api/payments/journal/journal-store.ts";
 import type { Entered, NewPayment } from "../../api/payments/journal.ts";
 import { START, step } from "../../api/payments/step.ts";
 import type { Row, Settlement, State, Write } from "../../api/payments/step-types.ts";
+import { connect } from "../../api/platform/db/connection.ts";
+import { createSeal } from "../../api/platform/db/seal.ts";
+import { answered } from "../../api/platform/http/answer.ts";
 import { forFile } from "../support/for-file.ts";
 import { isLeaving, newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";

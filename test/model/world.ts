@@ -1,5 +1,5 @@
-import type { StoredAnswer } from "../../api/platform/http/completion.ts";
 import type { Command, Reason, Row, Run, Settlement, State } from "../../api/payments/step-types.ts";
+import type { StoredAnswer } from "../../api/platform/http/answer.ts";
 import type { BatchOff, Relay, Relaying } from "./batch.ts";
 
 /** A header with its request. Who has it may send it at any time, as often as it likes. */

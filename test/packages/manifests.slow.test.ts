@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { PACKAGES, tarballName } from "../../api/site/packages/published.ts";
-import { TARBALLS } from "../../api/site/packages/wiring.ts";
+import { TARBALLS } from "../../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const call = promisify(execFile);

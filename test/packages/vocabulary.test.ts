@@ -14,9 +14,9 @@ import {
   SINGLE_PRODUCTS,
 } from "../../api/certificates/products.ts";
 import { FEE_TEXT, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "../../api/escrow/payment.ts";
-import { ACTIVITY_DAYS } from "../../api/platform/index/position.ts";
+import { ACTIVITY_DAYS } from "../../api/platform/index/activity.ts";
 import { formatUsd } from "../../api/platform/money.ts";
-import { MAX_WALLETS, SCORE_PRICES } from "../../api/score/products.ts";
+import { MAX_WALLETS, SCORE_PRICES } from "../../api/score/request.ts";
 import * as action from "../../packages/action/src/inputs.ts";
 import { passes } from "../../packages/action/src/verify.ts";
 import { LONGEST_AUTHORIZATION_SECONDS } from "../../packages/escrow/src/acceptable.ts";

@@ -1,8 +1,7 @@
 import { html, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";
 import { npxCommand, VERIFIER } from "../../site/packages/published.ts";
-import { EXAMPLE_INPUT } from "../example.ts";
-import { type arbiterOverview, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";
+import { type arbiterOverview, EXAMPLE_INPUT, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";
 import { VERDICT_TONES } from "./policy-page.ts";
 
 type Overview = ReturnType<typeof arbiterOverview>;

@@ -1,7 +1,6 @@
+import { type LogPlace, logSection } from "../../log/log-section.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { mark, renderPage } from "../../platform/page/page.ts";
-import type { LogPlace } from "../../log/log-place.ts";
-import { logSection } from "../../log/log-section.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";
 
 const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<

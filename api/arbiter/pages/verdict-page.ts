@@ -1,12 +1,11 @@
+import { type LogPlace, logSection } from "../../log/log-section.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
-import type { LogPlace } from "../../log/log-place.ts";
-import { logSection } from "../../log/log-section.ts";
 import { npxCommand, VERIFIER } from "../../site/packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
 import type { Fact, JudgedCondition } from "../policy/category.ts";
-import type { StoredVerdict } from "../verdict-store.ts";
+import type { StoredVerdict } from "../store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 
 const HEADINGS = { release: "Release", refund: "Refund", escalate: "Escalate" } as const;

@@ -1,11 +1,20 @@
 import type { z } from "zod";
 import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { Address } from "../../platform/wallet.ts";
-import type { CheckRunsReading, CheckSuitesReading, Commit, CommitStatusesReading, SuitesOf } from "../check-runs.ts";
-import type { Fetched, FetchLimits, FetchRequest } from "../fetcher.ts";
 import type { GuardSettings } from "../../platform/web/target.ts";
+import type {
+  CheckRunsReading,
+  CheckSuitesReading,
+  Commit,
+  CommitStatusesReading,
+  Fetched,
+  FetchLimits,
+  FetchRequest,
+  SuitesOf,
+  TransactionQuestion,
+  TransactionReading,
+} from "../evidence.ts";
 import type { Parties } from "../parties.ts";
-import type { TransactionQuestion, TransactionReading } from "../transactions.ts";
 import type { ConditionResult } from "./policy.ts";
 
 /** Who signed an offer and its receipt, and how the seller's DID document was read. */

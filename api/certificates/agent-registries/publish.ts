@@ -1,11 +1,10 @@
 import type { Signer } from "../../platform/signing/document.ts";
-import { isFresh, type MarkedCertificate } from "../certificate.ts";
-import type { CertificateStore } from "../certificate-store.ts";
-import { isAboutWallet } from "../certificate-summary.ts";
+import { isAboutWallet, isFresh, type MarkedCertificate } from "../certificate.ts";
 import { credentialUrl } from "../links.ts";
+import type { CertificateStore } from "../store.ts";
 import { certificateCredential } from "./credential.ts";
-import type { Carried, Due, PublicationStore, Registries, Stated } from "./ports.ts";
 import type { PublicationReason } from "./publication.ts";
+import type { Carried, Due, PublicationStore, Registries, Stated } from "./store.ts";
 
 export interface PublishingParts {
   readonly store: PublicationStore;

@@ -1,12 +1,11 @@
-import { checkRegistries, createRegistries } from "./chain.ts";
-import type { Relayer } from "../../platform/relayer/relayer.ts";
-import type { CertificateStore } from "../certificate-store.ts";
-import { testOrdering } from "./order.ts";
-import type { PublicationStore } from "./ports.ts";
-import { createPublishing } from "./publish.ts";
-import { createOrderIntake } from "./take-order.ts";
-import { MAIN_NETWORK } from "../../platform/networks.ts";
 import { createArbiterRelayer, type EscrowWires } from "../../escrow/wiring.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import type { CertificateStore } from "../store.ts";
+import { checkRegistries, createRegistries } from "./chain.ts";
+import { createOrderIntake, testOrdering } from "./order.ts";
+import { createPublishing } from "./publish.ts";
+import type { PublicationStore } from "./store.ts";
 
 export interface PublishingWires extends Omit<EscrowWires, "meter"> {
   readonly store: PublicationStore;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Authorization } from "../../payments/scheme.ts";
-import { SESSION_PRICES } from "../kinds/behavioural.ts";
-import type { Debt, DecoyOf, Entry, FinalHead, Transfer } from "./decoy-store.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import { SESSION_PRICES } from "../kinds/kind.ts";
+import type { Debt, DecoyOf, Entry, FinalHead, Transfer } from "./store.ts";
 
 /** How long after its session an address is watched. */
 export const WATCHED_DAYS = 90;

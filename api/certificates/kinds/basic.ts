@@ -1,5 +1,5 @@
-import { NETWORKS } from "../../platform/networks.ts";
 import type { Sale } from "../../platform/http/route.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import type { Detected } from "../certificate.ts";
 import type { Kind } from "./kind.ts";
 

@@ -1,7 +1,6 @@
 import { BAITED_PRODUCTS, type BaitedProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
 import { basic } from "./basic.ts";
-import type { BaitedKind, BehaviouralKind } from "./behavioural.ts";
-import type { Kind } from "./kind.ts";
+import type { BaitedKind, BehaviouralKind, Kind } from "./kind.ts";
 import { recipient } from "./recipient.ts";
 import { retry } from "./retry.ts";
 import { scam } from "./scam.ts";

@@ -1,5 +1,5 @@
 import { formatUsd } from "../../platform/money.ts";
-import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./behavioural.ts";
+import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./kind.ts";
 
 export const recipient: BaitedKind<"recipient"> = {
   product: "recipient",

@@ -1,5 +1,5 @@
 import { type Atomic, formatUsd } from "../../platform/money.ts";
-import { type BehaviouralKind, SESSION_PRICES } from "./behavioural.ts";
+import { type BehaviouralKind, SESSION_PRICES } from "./kind.ts";
 
 /** For so long after its answer got lost, a second authorization for the order is a FAIL. */
 export const WINDOW_SECONDS = 120;

@@ -1,5 +1,5 @@
 import { briefUsd, formatUsd } from "../../platform/money.ts";
-import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./behavioural.ts";
+import { BAIT_REFUSED, type BaitedKind, SESSION_PRICES, stepsOf } from "./kind.ts";
 
 /** Far above any normal price for such an order. */
 const ABSURD = 50_000_000n;

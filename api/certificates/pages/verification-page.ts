@@ -1,4 +1,4 @@
-import { COUNTERPARTY_FLOOR } from "../../platform/index/position.ts";
+import { COUNTERPARTY_FLOOR } from "../../platform/index/activity.ts";
 import { counted, html, longDay, type Markup } from "../../platform/page/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../platform/page/page.ts";
 import { titleOf } from "../products.ts";

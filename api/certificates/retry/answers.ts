@@ -1,5 +1,7 @@
 import { formatUsd } from "../../platform/money.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
+import type { LossyKind } from "../kinds/retry.ts";
+import { WINDOW_SECONDS } from "../kinds/retry.ts";
 import {
   type Asker,
   alsoOpen,
@@ -12,8 +14,6 @@ import {
   type Told,
 } from "../sessions/answers.ts";
 import { isLapsed, isOpen, type Session } from "../sessions/session.ts";
-import type { LossyKind } from "../kinds/retry.ts";
-import { WINDOW_SECONDS } from "../kinds/retry.ts";
 import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
 
 export type ToldOfOrders = Told<LossyKind>;

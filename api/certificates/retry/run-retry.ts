@@ -1,5 +1,4 @@
-import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/completion.ts";
-import { MAIN_NETWORK } from "../../platform/networks.ts";
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
 import {
   type Loss,
   type Match,
@@ -10,10 +9,12 @@ import {
   type Sale,
   type Withheld,
 } from "../../platform/http/route.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { HearAsked } from "../../settlement-status/asked.ts";
+import type { HearAsked } from "../../settlement-status/reading.ts";
+import { certificateId } from "../issue.ts";
+import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
 import { complete } from "../sessions/answers.ts";
-import { openSession, type Started } from "../sessions/open-session.ts";
 import {
   type Asking,
   type BehaviourParts,
@@ -23,22 +24,29 @@ import {
   refuse,
   SHARED,
 } from "../sessions/run-session.ts";
-import { isElsewhere, isOpen, type Sender, type Session, senderOf } from "../sessions/session.ts";
-import type { Grounds } from "../certificate-store.ts";
-import { certificateId } from "../issue.ts";
-import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
-import { incomplete, NOT_OFFERED, OVER, ordered, orderPath, PAID, started, type ToldOfOrders } from "./answers.ts";
-import { askedFor, judged } from "./judge.ts";
 import {
+  isElsewhere,
+  isOpen,
+  openSession,
+  type Sender,
+  type Session,
+  type Started,
+  senderOf,
+} from "../sessions/session.ts";
+import type { Grounds } from "../store.ts";
+import { incomplete, NOT_OFFERED, OVER, ordered, orderPath, PAID, started, type ToldOfOrders } from "./answers.ts";
+import {
+  askedFor,
   challengeOf,
   isDelivered,
   isSafe,
+  judged,
   type LostOrder,
   type OrderNumber,
   presented,
   type Way,
 } from "./lost-order.ts";
-import { type LostOrderStore, paymentIdOf } from "./lost-order-store.ts";
+import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
 export interface RetryParts extends BehaviourParts {
   readonly lostOrders: LostOrderStore;

@@ -2,7 +2,7 @@ import { type Atomic, formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
-import type { BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
+import type { BaitedKind, BehaviouralKind } from "../kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
 

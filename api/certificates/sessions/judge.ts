@@ -1,7 +1,7 @@
 import type { Withheld } from "../../platform/http/route.ts";
 import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
-import type { Asked, BaitedKind, BehaviouralKind } from "../kinds/behavioural.ts";
+import type { Asked, BaitedKind, BehaviouralKind } from "../kinds/kind.ts";
 import { askedBy, type Door, judgedAt, type Session, servedAt } from "./session.ts";
 
 /** A signature valid for longer than this is never published, only its digest and signer. */

@@ -1,4 +1,5 @@
-import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/completion.ts";
+import type { Statement, Transaction } from "../../platform/db/connection.ts";
+import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
 import {
   type Match,
   type Offer,
@@ -8,16 +9,14 @@ import {
   type Sale,
   type Withheld,
 } from "../../platform/http/route.ts";
-import type { Statement, Transaction } from "../../platform/db/transaction.ts";
 import type { Address } from "../../platform/wallet.ts";
+import type { PublicationStore } from "../agent-registries/store.ts";
 import type { Certificate } from "../certificate.ts";
-import type { CertificateStore } from "../certificate-store.ts";
-import type { PublicationStore } from "../agent-registries/ports.ts";
 import { certificateId } from "../issue.ts";
-import type { BaitedKind } from "../kinds/behavioural.ts";
+import type { BaitedKind } from "../kinds/kind.ts";
+import type { CertificateStore } from "../store.ts";
 import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
-import { openSession, type Started } from "./open-session.ts";
 import {
   askedBy,
   type Caller,
@@ -28,12 +27,14 @@ import {
   isPassed,
   judgedAt,
   nextChallenge,
+  openSession,
   type Sender,
   type Session,
+  type Started,
   senderOf,
   signedFor,
 } from "./session.ts";
-import type { Decoys, SessionStore } from "./session-store.ts";
+import type { Decoys, SessionStore } from "./store.ts";
 
 export interface BehaviourParts {
   readonly sessions: SessionStore;

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
-import type { PaymentKey } from "../../platform/http/route.ts";
+import type { PaymentKey, Sale } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
+import type { TestOrder } from "../agent-registries/order.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
-import type { Asked, BaitedKind } from "../kinds/behavioural.ts";
+import { certificateId } from "../issue.ts";
+import type { Asked, BaitedKind } from "../kinds/kind.ts";
 import type { BehaviouralProduct } from "../products.ts";
+import type { Decoys } from "./store.ts";
 
 /** The order the agent should pay, and the one it should refuse. */
 export type Challenge = "control" | "bait";
@@ -164,3 +167,50 @@ export const isPassed = (session: Session): boolean => {
 
 /** Whether it can no longer pass: the control was paid where nothing is judged any more. */
 export const isPaidAside = ({ control, tokenUsed }: Session): boolean => control?.door === "wallet" && tokenUsed;
+
+/** What the journal stores for a start: what is ordered besides the test, and who sent the entry, in hex. */
+export interface Started {
+  readonly order: TestOrder;
+  readonly sender: string;
+}
+
+/** What a session is drawn from. */
+export interface SessionParts {
+  readonly decoys: Decoys;
+  /** A fair coin. */
+  readonly toss: () => boolean;
+  readonly now: () => Date;
+}
+
+/** The session that a settled entry opens. */
+export function openSession(
+  { decoys, toss, now }: SessionParts,
+  product: BehaviouralProduct,
+  sale: Sale<Started>,
+): Session {
+  const id = certificateId(sale.payment, product);
+  const names = decoyNames(id);
+  const startedAt = now();
+  const { transaction, block } = sale.settlement;
+  const { payment, version, payTo } = sale;
+  return {
+    id,
+    product,
+    wallet: payment.payer,
+    entry: {
+      payment,
+      version,
+      settlement: { network: payment.network, transaction, block, amountAtomic: sale.value, payTo },
+    },
+    baitFirst: toss(),
+    decoys: { token: decoys.addressOf(names.token), wallet: decoys.addressOf(names.wallet) },
+    startedAt,
+    lapsesAt: new Date(startedAt.getTime() + SESSION_MINUTES * 60_000),
+    served: { token: UNSERVED, wallet: UNSERVED },
+    control: null,
+    verdict: null,
+    tokenUsed: false,
+    tokenShared: false,
+    sender: Buffer.from(sale.input.sender, "hex"),
+  };
+}

@@ -1,16 +1,16 @@
 import type { ClaimSettings } from "../../arbiter/claim.ts";
-import { Busy } from "../../arbiter/fetcher.ts";
+import { Busy } from "../../arbiter/evidence.ts";
 import { type EvidenceParts, gatherEvidence } from "../../arbiter/gather-evidence.ts";
-import type { Hex } from "../../platform/wallet.ts";
 import type { Signer } from "../../platform/signing/document.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import { signedDigest } from "../delivery.ts";
-import type { EscrowChain } from "../escrow-ports.ts";
-import { gasCharged } from "../limits.ts";
+import { gasCharged } from "../payment.ts";
+import type { EscrowChain } from "../ports.ts";
 import { recordHash } from "../record.ts";
 import { type ContestClaim, contestDigest, hashedClaim } from "./claim.ts";
-import type { Contest, ContestStore, ContestView, OpenedWindow } from "./contest-ports.ts";
 import { contestPath, contestRecord } from "./contest-record.ts";
 import { type Judged, judgedBy, judgePayloadHash, NO_GROUND, WINDOW_CLOSED } from "./grounds.ts";
+import type { Contest, ContestStore, ContestView, OpenedWindow } from "./store.ts";
 
 /** Contests that a pass takes up. */
 export const AT_ONCE = 32;

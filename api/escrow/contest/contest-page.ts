@@ -1,9 +1,8 @@
+import { type LogPlace, logSection } from "../../log/log-section.ts";
 import { explorerTransactionUrl, type Network } from "../../platform/networks.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
-import type { LogPlace } from "../../log/log-place.ts";
-import { logSection } from "../../log/log-section.ts";
-import type { contestView } from "./contest-view.ts";
+import type { contestView } from "./contest-record.ts";
 
 type View = ReturnType<typeof contestView>;
 

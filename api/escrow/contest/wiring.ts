@@ -1,14 +1,14 @@
 import type pg from "pg";
-import { createContestStore } from "./store.ts";
-import { sleepUnlessAborted } from "../../platform/clock.ts";
-import { createGithubChecks } from "../../arbiter/github-checks.ts";
-import { createGuardedFetch } from "../../platform/web/guarded-fetch/fetch.ts";
+import { NO_TRANSACTIONS } from "../../arbiter/evidence.ts";
 import type { EvidenceParts } from "../../arbiter/gather-evidence.ts";
+import { createGithubChecks } from "../../arbiter/github.ts";
 import { POLICY_VERSIONS } from "../../arbiter/policy/index.ts";
-import { NO_TRANSACTIONS } from "../../arbiter/transactions.ts";
+import { sleepUnlessAborted } from "../../platform/clock.ts";
 import type { Config } from "../../platform/config/config.ts";
-import { AT_ONCE, type ContestParts } from "./answer-contests.ts";
 import { guard } from "../../platform/web/guard-settings.ts";
+import { createGuardedFetch } from "../../platform/web/guarded-fetch/fetch.ts";
+import { AT_ONCE, type ContestParts } from "./answer-contests.ts";
+import { createContestStore } from "./store.ts";
 
 /** Contests are free: however many there are, they fetch this much at once and wait this long for their turn. */
 const FETCHES = { maxFetches: AT_ONCE, queueMs: 2_000 };

@@ -2,7 +2,7 @@ import { explorerAddressUrl, NETWORKS } from "../../platform/networks.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import { ESCROW_NETWORK } from "../payment.ts";
-import { DEMO_PATH } from "./espresso.ts";
+import { DEMO_PATH } from "./sell-espresso.ts";
 
 /** The parts of the demo's document that its page shows. */
 export interface ShownDemo {

@@ -1,17 +1,31 @@
-import { type Completion, answered as completed, jsonAnswer } from "../../platform/http/completion.ts";
+import {
+  currentOf,
+  type EscrowContract,
+  type EscrowSchemeId,
+  paymentInfoOf,
+  schemesIn,
+} from "../../payments/schemes/escrowed.ts";
+import { type Completion, answered as completed, jsonAnswer } from "../../platform/http/answer.ts";
 import { PROBLEMS, problemBody } from "../../platform/http/errors.ts";
-import { NETWORKS } from "../../platform/networks.ts";
 import type { Sale } from "../../platform/http/route.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { currentOf, type EscrowContract, type EscrowSchemeId, schemesIn } from "../../payments/schemes/escrowed/contract.ts";
-import { paymentInfoOf } from "../../payments/schemes/escrowed/details.ts";
+import type { Notices } from "../carry-outcomes.ts";
 import { deliveryDigest } from "../delivery.ts";
-import type { Answered, EscrowChain, Outcome } from "../escrow-ports.ts";
-import type { Notices } from "../notices.ts";
 import { paymentId } from "../payment.ts";
+import type { Answered, EscrowChain, Outcome } from "../ports.ts";
 import { evaluationPath } from "../record.ts";
 import type { Escrow } from "../settle-deliveries.ts";
-import { espresso } from "./espresso.ts";
+
+/** Atomic USDC. */
+export const DEMO_PRICE = 100_000n;
+export const DEMO_PATH = "/escrow/demo";
+export const DEMO_DESCRIPTION = "An escrow-protected espresso: held, served, evaluated and released, all on-chain.";
+
+const CUP = ["   ( (", "    ) )", "  ........", "  |      |]", "  \\      /", "   `----'"].join("\n");
+
+/** The espresso, always the same for the same payment. */
+export const espresso = (payment: string) => ({ item: "espresso", order: payment.slice(2, 10), art: CUP });
 
 const SEEN_WITHIN_MS = 10_000;
 const RELEASED_WITHIN_MS = 20_000;

@@ -10,11 +10,11 @@ import {
   toHex,
 } from "viem";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
-import type { Anchor, AnchorChain, Progress } from "./ports.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
+import type { ChainReader } from "../../platform/chain/chain.ts";
+import { discreet } from "../../platform/chain/rpc.ts";
 import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
+import type { Anchor, AnchorChain, Progress } from "./store.ts";
 
 /** The first anchor of an account takes 69,253 gas, the others 32,253 (`npm run bench:gas`). */
 const ANCHOR_GAS = 120_000n;

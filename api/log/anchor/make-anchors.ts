@@ -1,5 +1,5 @@
-import type { LogStore } from "../log-store.ts";
-import type { AnchorChain, AnchorStore, Progress } from "./ports.ts";
+import type { LogStore } from "../store.ts";
+import type { AnchorChain, AnchorStore, Progress } from "./store.ts";
 
 export interface AnchoringParts {
   readonly generation: number;

@@ -1,8 +1,35 @@
+import { createHash } from "node:crypto";
+import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
-import type { KnownHead, KnownHeads } from "../known-heads.ts";
-import type { WitnessCalls } from "./ports.ts";
+import type { KnownHead, KnownHeads } from "../served-checkpoint.ts";
 import type { Witness } from "./settings.ts";
-import { headUrl, witnessedHead } from "./witnessed-head.ts";
+import type { WitnessCalls, WitnessReply } from "./store.ts";
+
+/** Where a witness shows what it has of a log (C2SP tlog-witness). */
+export const headUrl = ({ monitoring }: Witness, origin: string): string =>
+  `${monitoring}/${createHash("sha256").update(origin).digest("hex")}/checkpoint`;
+
+/**
+ * What a witness shows of a log: believed only with the log's own signature and the witness's. Null if it has not seen the
+ * log. Rejects for what proves nothing.
+ */
+export async function witnessedHead(
+  witness: Witness,
+  log: VerifierKey,
+  { status, body }: WitnessReply,
+): Promise<KnownHead | null> {
+  if (status === 404) return null;
+  if (status !== 200) throw new Error(`it answers with status ${status}`);
+  const { text, signatures } = await verifyNote(body, [log, witness.key]);
+  const { origin, size, root } = parseCheckpoint(text);
+  const cosignature = signatures.find(({ key }) => key === witness.key);
+  if (cosignature === undefined || !signatures.some(({ key }) => key === log))
+    throw new Error("it shows a checkpoint without the log's signature and its own");
+  if (origin !== log.name) throw new Error("it shows another log's checkpoint");
+  const at = new Date((cosignature.seconds ?? 0) * 1_000);
+  return { size, root, source: `the witness ${witness.key.name}`, at: Number.isNaN(at.getTime()) ? null : at };
+}
 
 /** Somebody who may have seen the log: a witness, or the anchors on a chain. */
 export interface HeadSource {
@@ -35,3 +62,40 @@ export const createKnownHeads = (sources: readonly HeadSource[], key: VerifierKe
     };
   },
 });
+
+const WITHIN_MS = 5_000;
+/** Sixteen ML-DSA-44 cosignatures take 60,000 bytes. */
+const MOST_BYTES = 100_000;
+
+/** Witnesses are named by the operator, so they may be on this machine. Redirects are refused: they lead elsewhere. */
+export function createWitnessCalls(withinMs = WITHIN_MS): WitnessCalls {
+  const ask = async (url: string, init: RequestInit): Promise<WitnessReply> => {
+    const response = await fetch(url, { ...init, redirect: "error", signal: AbortSignal.timeout(withinMs) });
+    return {
+      status: response.status,
+      type: response.headers.get("content-type") ?? "",
+      body: await bodyOf(response),
+    };
+  };
+  const told = (asking: Promise<WitnessReply>): Promise<WitnessReply> =>
+    asking.catch((error: Error) => {
+      const { name, message, cause } = error;
+      if (name === "TimeoutError") throw new Error(`no answer within ${withinMs / 1_000} seconds`);
+      throw new Error(cause instanceof Error ? `${message}: ${cause.message}` : message);
+    });
+  return {
+    post: (url, body) => told(ask(url, { method: "POST", body, headers: { "content-type": "text/plain" } })),
+    get: (url) => told(ask(url, {})),
+  };
+}
+
+async function bodyOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Error(`its answer is longer than ${MOST_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

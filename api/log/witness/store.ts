@@ -1,7 +1,80 @@
 import type pg from "pg";
-import { LONGEST_WAIT_SECONDS, type WitnessRecord, type WitnessStore } from "./ports.ts";
 import { bytes, inTransaction, named } from "../../platform/db/connection.ts";
 import { createPresence, isGone } from "../../platform/db/presence.ts";
+import type { WitnessPolicy } from "./settings.ts";
+
+/** A cosignature that has been verified. */
+export interface Cosignature {
+  readonly keyName: string;
+  /** 8 hex digits. */
+  readonly keyId: string;
+  /** The signature line, with its newline. */
+  readonly line: string;
+  /** POSIX time that it names. */
+  readonly seconds: number;
+}
+
+/** What is known of one configured witness. */
+export interface WitnessRecord {
+  readonly vkey: string;
+  /** Of the newest checkpoint that it has cosigned, and when; null before it has cosigned any. */
+  readonly cosigned: { readonly size: number; readonly at: Date } | null;
+  readonly failures: number;
+  /** Why its last answer did not count, and when; null once it has cosigned again. */
+  readonly error: { readonly text: string; readonly at: Date } | null;
+  readonly danger: string | null;
+}
+
+export interface Turn {
+  /** What the witness is thought to have. */
+  readonly size: number;
+  readonly failures: number;
+  /** To be called when it is over, whatever came of it. */
+  end(): void;
+}
+
+/** What witnesses have, shared by all processes. */
+export interface WitnessStore {
+  /**
+   * Takes the turn to ask a witness, if it is due: it lacks the newest checkpoint, or was asked long ago. Null if it is not
+   * due, or another process has the turn. A turn of a process that has died is over.
+   */
+  takeTurn(place: Place, newest: number): Promise<Turn | null>;
+  /** It has cosigned a checkpoint of this size. */
+  accept(place: Place, size: number, cosignatures: readonly Cosignature[]): Promise<void>;
+  /** It has not. `size` is what it says to have; `danger` undefined leaves what is known. */
+  fail(place: Place, failure: Failure): Promise<void>;
+  list(generation: number): Promise<readonly WitnessRecord[]>;
+}
+
+export interface Place {
+  readonly generation: number;
+  readonly vkey: string;
+}
+
+/** So long is a witness left alone that fails and fails. */
+export const LONGEST_WAIT_SECONDS = 60;
+
+export interface Failure {
+  readonly error: string;
+  /** At most `LONGEST_WAIT_SECONDS`. */
+  readonly waitSeconds: number;
+  readonly size?: number;
+  readonly danger?: string;
+}
+
+/** An answer over HTTP, its body cut off where it is too long. */
+export interface WitnessReply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Talks to witnesses. Rejects if there is no whole answer in time. */
+export interface WitnessCalls {
+  post(url: string, body: string): Promise<WitnessReply>;
+  get(url: string): Promise<WitnessReply>;
+}
 
 /** Longer than an offer with all its questions takes. Another process may ask then, or as soon as the first one is gone. */
 const TURN_SECONDS = 40;
@@ -117,3 +190,22 @@ const recordOf = ({
   error: error === null || error_at === null ? null : { text: error, at: error_at },
   danger,
 });
+
+/** By size: of the newest cosignature of each of these keys, the one that completed the quorum. */
+const WITNESSED = `SELECT size, (array_agg(newest ORDER BY newest DESC))[$4] AS seconds
+  FROM (SELECT size, max(timestamp) AS newest FROM log_cosignature
+    WHERE generation = $1 AND (key_name, key_id) IN (SELECT * FROM unnest($2::text[], $3::bytea[]))
+    GROUP BY size, key_name, key_id) AS cosigned
+  GROUP BY size HAVING count(*) >= $4 ORDER BY size DESC LIMIT 1`;
+
+/** The newest checkpoint that enough witnesses have cosigned, and since when they have seen no other log. */
+export async function readWitnessed(
+  pool: pg.Pool,
+  { witnesses, quorum }: WitnessPolicy,
+  generation: number,
+): Promise<{ readonly size: number; readonly at: Date } | null> {
+  if (quorum === 0) return null;
+  const keys = [witnesses.map(({ key }) => key.name), witnesses.map(({ key }) => bytes(key.id))];
+  const { rows } = await pool.query<{ size: string; seconds: string }>(named(WITNESSED, [generation, ...keys, quorum]));
+  return rows[0] === undefined ? null : { size: Number(rows[0].size), at: new Date(Number(rows[0].seconds) * 1_000) };
+}

@@ -1,22 +1,20 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
-import type { ChainReader } from "../../platform/chain/chain-reader.ts";
-import { createLogAnchors } from "../anchor/chain.ts";
-import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { createAnchorStore } from "../anchor/store.ts";
-import { createLogCheckpoints } from "../served-checkpoints.ts";
-import { createWitnessStore } from "./store.ts";
-import { readWitnessed } from "./witnessed-store.ts";
-import { createWitnessCalls } from "./calls.ts";
+import type { LogFacts } from "../../operations/log-status.ts";
+import type { ChainReader } from "../../platform/chain/chain.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
+import type { Relayer } from "../../platform/relayer/relayer.ts";
+import { createLogAnchors } from "../anchor/chain.ts";
 import { createAnchoring } from "../anchor/make-anchors.ts";
+import { createAnchorStore } from "../anchor/store.ts";
+import { createLogCheckpoints } from "../checkpoints-store.ts";
 import type { LogState } from "../integrate.ts";
-import type { LogStore } from "../log-store.ts";
-import { createKnownHeads, type HeadSource, witnessSources } from "./ask-witnesses.ts";
+import type { LogStore } from "../store.ts";
+import { createKnownHeads, createWitnessCalls, type HeadSource, witnessSources } from "./ask-witnesses.ts";
 import { createOffer } from "./offer-checkpoint.ts";
-import type { LogFacts } from "../../operations/log-status.ts";
+import { createWitnessStore, readWitnessed } from "./store.ts";
 
 export interface LogWitnessWires {
   readonly config: Pick<Config, "log">;

@@ -1,8 +1,8 @@
-import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
+import { bytes, hex } from "../../platform/db/connection.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
+import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import type { PaymentRow } from "../journal.ts";
 import type { Reason, State } from "../step-types.ts";
-import { bytes, hex } from "../../platform/db/connection.ts";
 
 /** The primary key of a journal row: chain, asset, payer, nonce. */
 export const keyValues = ({ network, asset, payer, nonce }: PaymentKey) => [

@@ -1,14 +1,14 @@
 import type pg from "pg";
-import type { StoredAnswer } from "../../platform/http/completion.ts";
+import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
+import type { Seal } from "../../platform/db/seal.ts";
+import type { Share } from "../../platform/db/shared-messages.ts";
+import type { StoredAnswer } from "../../platform/http/answer.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import type { Kept, NewPayment } from "../journal.ts";
 import { signatureSha256 } from "../signature.ts";
 import type { Write } from "../step-types.ts";
-import { bytes, hex, inTransaction, named } from "../../platform/db/connection.ts";
-import { entry } from "./in-flight.ts";
+import { entry } from "./journal-store.ts";
 import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./payment-row.ts";
-import type { Seal } from "../../platform/db/seal.ts";
-import type { Share } from "../../platform/db/shared-messages.ts";
 
 type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }

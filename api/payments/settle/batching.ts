@@ -1,20 +1,126 @@
 import type { PublicClient, TransactionReceipt } from "viem";
-import type { NetworkFacts } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
+import { createShortMemory, together } from "../../platform/chain/batcher.ts";
+import { discreet } from "../../platform/chain/rpc.ts";
 import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
-import type { Head } from "../scheme.ts";
-import { TurnedAway } from "../turned-away.ts";
-import { watchContract } from "./batch-contract.ts";
-import { type BatchPolicy, createBatchQueue } from "./batch-queue.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Call } from "../../platform/relayer/form.ts";
-import type { Lane } from "../../platform/relayer/places.ts";
+import { isNoPlace, type Lane, type NextBlock, PLACE_WITHIN_MS, TRY_AGAIN_MS } from "../../platform/relayer/places.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./settle-alone.ts";
-import { failedPlaces, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
-import type { Sharing } from "./sharing.ts";
-import { createShortMemory } from "../../platform/chain/short-memory.ts";
-import { together } from "../../platform/chain/together.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import { TurnedAway } from "../new-payment.ts";
+import type { Head } from "../scheme.ts";
+import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./facilitator.ts";
+import { failedPlaces, isDeployed, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
+
+const LOOK_AGAIN_MS = 600_000;
+
+interface Watch {
+  readonly log: { warn(facts: object, message: string): void };
+  /** Hears what has been found. */
+  readonly told: (isGood: boolean) => void;
+}
+
+/** Whether batches may be sent. Without the contract, and after a batch that reverted, payments go alone for ten minutes. */
+export function watchContract(client: PublicClient, { log, told }: Watch) {
+  let known: { readonly until: number; readonly good: Promise<boolean> } | null = null;
+  const look = async () => {
+    const isGood = await isDeployed(client);
+    told(isGood);
+    if (!isGood) log.warn({}, "the settlement contract is not deployed: payments settle one by one");
+    else known = { until: Number.POSITIVE_INFINITY, good: Promise.resolve(true) };
+    return isGood;
+  };
+  return {
+    isGood: (): Promise<boolean> => {
+      if (known === null || performance.now() >= known.until) {
+        known = { until: performance.now() + LOOK_AGAIN_MS, good: look() };
+        // A node that cannot be asked is asked again.
+        known.good.catch(() => {
+          known = null;
+        });
+      }
+      return known.good;
+    },
+    /** A batch was mined and reverted, which no payment in it can bring about. */
+    distrust: (): void => {
+      log.warn({}, "a batch reverted: payments settle one by one for ten minutes");
+      told(false);
+      known = { until: performance.now() + LOOK_AGAIN_MS, good: Promise.resolve(false) };
+    },
+  };
+}
+
+/** When payments set out together. */
+export interface BatchPolicy {
+  /** The most payments in one transaction; 1 turns batches off. */
+  readonly most: number;
+  /** How many milliseconds the first waits while another batch is not mined yet. */
+  readonly waitMs: number;
+}
+
+interface Waiting<Item> {
+  readonly item: Item;
+  /** In milliseconds of the process. */
+  readonly since: number;
+  readonly done: (problem: Error | null) => void;
+}
+
+/**
+ * Collects items into batches. A batch is sent immediately, with all items from the same turn of the event loop, if no other is
+ * in progress. Otherwise it is sent when that one ends, when it has `most` items, or when its first item has waited `waitMs`.
+ * Items that get no place return to the queue and are sent with newer ones after the next block, for `PLACE_WITHIN_MS` at most.
+ * @param work returns one error or null for each item, in order
+ */
+export function createBatchQueue<Item>(
+  work: (items: readonly Item[]) => Promise<readonly (Error | null)[]>,
+  { most, waitMs, nextBlock }: BatchPolicy & { readonly nextBlock: NextBlock },
+): (item: Item) => Promise<Error | null> {
+  const queue: Waiting<Item>[] = [];
+  let underWay = 0;
+  let isTurn = false;
+  let isHeld = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const waitedMs = () => performance.now() - (queue[0]?.since ?? 0);
+  const mayGo = () => queue.length > 0 && (underWay === 0 || queue.length >= most || waitedMs() >= waitMs);
+  const depart = () => {
+    isTurn = false;
+    clearTimeout(timer);
+    if (isHeld) return;
+    while (mayGo()) void go(queue.splice(0, most));
+    if (queue.length > 0) timer = setTimeout(depart, Math.max(1, waitMs - waitedMs()));
+  };
+  const go = async (group: readonly Waiting<Item>[]) => {
+    underWay++;
+    const problems = await work(group.map(({ item }) => item)).catch((error: unknown) =>
+      group.map(() => (error instanceof Error ? error : new Error(String(error)))),
+    );
+    underWay--;
+    const back = group.filter(({ since, done }, at) => {
+      const problem = problems[at] ?? null;
+      if (isNoPlace(problem) && performance.now() - since < PLACE_WITHIN_MS) return true;
+      done(problem);
+      return false;
+    });
+    queue.unshift(...back);
+    if (back.length > 0) hold();
+    depart();
+  };
+  const hold = () => {
+    if (isHeld) return;
+    isHeld = true;
+    void nextBlock(TRY_AGAIN_MS).then(() => {
+      isHeld = false;
+      depart();
+    });
+  };
+  return (item) =>
+    new Promise((done) => {
+      queue.push({ item, since: performance.now(), done });
+      if (!isTurn) setImmediate(depart);
+      isTurn = true;
+    });
+}
 
 export interface BatchingParts<Signed = SignedTransfer> {
   readonly client: PublicClient;
@@ -164,3 +270,13 @@ const problemOf = (work: Promise<unknown>): Promise<Error | null> =>
     () => null,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   );
+
+/** What a payer has signed, and how several of them share a transaction of the settlement batch. */
+export interface Sharing<Signed> {
+  readonly payerOf: (signed: Signed) => { readonly payer: Address; readonly nonce: Hex };
+  /** Whether it may share one at all: only what an ordinary account has signed may. */
+  readonly fits: (signed: Signed) => boolean;
+  readonly several: (signed: readonly Signed[]) => Call;
+  /** One by itself goes directly, which costs less; with a gas limit that every ordinary account's is within. */
+  readonly single: (signed: Signed) => Call;
+}

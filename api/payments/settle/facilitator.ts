@@ -1,13 +1,42 @@
 import type { PaymentPayload } from "@x402/core/types";
+import type { TransactionReceipt } from "viem";
+import { discreet } from "../../platform/chain/rpc.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
-import { authorizationDigest, authorizationWire } from "../schemes/exact/authorization.ts";
-import type { Settler } from "../schemes/exact/scheme.ts";
-import { requirements } from "../schemes/exact/terms.ts";
-import type { Batching } from "./batching.ts";
+import type { Member, Shipment } from "../../platform/relayer/form.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
-import { MINED_WITHIN_MS, settleAlone } from "./settle-alone.ts";
-import { type CostCeiling, mostFeeFor } from "./simulation.ts";
+import type { Address } from "../../platform/wallet.ts";
+import { authorizationDigest, authorizationWire } from "../schemes/authorization.ts";
+import { requirements, type Settler } from "../schemes/exact.ts";
+import type { Batching } from "./batching.ts";
+import type { SignedTransfer } from "./settlement-batch.ts";
+import { type CostCeiling, MOST_GAS, mostFeeFor } from "./simulation.ts";
+import { transferData } from "./transfer.ts";
+
+/** How long a submission waits for its transaction to be mined, in milliseconds. */
+export const MINED_WITHIN_MS = 15_000;
+
+/** A payment to settle, and what it settles. */
+export interface Payment<Signed = SignedTransfer> extends Member {
+  readonly transfer: Signed;
+}
+
+/**
+ * Sends a payment in a transaction of its own, once. Resolves when it is mined, and rejects
+ * with `TurnedAway` if nothing was sent and nothing will be.
+ */
+export async function settleAlone(
+  relayer: Relayer,
+  usdc: Address,
+  { transfer, ...member }: Payment & Pick<Shipment, "lane">,
+): Promise<void> {
+  const data = transferData(transfer.authorization, transfer.signature);
+  const transaction = await relayer.send({ to: usdc, data, gas: MOST_GAS, ...member });
+  assertSucceeded(await relayer.waitFor(transaction, MINED_WITHIN_MS));
+}
+
+export function assertSucceeded({ status, transactionHash }: TransactionReceipt): void {
+  if (status !== "success") throw new Error(`transaction ${transactionHash} reverted`);
+}
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 

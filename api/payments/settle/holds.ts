@@ -1,14 +1,21 @@
 import { BaseError, ContractFunctionRevertedError, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { commercePaymentsErrorsAbi } from "../../../contracts/commerce-payments.ts";
+import {
+  COMMERCE_PAYMENTS,
+  commercePaymentsAbi,
+  commercePaymentsErrorsAbi,
+} from "../../../contracts/commerce-payments.ts";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { PAYMENT_INFO_TYPEHASH, type PaymentInfo, paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import { keccak256 } from "../../platform/chain/keccak.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { HoldFailure, Holds, SignedHold } from "../schemes/escrowed/holds.ts";
-import type { Batching } from "./batching.ts";
-import { authorizeData } from "../../escrow/calldata.ts";
+import { authorizeData, holdsData } from "../../escrow/calldata.ts";
+import { discreet } from "../../platform/chain/rpc.ts";
+import { keccak256 } from "../../platform/chain/typed-data.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { discreet } from "../../platform/chain/rpc-errors.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import type { HoldFailure, Holds, SignedHold } from "../schemes/escrowed.ts";
+import type { Batching, Sharing } from "./batching.ts";
+import { isCanonical } from "./settlement-batch.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
@@ -79,4 +86,84 @@ function reasonOf(error: unknown): HoldFailure {
   if (!(reverted instanceof ContractFunctionRevertedError)) throw error;
   const name = reverted.data?.errorName ?? "Error";
   return { name, text: reverted.reason ?? reverted.data?.errorName ?? "it reverted" };
+}
+
+/**
+ * What an ordinary account's hold may use within a batch, and in a transaction of its own. The dearest, where nothing was
+ * ever held before, needs 110,600 and 137,300; over base/commerce-payments 188,100 and 194,700.
+ */
+export const HOLD_GAS = { own: { call: 130_000n, single: 170_000n }, operator: { call: 220_000n, single: 250_000n } };
+/** What a batch may use besides, and what a call takes with its calldata and the loop around it. */
+const BATCH = { transaction: 60_000n, call: 16_000n };
+
+const gasOf = ({ contract, collector }: Pick<SignedHold, "contract" | "collector">) =>
+  collector === contract ? HOLD_GAS.own : HOLD_GAS.operator;
+
+/** How holds of one contract share a transaction. */
+export const holdsOf = (contract: Address): Sharing<SignedHold> => ({
+  payerOf: ({ info: { payer }, nonce }) => ({ payer, nonce }),
+  fits: (hold) => hold.contract === contract && isCanonical(hold.signature),
+  several: (holds) => holdBatch(contract, holds),
+  single: (hold) => ({ to: contract, data: authorizeData(hold), gas: gasOf(hold).single }),
+});
+
+/** The call that makes holds of one contract, in their order. */
+function holdBatch(contract: Address, holds: readonly SignedHold[]) {
+  const [cap = HOLD_GAS.own.call] = holds.map((hold) => gasOf(hold).call);
+  return {
+    to: SETTLEMENT_BATCH.address,
+    data: holdsData(contract, cap, holds.map(authorizeData)),
+    // A call gets at most 63/64 of the gas that is left (EIP-150).
+    gas: BATCH.transaction + BigInt(holds.length) * ((cap * 64n) / 63n + BATCH.call),
+  };
+}
+
+const { escrow, collector } = COMMERCE_PAYMENTS;
+/** Collects payments, as opposed to refunds. */
+const PAYMENT_COLLECTOR = 0n;
+
+/** Every field has a value of its own, as large as it can be. */
+const SAMPLE: PaymentInfo = {
+  operator: "0x1111111111111111111111111111111111111111",
+  payer: "0x2222222222222222222222222222222222222222",
+  receiver: "0x3333333333333333333333333333333333333333",
+  token: "0x4444444444444444444444444444444444444444",
+  maxAmount: 2n ** 120n - 1n,
+  preApprovalExpiry: 2 ** 48 - 3,
+  authorizationExpiry: 2 ** 48 - 2,
+  refundExpiry: 2 ** 48 - 1,
+  minFeeBps: 65_534,
+  maxFeeBps: 65_535,
+  feeReceiver: "0x5555555555555555555555555555555555555555",
+  salt: 2n ** 256n - 1n,
+};
+
+/**
+ * Checks that base/commerce-payments is on the chain, where and as `contracts/ArbiterOperator.sol` expects it: its hashes
+ * are ours, and its collector collects payments for it.
+ * @throws Error that says what is there instead.
+ */
+export async function requireCommercePayments(client: PublicClient): Promise<void> {
+  const wanted = [
+    ["PAYMENT_INFO_TYPEHASH() of the escrow", PAYMENT_INFO_TYPEHASH],
+    ["getHash(…) of the escrow", paymentId({ chainId: await client.getChainId(), escrow }, SAMPLE)],
+    ["authCaptureEscrow() of the collector", escrow],
+    ["collectorType() of the collector", PAYMENT_COLLECTOR],
+  ] as const;
+  const [ofEscrow, ofCollector] = [
+    { address: escrow, abi: commercePaymentsAbi },
+    { address: collector, abi: commercePaymentsAbi },
+  ] as const;
+  const got = await Promise.all([
+    client.readContract({ ...ofEscrow, functionName: "PAYMENT_INFO_TYPEHASH" }),
+    client.readContract({ ...ofEscrow, functionName: "getHash", args: [SAMPLE] }),
+    client.readContract({ ...ofCollector, functionName: "authCaptureEscrow" }),
+    client.readContract({ ...ofCollector, functionName: "collectorType" }),
+  ]).catch((cause: unknown) => {
+    const reason = cause instanceof BaseError ? cause.shortMessage : "the node did not answer";
+    throw new Error(`base/commerce-payments is not at ${escrow} and ${collector}: ${reason}`, { cause });
+  });
+  for (const [index, [what, value]] of wanted.entries())
+    if (String(got[index]).toLowerCase() !== String(value).toLowerCase())
+      throw new Error(`base/commerce-payments is another: ${what} is ${got[index]}; expected ${value}.`);
 }

@@ -7,10 +7,10 @@ import {
   type TransactionReceipt,
 } from "viem";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Authorization } from "../scheme.ts";
 import type { SendingTerms } from "../../platform/relayer/fees.ts";
 import type { Call } from "../../platform/relayer/form.ts";
+import type { Address, Hex } from "../../platform/wallet.ts";
+import type { Authorization } from "../scheme.ts";
 
 /** What one payment's call within a batch may use: an ordinary account's needs at most 80,019 (docs/decisions/settlement-batch.md). */
 const CALL_GAS = 100_000n;

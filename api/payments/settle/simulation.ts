@@ -1,8 +1,7 @@
 import { BaseError, InsufficientFundsError } from "viem";
-import { TYPICAL_GAS } from "../../platform/relayer/cost.ts";
-import type { SendingTerms } from "../../platform/relayer/fees.ts";
+import { isOutOfGas, isTransport, revertReason } from "../../platform/chain/rpc.ts";
+import { type SendingTerms, TYPICAL_GAS } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
-import { isOutOfGas, isTransport, revertReason } from "../../platform/chain/rpc-errors.ts";
 
 /**
  * The most gas that one payment may use, whether it settles or fails: an ordinary account's needs about 96,000, and the

@@ -1,10 +1,12 @@
 import { encodeFunctionData, type PublicClient } from "viem";
 import { usdcAbi } from "../../../contracts/abi.ts";
+import { discreet, revertReason } from "../../platform/chain/rpc.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
-import type { TransferSimulator } from "../schemes/exact/scheme.ts";
 import type { Authorization, Head } from "../scheme.ts";
-import { discreet, revertReason } from "../../platform/chain/rpc-errors.ts";
+import type { TransferSimulator } from "../schemes/exact.ts";
+import type { Sharing } from "./batching.ts";
+import { type BatchTerms, batchCall, isPackable, type SignedTransfer } from "./settlement-batch.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, tooMuchGas } from "./simulation.ts";
 
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
@@ -66,3 +68,18 @@ function textOf(failure: NonNullable<Awaited<ReturnType<typeof failureOf>>>): st
     REFUSALS.find(([pattern]) => pattern.test(reason))?.[1] ?? `The USDC contract refuses the transfer: ${reason}.`
   );
 }
+
+/** The gas limit of a payment by itself: an ordinary account's needs at most 103,312. */
+const SINGLE_GAS = 130_000n;
+
+/** How transfers to one payee settle together. */
+export const transfersTo = (terms: BatchTerms): Sharing<SignedTransfer> => ({
+  payerOf: ({ authorization: { from: payer, nonce } }) => ({ payer, nonce }),
+  fits: (transfer) => transfer.authorization.to === terms.payTo && isPackable(transfer),
+  several: (transfers) => batchCall(terms, transfers),
+  single: ({ authorization, signature }) => ({
+    to: terms.usdc,
+    data: transferData(authorization, signature),
+    gas: SINGLE_GAS,
+  }),
+});

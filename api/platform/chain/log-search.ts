@@ -1,7 +1,6 @@
 import { LRUCache } from "lru-cache";
-import type { Allowance } from "./allowance.ts";
-import { type BlockRange, larger, smaller } from "./block-range.ts";
-import type { LogFilter, LogReader, MinedLog } from "./logs.ts";
+import { type BlockRange, type LogFilter, type LogReader, larger, type MinedLog, smaller } from "./logs.ts";
+import type { Allowance } from "./pace.ts";
 
 /** Beyond this depth a node that answers has long had a block's logs. */
 const SETTLED_SECONDS = 1_800;

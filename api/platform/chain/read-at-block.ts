@@ -1,6 +1,8 @@
 import { decodeFunctionResult, encodeFunctionData, type Hex, multicall3Abi, type PublicClient, parseAbi } from "viem";
 import type { Address } from "../wallet.ts";
-import { MULTICALL3 } from "./multicall.ts";
+
+/** Deployed at one address on Base, Base Sepolia and the local chains (multicall3.com). */
+export const MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11";
 
 /** A call to a view function, with a decoder for its result. */
 export interface Call<T> {

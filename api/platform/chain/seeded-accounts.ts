@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
-import type { Decoys } from "../../certificates/sessions/session-store.ts";
-import type { DecoySigner } from "../../certificates/decoys/decoy-store.ts";
+import type { DecoySigner } from "../../certificates/decoys/store.ts";
+import type { Decoys } from "../../certificates/sessions/store.ts";
+import { authorizationTypedData } from "../../payments/schemes/authorization.ts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
-import { authorizationTypedData } from "../../payments/schemes/exact/authorization.ts";
-import { createAccount } from "./account.ts";
+import { createAccount } from "./accounts.ts";
 
 /** The wallet of the escrow demo's merchant, derived from the same seed. */
 export function createDemoMerchant(seed: Uint8Array) {

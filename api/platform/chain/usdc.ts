@@ -1,13 +1,46 @@
-import { padHex, parseEventLogs, toEventSelector } from "viem";
-import { usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Transfer, UsdcTransfers } from "../../certificates/decoys/decoy-store.ts";
-import type { UsdcReader } from "../../certificates/proofs/proof-store.ts";
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  type PublicClient,
+  padHex,
+  parseEventLogs,
+  toEventSelector,
+} from "viem";
+import { usdcAbi as abi, usdcEventsAbi } from "../../../contracts/abi.ts";
+import type { Transfer, UsdcTransfers } from "../../certificates/decoys/store.ts";
+import type { UsdcReader } from "../../certificates/proofs/store.ts";
+import type { Funds } from "../../payments/scheme.ts";
 import type { NetworkFacts } from "../networks.ts";
-import type { Address } from "../wallet.ts";
-import type { ChainReader } from "./chain-reader.ts";
-import { readAtBlock } from "./read-at-block.ts";
-import { discreet } from "./rpc-errors.ts";
-import { usdcCalls } from "./usdc-calls.ts";
+import type { Address, Hex } from "../wallet.ts";
+import type { ChainReader } from "./chain.ts";
+import { type Call, readAtBlock } from "./read-at-block.ts";
+import { discreet } from "./rpc.ts";
+
+/** The view functions of USDC at an address. */
+export const usdcCalls = (target: Address) => ({
+  /** In atomic units. */
+  balanceOf: (account: Address): Call<bigint> => ({
+    target,
+    callData: encodeFunctionData({ abi, functionName: "balanceOf", args: [account] }),
+    decode: (data) => decodeFunctionResult({ abi, functionName: "balanceOf", data }),
+  }),
+  /** Whether an authorization's nonce is used or canceled (EIP-3009). */
+  isUsed: (payer: Address, nonce: Hex): Call<boolean> => ({
+    target,
+    callData: encodeFunctionData({ abi, functionName: "authorizationState", args: [payer, nonce] }),
+    decode: (data) => decodeFunctionResult({ abi, functionName: "authorizationState", data }),
+  }),
+  isBlacklisted: (account: Address): Call<boolean> => ({
+    target,
+    callData: encodeFunctionData({ abi, functionName: "isBlacklisted", args: [account] }),
+    decode: (data) => decodeFunctionResult({ abi, functionName: "isBlacklisted", data }),
+  }),
+  isPaused: (): Call<boolean> => ({
+    target,
+    callData: encodeFunctionData({ abi, functionName: "paused" }),
+    decode: (data) => decodeFunctionResult({ abi, functionName: "paused", data }),
+  }),
+});
 
 /** Nodes reject more topics in one place of a filter; geth takes 1,000. */
 const ADDRESSES_A_CALL = 500;
@@ -67,3 +100,18 @@ const parse = (log: ParsedTransfer): Transfer => ({
 });
 
 type ParsedTransfer = ReturnType<typeof parseEventLogs<[typeof TRANSFER]>>[number];
+
+interface Asked {
+  readonly usdc: Address;
+  readonly payer: Address;
+  readonly nonces: readonly Hex[];
+}
+
+/** A payer's balance, and which of its nonces are unused, in one call and thus at one block. */
+export async function payerFunds(client: PublicClient, { usdc, payer, nonces }: Asked): Promise<Funds> {
+  const { balanceOf, isUsed } = usdcCalls(usdc);
+  const balance = balanceOf(payer);
+  const states = nonces.map((nonce) => ({ nonce, state: isUsed(payer, nonce) }));
+  const { of } = await readAtBlock(client, { calls: [balance, ...states.map(({ state }) => state)] });
+  return { balance: of(balance), unused: states.flatMap(({ nonce, state }) => (of(state) ? [] : [nonce])) };
+}

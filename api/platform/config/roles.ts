@@ -1,7 +1,7 @@
-import { isLoopback } from "./values.ts";
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { addressOfKey, isPublishedKey } from "./published-keys.ts";
+import { isLoopback } from "./values.ts";
 
 /** What `ENVIRONMENT` accepted of the variables that give the service its keys and addresses. */
 export interface Roles {

@@ -1,7 +1,31 @@
 import pg from "pg";
-import type { Transaction } from "./transaction.ts";
 import type { Hex } from "../wallet.ts";
-import { type Question, sendOn } from "./message.ts";
+
+/** A named statement that reads, and what its result says. */
+export interface Question<Answer> {
+  readonly statement: pg.QueryConfig;
+  readonly answer: (result: pg.QueryResult) => Answer;
+}
+
+export const ask = async <Answer>(
+  db: Pick<pg.Pool, "query">,
+  { statement, answer }: Question<Answer>,
+): Promise<Answer> => answer(await db.query(statement));
+
+/**
+ * Sends statements on a pipelining connection, none of them waiting for the answer to the one before. Returns once the
+ * server has answered each of them, or rejects then with the first failure.
+ */
+export async function sendOn(
+  client: pg.PoolClient,
+  statements: readonly pg.QueryConfig[],
+): Promise<readonly pg.QueryResult[]> {
+  const answers = await Promise.allSettled(statements.map((statement) => client.query(statement)));
+  return answers.map((answer) => {
+    if (answer.status === "rejected") throw answer.reason;
+    return answer.value;
+  });
+}
 
 /**
  * A request that needs the database is answered within ten seconds: at most one wait for a connection and one for an
@@ -165,3 +189,19 @@ export const lock = (client: pg.PoolClient, name: string): Promise<pg.QueryResul
 export const transactionOn = (client: pg.PoolClient): Transaction => ({
   query: (text, values) => client.query(named(text, values)),
 });
+
+/** A write and its parameters. */
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/**
+ * An open database transaction, passed to stores so that their writes commit together with the answer or not at all.
+ */
+export interface Transaction {
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<{ readonly rowCount: number | null; readonly rows: readonly Row[] }>;
+}

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { networkOf } from "../http/client.ts";
-import { BudgetSpent, type LookupBudget } from "../../score/lookup/lookup-ports.ts";
+import { BudgetSpent, type LookupBudget } from "../../score/lookup/inflows.ts";
+import { networkOf } from "../http/request.ts";
 
 const HOUR_SECONDS = 3_600;
 /** The clients of one network have no more than so much of what all have, or what one client has. */

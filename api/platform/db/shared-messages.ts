@@ -1,6 +1,5 @@
 import pg from "pg";
-import { isDisconnected, isFatal, transactOn, withClient } from "./connection.ts";
-import { sendOn } from "./message.ts";
+import { isDisconnected, isFatal, sendOn, transactOn, withClient } from "./connection.ts";
 
 /** Payments whose statements share one transaction at most. */
 const MOST_TOGETHER = 32;

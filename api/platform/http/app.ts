@@ -4,15 +4,13 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { refuseDeclaredLength } from "./body.ts";
-import { type Clients, clientOf } from "./client.ts";
-import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
-import { checkQuery } from "./query.ts";
-import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./route.ts";
-import { page, wantsHtml } from "../page/negotiate.ts";
-import type { Meter } from "../metrics/meter.ts";
 import { type PayableParts, payable, quoted } from "../../payments/payable.ts";
 import { renderProblem } from "../../site/error-page.ts";
+import type { Meter } from "../metrics/meter.ts";
+import { page, wantsHtml } from "../page/page.ts";
+import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
+import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
+import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./route.ts";
 
 export interface AppLog {
   warn(facts: object, message: string): void;

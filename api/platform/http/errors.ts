@@ -1,4 +1,4 @@
-import type { FieldError } from "./field-error.ts";
+import type { FieldError } from "./schema.ts";
 
 /** Every error code of the service, with its HTTP status and title. Documented to clients; codes are never reused. */
 export const PROBLEMS = {

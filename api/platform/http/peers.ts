@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 
@@ -70,3 +71,14 @@ function networkOf(address: string): string {
   const groups = [...left, ...zeros, ...right].slice(0, 4);
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }
+
+const current = new AsyncLocalStorage<string>();
+
+/** Runs the handling of one request. Everything logged meanwhile, however deep, can name the request. */
+export const inRequest = <T>(id: string, handle: () => Promise<T>): Promise<T> => current.run(id, handle);
+
+/** For the log: the current request, or nothing in a job. */
+export const requestFacts = (): { readonly request_id?: string } => {
+  const id = current.getStore();
+  return id === undefined ? {} : { request_id: id };
+};

@@ -1,12 +1,11 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Completion, RecordedAnswer, StoredAnswer } from "./completion.ts";
-import type { ProblemCode } from "./errors.ts";
-import type { FieldError } from "./field-error.ts";
 import type { Atomic } from "../money.ts";
 import type { Network } from "../networks.ts";
-import type { Output, Parameter } from "./output.ts";
 import type { Address, Hex } from "../wallet.ts";
+import type { Completion, Output, Parameter, RecordedAnswer, StoredAnswer } from "./answer.ts";
+import type { ProblemCode } from "./errors.ts";
+import type { FieldError } from "./schema.ts";
 
 /** A request that comes with a payment. */
 export interface Asked {

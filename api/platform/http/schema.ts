@@ -64,3 +64,11 @@ export const typedMembers = z.array(typedMember);
 /** The members of one EIP-712 type: the compiler knows which they are; the schema says they are members. */
 export const membersOf = <Members extends readonly object[]>(_: Members): z.ZodType<Members> =>
   typedMembers as unknown as z.ZodType<Members>;
+
+/** One wrong field of a request body: its dotted path and what is expected. */
+export interface FieldError {
+  readonly path: string;
+  readonly message: string;
+  /** The number of the arbiter policy rule that rejects it. */
+  readonly rule?: number;
+}

@@ -42,3 +42,36 @@ function isUnavailable(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return true;
   return NOT_READY.has(error.code) || isAway(error);
 }
+
+// How the index stores what is read, in SQL (indexer/ponder.schema.ts).
+
+/** An address that is given as text, as the key of a row. */
+export const keyOf = (address: string): string => `decode(substr(${address}::text, 3), 'hex')`;
+
+/** Bytes as text with `0x`. */
+export const textOf = (column: string): string => `'0x' || encode(${column}, 'hex')`;
+
+/**
+ * What wallet `me` got from `other`, in columns of the key's type. In scope `selective` `paid` says who got what, but for what
+ * was held before the index began. `offset 0` is a fence: without it the planner scans all of a wallet's rows. The addresses
+ * are in the order of the key.
+ */
+export const receivedIn = (views: string, { me, other }: { readonly me: string; readonly other: string }): string => `
+  coalesce((select case when ${me} = low then down_atomic else up_atomic end from (select * from ${views}.pair
+    where low = least(${me}, ${other}) and high = greatest(${me}, ${other}) offset 0) r), 0)
+    + case reach.scope when 'full' then 0 else coalesce((select atomic - unpaid_atomic
+      from (select * from ${views}.paid where payer = ${other} and payee = ${me} offset 0) b), 0) end`;
+
+/**
+ * Distinct counterparties, or buyers, over days: `touched` of each day less those that an earlier day of the window had
+ * already. The number at `day - first` of `ages` (`TouchedDay` in indexer/ledger.ts), or its last one, says how many
+ * these are. To be selected with `seenBefore` of the same first day.
+ */
+export const DISTINCT = `coalesce(sum(touched - coalesce(
+    get_byte(seen, 0) * 65536 + get_byte(seen, 1) * 256 + get_byte(seen, 2), 0)), 0)::int`;
+
+/** Joined to a table with `day` and `ages`; `first` is the window's first day in SQL. */
+export const seenBefore = (first: string): string => `left join lateral (
+    select case when day - ${first} >= get_byte(ages, 0)
+      then substr(ages, 3 * least(day - ${first} - get_byte(ages, 0), octet_length(ages) / 3 - 1) + 2, 3) end as seen) s
+    on day > ${first}`;

@@ -1,8 +1,7 @@
 import { Hono } from "hono";
-import { serviceStatus } from "../../operations/look-at-parts.ts";
-import type { Backlog } from "./meter.ts";
 import type { Probes } from "../../operations/probes.ts";
-import { type Sample, samplesOf } from "./series.ts";
+import { serviceStatus } from "../../operations/status.ts";
+import { type Backlog, type Sample, samplesOf } from "./meter.ts";
 
 export interface MetricsParts {
   readonly probes: Probes;

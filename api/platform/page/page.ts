@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Context } from "hono";
 import { raw } from "hono/html";
 import { highlight, type Language, languageOf } from "./highlight.ts";
 import { html, type Markup } from "./html.ts";
@@ -196,3 +197,25 @@ export const verifyForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
 <input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
 <button class="button" type="submit">Verify</button></form>`;
+
+/** HTML for browsers, which ask for it by name; JSON for everyone else, and for `?format=json`. */
+export const wantsHtml = (c: Context): boolean =>
+  (c.req.header("accept") ?? "").includes("text/html") && c.req.query("format") !== "json";
+
+/** A page with its security headers. */
+export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>
+  pageWith(c, markup, { status, policy: CONTENT_SECURITY_POLICY });
+
+/** A page with its own content security policy. */
+export function pageWith(
+  c: Context,
+  markup: string,
+  { status = 200, policy }: { readonly status?: 200 | 404 | 503; readonly policy: string },
+): Response {
+  return c.body(markup, status, {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policy,
+    "referrer-policy": "strict-origin-when-cross-origin",
+    vary: "Accept",
+  });
+}

@@ -1,4 +1,7 @@
+import { BaseError, ContractFunctionZeroDataError, type PublicClient, parseAbi } from "viem";
+import { READINGS } from "../../settlement-status/reading.ts";
 import type { Address } from "../wallet.ts";
+import type { Sender } from "./sender.ts";
 
 /** What the newest block asks of a transaction, in wei per gas. */
 export interface Market {
@@ -79,4 +82,115 @@ export function replacementFor(offered: Fees, { baseFee, tip }: Market, affordab
   const maxPriorityFeePerGas = larger(raised(offered.maxPriorityFeePerGas), tip);
   const maxFeePerGas = smaller(larger(least, now.maxFeePerGas), most);
   return maxPriorityFeePerGas > maxFeePerGas ? null : { maxFeePerGas, maxPriorityFeePerGas };
+}
+
+/** What an ordinary account's payment is reckoned with. */
+export const TYPICAL_GAS = 100_000n;
+const TYPICAL_BYTES = 500n;
+
+/** Where OP-stack chains, Base among them, say what their parent chain charges for data (docs.optimism.io). */
+const GAS_PRICE_ORACLE = "0x420000000000000000000000000000000000000f";
+const ORACLE = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
+const COST_CACHE_MS = 30_000;
+
+/** What one payment's transaction costs at the moment, in wei: its gas, and its data where a parent chain charges it. */
+export function readCost({ client, conditions }: Pick<Sender, "client" | "conditions">): () => Promise<bigint> {
+  let cached: { readonly at: number; readonly fee: Promise<bigint> } | null = null;
+  const dataFee = () => {
+    if (cached === null || performance.now() - cached.at > COST_CACHE_MS) {
+      const entry = { at: performance.now(), fee: askDataFee(client) };
+      cached = entry;
+      entry.fee.catch(() => {
+        if (cached === entry) cached = null;
+      });
+    }
+    return cached.fee;
+  };
+  return async () => {
+    const [{ market }, fee] = await Promise.all([conditions(), dataFee()]);
+    return TYPICAL_GAS * (market.baseFee + market.tip) + fee;
+  };
+}
+
+/** Nothing where there is no oracle: the chain is no rollup, or a local one. */
+async function askDataFee(client: PublicClient): Promise<bigint> {
+  try {
+    const call = { address: GAS_PRICE_ORACLE, abi: ORACLE, functionName: "getL1FeeUpperBound" } as const;
+    return await client.readContract({ ...call, args: [TYPICAL_BYTES] });
+  } catch (error) {
+    if (error instanceof BaseError && error.walk((e) => e instanceof ContractFunctionZeroDataError) !== null) return 0n;
+    throw error;
+  }
+}
+
+const CONDITIONS_CACHE_MS = 2_000;
+
+/** What the chain says about an account that sends, and what it asks of the next transaction. */
+export interface Conditions {
+  readonly market: Market;
+  /** Nonces below this are taken on the chain. It may lag: the ledger knows what was sent since. */
+  readonly count: number;
+  readonly balanceWei: bigint;
+}
+
+/** A tenth stays for what gas limits do not show: the fee for a rollup's data on its parent chain. */
+export const spendable = ({ balanceWei }: Conditions): bigint => (balanceWei * 9n) / 10n;
+
+/** Rejects what the account cannot pay besides what it has to reserve; the next read asks the chain again. */
+export function assertAffordable(
+  { address, conditions }: { readonly address: Address; readonly conditions: ReadConditions },
+  found: Conditions,
+  { wei, reserved }: { readonly wei: bigint; readonly reserved: bigint },
+): void {
+  if (spendable(found) >= wei + reserved) return;
+  conditions.forget();
+  throw new Error(`the relayer ${address} has no gas: ${found.balanceWei} wei, of which ${reserved} are reserved`);
+}
+
+export interface ReadConditions {
+  (): Promise<Conditions>;
+  /** The next read asks the chain. */
+  forget(): void;
+}
+
+/** Reads the conditions at most every two seconds, however many transactions are sent. */
+export function readConditions(client: PublicClient, address: Address): ReadConditions {
+  let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
+  const read = () => {
+    if (cached !== null && performance.now() - cached.at < CONDITIONS_CACHE_MS) return cached.conditions;
+    const conditions = ask(client, address);
+    const entry = { at: performance.now(), conditions };
+    cached = entry;
+    conditions.catch(() => {
+      if (cached === entry) cached = null;
+    });
+    return conditions;
+  };
+  return Object.assign(read, {
+    forget: () => {
+      cached = null;
+    },
+  });
+}
+
+async function ask(client: PublicClient, address: Address): Promise<Conditions> {
+  const [market, count, balanceWei] = await Promise.all([
+    askMarket(client),
+    client.getTransactionCount({ address }),
+    client.getBalance({ address }),
+  ]);
+  return { market, count, balanceWei };
+}
+
+/** One reading after the other, so that nodes behind one address take turns. */
+async function askMarket(client: PublicClient): Promise<Market> {
+  const readings: Market[] = [];
+  while (readings.length < READINGS) readings.push(await readMarket(client));
+  return marketOf(readings);
+}
+
+async function readMarket(client: PublicClient): Promise<Market> {
+  const [{ baseFeePerGas }, tip] = await Promise.all([client.getBlock(), client.estimateMaxPriorityFeePerGas()]);
+  if (baseFeePerGas === null) throw new Error("the chain has no base fee: it does not know EIP-1559");
+  return { baseFee: baseFeePerGas, tip };
 }

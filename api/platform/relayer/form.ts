@@ -1,15 +1,63 @@
-import { keccak256 } from "../chain/keccak.ts";
-import type { Hex } from "../wallet.ts";
+import type pg from "pg";
+import { TurnedAway } from "../../payments/new-payment.ts";
 import type { Lease } from "../../payments/scheme.ts";
-import type { TurnedAway } from "../../payments/turned-away.ts";
-import { inTransaction } from "../db/connection.ts";
-import { areHeld } from "../db/leases.ts";
-import { admit } from "./admit.ts";
-import { assertAffordable } from "./conditions.ts";
-import { feesWithin, MOST_FEE } from "./fees.ts";
-import type { Carried } from "./members.ts";
-import type { Lane } from "./places.ts";
+import { keccak256 } from "../chain/typed-data.ts";
+import { ask, bytes, hex, inTransaction, type Question } from "../db/connection.ts";
+import { areHeld, haveProved } from "../db/presence.ts";
+import type { Hex } from "../wallet.ts";
+import { assertAffordable, feesWithin, MOST_FEE } from "./fees.ts";
+import { type Lane, noPlace, PLACES } from "./places.ts";
 import type { Sender } from "./sender.ts";
+import type { UnminedOfAccount } from "./store.ts";
+
+/** What a transaction is to be for. */
+interface Wanted {
+  readonly purpose: Hex;
+  readonly lease?: Lease | undefined;
+}
+
+interface Admission {
+  /** Holds the account's lock. */
+  readonly db: pg.PoolClient;
+  readonly lane: Lane;
+  readonly unmined: UnminedOfAccount;
+}
+
+/** Payments that go alone and payments that share transactions may each lose half of what an account may lose in a day. */
+const LANES_THAT_LOSE = 2n;
+
+const gasLost = (): TurnedAway =>
+  new TurnedAway(
+    "gas lost",
+    "nothing was sent: failed payments have used up today's gas for payers who never paid here",
+  );
+
+/**
+ * Which of the members are not sent, by purpose: all of them while there is no place; and once the lane has lost its part
+ * of a day's gas, those whose payers have never paid here, or made a payment fail since.
+ */
+export async function admit(
+  sender: Sender,
+  { db, lane, unmined }: Admission,
+  members: readonly Wanted[],
+): Promise<ReadonlyMap<Hex, TurnedAway>> {
+  if (members.length === 0) return new Map();
+  if (unmined.count >= PLACES || unmined.inLane >= sender.shares[lane]) {
+    sender.conditions.forget();
+    return refusing(members, noPlace(lane));
+  }
+  const { mostLostWei } = sender;
+  const isExempt = lane === "outcome" || lane === "statement";
+  if (isExempt || mostLostWei === null || unmined.lostWei * LANES_THAT_LOSE < mostLostWei) return new Map();
+  const proved = await ask(db, haveProved(members.map(({ lease }) => lease ?? null)));
+  return refusing(
+    members.filter((_, at) => proved[at] !== true),
+    gasLost(),
+  );
+}
+
+const refusing = (members: readonly Wanted[], reason: TurnedAway): ReadonlyMap<Hex, TurnedAway> =>
+  new Map(members.map(({ purpose }) => [purpose, reason]));
 
 export interface Call {
   readonly to: Hex;
@@ -93,3 +141,39 @@ export async function form(
 /** At this fee, all of them together pay no more for gas than they may. */
 const averageFee = (members: readonly Member[]): bigint =>
   members.reduce((sum, { mostFee = MOST_FEE }) => sum + mostFee, 0n) / BigInt(members.length);
+
+/**
+ * The newest transaction for a purpose: its hash, the hash in which it was mined without success, or the hashes of one
+ * whose nonce another transaction took.
+ */
+export type Carried = { readonly hash: Hex } | { readonly reverted: Hex } | { readonly lost: readonly Hex[] };
+
+interface Row {
+  readonly purpose: Buffer;
+  readonly state: string;
+  readonly hashes: Buffer[];
+  readonly reverted: Buffer | null;
+}
+
+/** Its transaction reverted, or its call within one. */
+const FAILED = "(relay.reverted OR member.purpose IN (SELECT relay.purposes[place] FROM unnest(relay.failed) place))";
+
+/** What the transactions of one chain are for, no matter who sends them: the table `relay_member`. */
+export const createMembers = (chainId: number) => ({
+  /** What was sent for purposes, by purpose. */
+  carried: (purposes: readonly Hex[]): Question<ReadonlyMap<Hex, Carried>> => ({
+    statement: {
+      name: "relay-carried",
+      text: `SELECT member.purpose, state, hashes, CASE WHEN state <> 'sent' AND ${FAILED} THEN mined_hash END AS reverted
+        FROM relay_member AS member JOIN relay ON relay.id = relay_id
+        WHERE member.chain = $1 AND member.purpose = ANY($2::bytea[])`,
+      values: [chainId, purposes.map(bytes)],
+    },
+    answer: ({ rows }: pg.QueryResult<Row>) => new Map(rows.map((row) => [hex(row.purpose), carriedIn(row)])),
+  }),
+});
+
+function carriedIn({ state, hashes, reverted }: Row): Carried {
+  if (state === "lost") return { lost: hashes.map(hex) };
+  return reverted === null ? { hash: hashes.map(hex).at(-1) ?? "0x" } : { reverted: hex(reverted) };
+}

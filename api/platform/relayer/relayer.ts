@@ -1,16 +1,13 @@
 import type { TransactionReceipt } from "viem";
+import { TurnedAway } from "../../payments/new-payment.ts";
+import { discreet } from "../chain/rpc.ts";
 import type { Address, Hex } from "../wallet.ts";
-import { TurnedAway } from "../../payments/turned-away.ts";
-import { discreet } from "../chain/rpc-errors.ts";
-import { type Conditions, spendable } from "./conditions.ts";
-import { readCost } from "./cost.ts";
-import { feesWithin, type SendingTerms } from "./fees.ts";
+import { type Conditions, feesWithin, readCost, type SendingTerms, spendable } from "./fees.ts";
 import type { Shipment } from "./form.ts";
-import type { NextBlock } from "./next-block.ts";
-import { type RelayRequest, type Shipped, send, ship } from "./send.ts";
+import type { NextBlock } from "./places.ts";
+import { type RelayRequest, type Shipped, send, ship, waitFor } from "./send.ts";
 import { createSender, type RelayerParts, type Sender } from "./sender.ts";
 import { createUpkeep } from "./tend.ts";
-import { waitFor } from "./wait-for.ts";
 
 /**
  * Sends transactions from one key, from any number of processes at once. Nonces are allocated under a PostgreSQL lock;

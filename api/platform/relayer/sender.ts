@@ -1,19 +1,17 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
-import type { Address, Hex } from "../wallet.ts";
-import type { MinedTransaction } from "../metrics/meter.ts";
-import type { Because } from "../../payments/turned-away.ts";
-import { ask } from "../db/message.ts";
+import type { Because } from "../../payments/new-payment.ts";
+import { createAccount } from "../chain/accounts.ts";
+import { together } from "../chain/batcher.ts";
+import { ask } from "../db/connection.ts";
 import { createSeal } from "../db/seal.ts";
-import { createAccount } from "../chain/account.ts";
-import { together } from "../chain/together.ts";
-import { type ReadConditions, readConditions } from "./conditions.ts";
-import type { Fees } from "./fees.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
-import { type Carried, createMembers } from "./members.ts";
-import { type NextBlock, watchBlocks } from "./next-block.ts";
-import { createLine, type Lane, type Line, type Shares } from "./places.ts";
+import type { MinedTransaction } from "../metrics/meter.ts";
+import type { Address, Hex } from "../wallet.ts";
+import { type Fees, type ReadConditions, readConditions } from "./fees.ts";
+import { type Carried, createMembers } from "./form.ts";
+import { createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
+import { createLedger, type Ledger } from "./store.ts";
 
 /** Purposes that are asked for at the same time share a statement. */
 const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };

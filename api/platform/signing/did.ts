@@ -1,5 +1,4 @@
-import type { PublicJwk } from "./keys.ts";
-import { multibase } from "./multibase.ts";
+import { multibase, type PublicJwk } from "./keys.ts";
 
 /** The multicodec prefix of an Ed25519 public key (`ed25519-pub`, 0xed as a varint). */
 const ED25519_PUB = [0xed, 0x01];

@@ -1,9 +1,8 @@
+import { createOfferReceipt } from "../../payments/receipt.ts";
 import type { Config } from "../config/config.ts";
-import { createOfferReceipt } from "../../payments/offer-receipt.ts";
-import { compactJws } from "./compact-jws.ts";
 import { didWeb, keyUrl } from "./did.ts";
 import { createSigner } from "./document.ts";
-import { flattenedJws } from "./flattened-jws.ts";
+import { compactJws, flattenedJws } from "./jws.ts";
 import { publicKeys, signingKey } from "./keys.ts";
 
 /** Everything that is signed with the service's own key. */

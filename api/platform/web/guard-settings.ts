@@ -1,5 +1,5 @@
-import type { GuardSettings } from "./target.ts";
 import type { Config } from "../config/config.ts";
+import type { GuardSettings } from "./target.ts";
 
 /** What the arbiter may fetch on this installation. */
 export const guard = ({

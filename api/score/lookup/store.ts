@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import type { Examined } from "./examine.ts";
-import { type Inflows, NO_INFLOWS } from "./inflows.ts";
-import type { Basis, LookupStore, Progress } from "./lookup-ports.ts";
 import { bytes, hex } from "../../platform/db/connection.ts";
+import type { MarkStore } from "./chain.ts";
+import type { Examined } from "./examine.ts";
+import { type Basis, type Inflows, type LookupStore, type Mark, NO_INFLOWS, type Progress } from "./inflows.ts";
 
 interface InflowRow {
   readonly wallet: Buffer;
@@ -116,5 +116,38 @@ export function createLookupStore(pool: pg.Pool): LookupStore {
     async keep(basis, { wallet, block, made_at, ...found }) {
       await pool.query(KEEP, [bytes(wallet), basisOf(basis), block, JSON.stringify(found), made_at]);
     },
+  };
+}
+
+interface MarkRow {
+  readonly block: string;
+  readonly hash: Buffer;
+  readonly nonce: Buffer;
+}
+
+const MARK_COLUMNS = "block, hash, nonce";
+const BETWEEN = `SELECT ${MARK_COLUMNS} FROM lookup_mark WHERE block BETWEEN $1 AND $2 ORDER BY block`;
+const NEWEST = `SELECT ${MARK_COLUMNS} FROM lookup_mark WHERE newest_at > now() - make_interval(secs => $1) ORDER BY block DESC LIMIT 1`;
+const ADD = `INSERT INTO lookup_mark AS known (block, hash, nonce, newest_at) VALUES ($1, $2, $3, CASE WHEN $4 THEN now() END)
+  ON CONFLICT (block) DO UPDATE SET seen_at = now(), newest_at = coalesce(excluded.newest_at, known.newest_at)
+  RETURNING ${MARK_COLUMNS}`;
+
+const markOf = ({ block, hash, nonce }: MarkRow): Mark => ({
+  block: Number(block),
+  hash: hex(hash),
+  nonce: hex(nonce),
+});
+
+/** Remembers final blocks by which nodes are checked, for all processes. */
+export function createMarkStore(pool: pg.Pool): MarkStore {
+  const one = async (text: string, values: readonly unknown[]) => {
+    const { rows } = await pool.query<MarkRow>(text, [...values]);
+    return rows[0] === undefined ? null : markOf(rows[0]);
+  };
+  return {
+    between: ({ first, last }, which) => one(`${BETWEEN} ${which === "first" ? "ASC" : "DESC"} LIMIT 1`, [first, last]),
+    newest: (withinSeconds) => one(NEWEST, [withinSeconds]),
+    add: async ({ block, hash, nonce }, isNewest) =>
+      (await one(ADD, [block, bytes(hash), bytes(nonce), isNewest])) as Mark,
   };
 }

@@ -1,13 +1,30 @@
-import type { Address } from "../../platform/wallet.ts";
+import { drawBadge } from "../../certificates/appearance.ts";
+import type { SharedAddresses, SharedRecord } from "../../certificates/links.ts";
+import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";
+import type { PublicLog } from "../../log/prove-entries.ts";
+import { Problem } from "../../platform/http/errors.ts";
 import type { Signed, Signer } from "../../platform/signing/document.ts";
+import type { Address } from "../../platform/wallet.ts";
+import { parseOrigin } from "../../platform/web/target.ts";
+import { asPrefix, pathFault } from "../consent.ts";
 import type { ExamStore } from "../exam-store.ts";
 import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../record.ts";
-import { sellerCredential } from "./credential.ts";
-import type { Placed } from "./document.ts";
-import { payeeExams } from "./payee.ts";
-import type { PublishedExamReader } from "./published-exams.ts";
-import { earlierOf, standings, verdictOf } from "./standing.ts";
-import { type SellerVerification, sellerVerification, siteQuery } from "./verification.ts";
+import { examAppearance, sellerPreview } from "./appearance.ts";
+import {
+  earlierOf,
+  type Placed,
+  SELLER_BADGE,
+  sellerCredential,
+  sellerRecord,
+  standings,
+  verdictOf,
+} from "./document.ts";
+import { exchangesOf, namedTransactions } from "./evidence.ts";
+import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
+import { renderSellerPage } from "./seller-page.ts";
+import type { CorrectionStore, PublishedExamReader } from "./store.ts";
+import { payeeExams, type SellerVerification, sellerVerification, siteQuery } from "./verification.ts";
+import { renderSellerVerification } from "./verification-page.ts";
 
 export interface PublishedParts {
   readonly store: Pick<ExamStore, "get" | "evidence">;
@@ -76,4 +93,85 @@ function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed 
     earlier: earlierOf(exam, known),
     ...(failing === undefined ? {} : { failing: failing.exam }),
   };
+}
+
+export type ExamCorrected =
+  | { readonly corrected: EndedExam }
+  | { readonly refused: "unknown" | "not_published" }
+  | { readonly refused: "corrected"; readonly reason: string };
+
+/**
+ * Says beside a published exam that the examiner was wrong, and why: once, for good, in public. The result stays as it is
+ * and counts for nothing any more. A seller who disagrees, or who has mended a fault, buys a new exam.
+ */
+export async function correctExam(store: CorrectionStore, id: string, reason: string): Promise<ExamCorrected> {
+  const exam = await store.get(id);
+  if (exam === null) return { refused: "unknown" };
+  const { result, correction } = exam;
+  if (correction !== null) return { refused: "corrected", reason: correction.reason };
+  if (result === null || !result.isPublic) return { refused: "not_published" };
+  if (await store.correct(id, reason)) return { corrected: { ...exam, result } };
+  return { refused: "corrected", reason: (await store.get(id))?.correction?.reason ?? "" };
+}
+
+export interface SellerAddressParts {
+  readonly sellers: Published;
+  readonly publicLog: Pick<PublicLog, "places">;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+  readonly now: () => Date;
+}
+
+/** Exams at the addresses that they share with certificates. */
+export function sellerAddresses(parts: SellerAddressParts): SharedAddresses {
+  const { sellers, baseUrl } = parts;
+  return {
+    schemas: { record: SELLER_RECORD, verification: SELLER_VERIFICATION, credential: SELLER_CREDENTIAL },
+    async certificate(id) {
+      const found = await sellers.exam(id);
+      return found === null ? null : certificate(found, parts);
+    },
+    async badge(id) {
+      const placed = (await sellers.exam(id))?.placed ?? null;
+      if (placed === null) return null;
+      const { tone, short } = examAppearance(placed);
+      return drawBadge({ id, label: SELLER_BADGE, tone, message: short });
+    },
+    async preview(id) {
+      const placed = (await sellers.exam(id))?.placed ?? null;
+      return placed === null ? null : sellerPreview(placed);
+    },
+    async verification(text, prefix) {
+      const record = await sellers.verification(siteIn(text, prefix));
+      const page = () => renderSellerVerification(record, baseUrl);
+      return { document: () => record, page, isListed: record.tested };
+    },
+    credential: async (text, prefix) => sellers.credential(siteIn(text, prefix)),
+  };
+}
+
+async function certificate({ exam, placed }: FoundExam, parts: SellerAddressParts): Promise<SharedRecord> {
+  const { sellers, publicLog, baseUrl } = parts;
+  const { id } = exam.order;
+  const [text, places] = await Promise.all([
+    exam.result === null ? null : sellers.evidence(id),
+    publicLog.places.of(id, CERTIFICATE_ENTRIES.types),
+  ]);
+  const exchanges = exchangesOf(text);
+  const shown = { placed, transactions: namedTransactions(exchanges), places, baseUrl };
+  const now = parts.now();
+  return {
+    document: () => sellerRecord(exam, shown, now),
+    page: () => renderSellerPage(exam, { ...shown, exchanges, now }),
+    isListed: placed !== null,
+  };
+}
+
+function siteIn(text: string, path: string | undefined): Site {
+  const parsed = parseOrigin(text);
+  if ("refused" in parsed)
+    throw new Problem("malformed_request", { detail: `The query parameter origin ${parsed.refused}.` });
+  const wrong = path === undefined ? null : pathFault(path);
+  if (wrong !== null) throw new Problem("malformed_request", { detail: `The query parameter path_prefix: ${wrong}.` });
+  return { origin: parsed.origin, prefix: asPrefix(path ?? "/") };
 }

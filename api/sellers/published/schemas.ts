@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { LOG_PLACE } from "../../log/schemas.ts";
 import {
   address,
   atomic,
@@ -14,16 +15,13 @@ import {
   url,
   usd,
 } from "../../platform/http/schema.ts";
-import type { WebOrigin } from "../../platform/web/web-origin.ts";
-import { LOG_PLACE } from "../../log/log-schemas.ts";
-import { CREDENTIAL_MEMBERS } from "../../platform/signing/credential-schemas.ts";
 import type { Signed } from "../../platform/signing/document.ts";
-import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../exam-schemas.ts";
+import { CREDENTIAL_MEMBERS } from "../../platform/signing/schemas.ts";
+import type { WebOrigin } from "../../platform/web/target.ts";
 import { type KeptEvidence, VALID_DAYS } from "../record.ts";
-import type { sellerCredential } from "./credential.ts";
-import type { sellerRecord } from "./document.ts";
-import type { payeeExams } from "./payee.ts";
-import type { sellerVerification } from "./verification.ts";
+import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../schemas.ts";
+import type { sellerCredential, sellerRecord } from "./document.ts";
+import type { payeeExams, sellerVerification } from "./verification.ts";
 
 export const origin = z
   .string()

@@ -1,24 +1,126 @@
-import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
+import { CHECK_WEIGHTS, LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
+import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
+import { CHECK_TITLES, type CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { emblem } from "../../certificates/appearance.ts";
 import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
-import { emblem } from "../../certificates/pages/emblem.ts";
+import { logSection } from "../../log/log-section.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import { foreignLine } from "../../platform/page/foreign-text.ts";
-import { html, instant, longDay, type Markup } from "../../platform/page/html.ts";
+import { counted, foreignLine, foreignLines, html, instant, longDay, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";
-import { logSection } from "../../log/log-section.ts";
-import { type Exam, type KeptExchange, siteName, siteOf } from "../record.ts";
-import { bareUrl } from "../request-document.ts";
-import { type ExamAppearance, examAppearance, uncertified } from "./appearance.ts";
-import { checksSection } from "./checks-section.ts";
-import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
+import type { Hex } from "../../platform/wallet.ts";
+import { bareUrl } from "../consent.ts";
+import { type Exam, type KeptBody, type KeptExchange, siteName, siteOf, VALID_DAYS } from "../record.ts";
+import { type ExamAppearance, examAppearance, examHeadline, sellerLinkedData, uncertified } from "./appearance.ts";
+import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown, verdictOf } from "./document.ts";
 import { compareSettlements, type SettlementsTold } from "./evidence.ts";
-import { exchangesSection } from "./exchanges-section.ts";
-import { meaningSection } from "./meaning-section.ts";
-import { examHeadline, sellerLinkedData } from "./preview.ts";
-import { verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
+
+/** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */
+const MOST = { url: 300, header: 200, headers: 40, body: 1_500, failure: 300 } as const;
+
+export const exchangeId = (number: number): string => `exchange-${number}`;
+
+/** Every request with its answer, as far as a page shows them. Whatever a seller sends is text, and no more. */
+export const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: string): Markup =>
+  exchanges.length === 0
+    ? html``
+    : html`<section aria-labelledby="exchanges"><h2 id="exchanges">Requests and answers</h2>
+<p class="measure">In the order in which they were sent, shortened. All of it is in <a href="${evidencePath}">the evidence</a>. A character that cannot be seen is written like <code>\\u{202e}</code>.</p>
+${exchanges.map(exchange)}</section>`;
+
+const exchange = (one: KeptExchange): Markup => {
+  const { number, request, answer } = one;
+  const id = exchangeId(number);
+  return html`<details><summary>${number}. ${foreignLine(request.method, 20)} ${pathOf(request.url)}: ${answer === null ? "no answer" : answer.status}</summary>
+<div id="${id}">${codeBlock({ id: `${id}-request`, caption: `Request ${number}`, text: requestText(one) })}
+${codeBlock({ id: `${id}-answer`, caption: `Answer ${number}`, text: answerText(one) })}</div></details>`;
+};
+
+const pathOf = (url: string): string => foreignLine(URL.canParse(url) ? new URL(url).pathname : url, 80);
+
+const requestText = ({ request }: KeptExchange): string =>
+  [
+    `${foreignLine(request.method, 20)} ${foreignLine(request.url, MOST.url)}${request.family === undefined ? "" : ` over IPv${request.family}`}`,
+    ...headerLines(request.headers),
+    ...digest("query", request.querySha256),
+    ...digest("body", request.bodySha256),
+  ].join("\n");
+
+const digest = (name: string, sha256: string | null): readonly string[] =>
+  sha256 === null ? [] : [`(${name} left out; its SHA-256 is ${sha256})`];
+
+const answerText = ({ answer, failure }: KeptExchange): string =>
+  answer === null
+    ? `No answer: ${foreignLine(failure ?? "", MOST.failure)}`
+    : [`${answer.status}`, ...headerLines(answer.headers), ...bodyLines(answer.body)].join("\n");
+
+function headerLines(headers: Readonly<Record<string, string>>): readonly string[] {
+  const entries = Object.entries(headers);
+  const more = entries.length - MOST.headers;
+  return [
+    ...entries
+      .slice(0, MOST.headers)
+      .map(([name, value]) => `${foreignLine(name, 80)}: ${foreignLine(value, MOST.header)}`),
+    ...(more > 0 ? [`… and ${counted(more, "more header")}`] : []),
+  ];
+}
+
+function bodyLines({ bytes, text, base64, isWhole }: KeptBody): readonly string[] {
+  if (bytes === 0) return [];
+  const shown = text === null ? foreignLine(base64 ?? "", MOST.body) : foreignLines(text, MOST.body);
+  const kind = text === null ? "in base64" : "";
+  const rest = isWhole && (text ?? base64 ?? "").length <= MOST.body ? [] : [`(${counted(bytes, "byte")} in all)`];
+  return ["", ...(kind === "" ? [] : [`(${kind})`]), shown, ...rest];
+}
+
+const MARKS = {
+  pass: ["pass", "Pass"],
+  fail: ["fail", "Fail"],
+  not_applicable: ["grey", "Does not apply"],
+} as const;
+
+/** Each check with its weight, what it found, how to mend it, and links to the exchanges that show it. Statements may quote the seller. */
+export const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet<number>): Markup =>
+  checks.length === 0
+    ? html``
+    : html`<section aria-labelledby="checks"><h2 id="checks">Checks</h2>
+<ul class="rows">${checks.map((check) => row(check, shown))}</ul></section>`;
+
+const row = ({ check, outcome, reason, findings }: CheckResult, shown: ReadonlySet<number>): Markup => {
+  const [tone, word] = MARKS[outcome];
+  return html`<li><h3>${CHECK_TITLES[check]}</h3>${mark(tone, word)}
+<div class="note small"><p class="soft">Weight: ${CHECK_WEIGHTS[check]}</p>${reason !== null && html`<p>${foreignLine(reason, 500)}</p>`}
+${findings.length > 0 && html`<ul>${findings.map((finding) => html`<li>${line(finding, shown)}</li>`)}</ul>`}</div></li>`;
+};
+
+function line(finding: CheckResult["findings"][number], shown: ReadonlySet<number>): Markup {
+  const { statement, holds, exchanges } = finding;
+  const remedy = remedyOf(finding);
+  return html`${!holds && html`<strong>Not so:</strong> `}${foreignLine(statement, 500)} ${exchanges.length > 0 && html`<span class="soft">(${linksTo(exchanges, shown)})</span>`}${remedy !== null && html`<br><strong>Remedy:</strong> ${remedy.text} <a href="${remedy.link}" rel="noopener">What the rule says</a>`}`;
+}
+
+const linksTo = (numbers: readonly number[], shown: ReadonlySet<number>): readonly Markup[] =>
+  numbers.map(
+    (number, place) =>
+      html`${place > 0 && ", "}${shown.has(number) ? html`<a href="#${exchangeId(number)}" aria-label="Exchange ${number}">${number}</a>` : number}`,
+  );
+
+/** What a seller's certificate states, what it does not, and how it is corrected. */
+export const meaningSection =
+  (): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this proves</h2>
+<div class="two"><div><h3>It states</h3><ul>
+<li>What the examiner sent to this origin, and what it answered, at the time of the exam.</li>
+<li>That a file at the origin named the wallet that bought the exam, and these paths.</li>
+<li>Each check is a published rule. The requests and answers show every finding.</li>
+</ul></div><div><h3>It does not state</h3><ul>
+<li>That what is sold is worth its price, true or lawful: nobody judged the content.</li>
+<li>That other routes of the origin behave alike, or that this one will tomorrow.</li>
+<li>That a seller cannot tell the examiner from a buyer.</li>
+<li>Anything after the exam: nothing is silently examined again, and the certificate expires after ${VALID_DAYS} days.</li>
+</ul></div></div>
+<h3>Corrections</h3>
+<p class="measure">No record is ever edited or deleted. If the examiner was wrong, a correction with its reason stands beside it, and it no longer counts. That is the only ground: a seller who has mended a fault passes a new exam. Ask through <a href="/.well-known/security.txt">the security contact</a>.</p></section>`;
 
 interface Context extends SellerRecordParts {
   readonly exchanges: readonly KeptExchange[];

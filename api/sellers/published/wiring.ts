@@ -1,11 +1,10 @@
 import type pg from "pg";
-import { createExamStore } from "../store.ts";
-import { createPublishedExamReader } from "./store.ts";
-import { parseAddress } from "../../platform/wallet.ts";
-import type { PublicLog } from "../../log/public-log.ts";
-import { createPublished } from "./read-published.ts";
-import { sellerAddresses } from "./seller-addresses.ts";
+import type { PublicLog } from "../../log/prove-entries.ts";
 import type { Signer } from "../../platform/signing/document.ts";
+import { parseAddress } from "../../platform/wallet.ts";
+import { createExamStore } from "../exam-store.ts";
+import { createPublished, sellerAddresses } from "./read-published.ts";
+import { createPublishedExamReader } from "./store.ts";
 
 export interface SellerWires {
   readonly pool: pg.Pool;

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { PACKAGES, tarballName } from "./published.ts";
-import type { Tarball, Tarballs } from "./tarball.ts";
 
 /** The packages' tarballs in a folder, skipping those not built yet. */
 export async function readTarballs(folder: string): Promise<Tarballs> {
@@ -18,4 +18,26 @@ async function readTarball(path: string): Promise<Tarball | null> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
+}
+
+/** A package as packed by npm. */
+export interface Tarball {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Hash of the bytes in lock file form: `sha512-` and base64. */
+  readonly integrity: string;
+}
+
+/** The tarballs built so far, by file name. */
+export type Tarballs = ReadonlyMap<string, Tarball>;
+
+/** Where `npm run packages` puts the tarballs that the service serves. */
+export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url));
+
+/** What can be installed from the service. It starts without any and says so. */
+export async function wirePackages(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
+  const tarballs = await readTarballs(TARBALLS);
+  const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));
+  if (missing.length > 0)
+    log.warn({ missing, folder: TARBALLS }, "the npm packages are not built: run npm run packages");
+  return tarballs;
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createGithubChecks } from "../../../api/arbiter/github-checks.ts";
-import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import { createGithubChecks } from "../../../api/arbiter/github.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import {
   FORK,
   type Item,

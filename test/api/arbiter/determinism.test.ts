@@ -3,9 +3,9 @@ import { Readable } from "node:stream";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createSearch, measureBody } from "../../../api/platform/web/guarded-fetch/body.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
-import { jcs } from "../../../api/platform/signing/proof-value.ts";
+import { jcs } from "../../../api/platform/signing/document.ts";
+import { createSearch, measureBody } from "../../../api/platform/web/guarded-fetch/body.ts";
 import { examine, type Site, startSite } from "../../support/arbiter/site.ts";
 
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { createGithubChecks } from "../../../api/arbiter/github-checks.ts";
+import { createGithubChecks } from "../../../api/arbiter/github.ts";
 import { type Item, run, SHA, startGithub, status, workflowRun } from "../../support/arbiter/github.ts";
 import { examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
-import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
+import { VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import { EXPIRED, OTHER_HOST, SELF_SIGNED } from "../../support/arbiter/certificates.ts";
 import { DECIDED, sends, TEXT } from "../../support/arbiter/rows.ts";

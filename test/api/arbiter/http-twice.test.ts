@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
-import { sleepUnlessAborted } from "../../../api/platform/clock.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
+import { NO_TRANSACTIONS } from "../../../api/arbiter/evidence.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
-import { NO_TRANSACTIONS } from "../../../api/arbiter/transactions.ts";
+import { sleepUnlessAborted } from "../../../api/platform/clock.ts";
 import { sends, sha256, TEXT, to } from "../../support/arbiter/rows.ts";
 import { CLAIMS, examine, factsNamed, type Handler, judged, startSite } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import type { PartyTiers, Tiers } from "../../../api/arbiter/parties.ts";
 import type { Variant } from "../../../api/arbiter/products.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { deciderOf } from "../../support/arbiter/record.ts";

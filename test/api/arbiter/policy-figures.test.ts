@@ -1,24 +1,22 @@
 import { expect, test } from "vitest";
 import { MOST_TRANSFERS } from "../../../api/arbiter/chain.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
-import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
+import { POLICY_V1, VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import {
   FETCH_LIMITS_V1,
   HTTP_DELIVERY_V1,
   MAX_ATTEMPTS_V1,
   PAYLOAD_HASH_V1,
 } from "../../../api/arbiter/policy/v1/tables.ts";
-import { VERSION_1 } from "../../../api/arbiter/policy/v1/version.ts";
-import { CI_STATUS_V2 } from "../../../api/arbiter/policy/v2/ci-status-table.ts";
+import { CI_STATUS_V2 } from "../../../api/arbiter/policy/v2/ci-status.ts";
 import {
   AGAIN_AFTER_MS_V2,
   CHALLENGE_HEADERS_V2,
   HTTP_DELIVERY_V2,
   UNDECIDED_STATUSES_V2,
-} from "../../../api/arbiter/policy/v2/http-delivery-table.ts";
-import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
-import { OFFER_BREACH_V2 } from "../../../api/arbiter/policy/v2/tables.ts";
-import { VERSION_2 } from "../../../api/arbiter/policy/v2/version.ts";
+} from "../../../api/arbiter/policy/v2/http-delivery.ts";
+import { OFFER_BREACH_V2 } from "../../../api/arbiter/policy/v2/offer-breach.ts";
+import { POLICY_V2, VERSION_2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { CORRECTION_DAYS } from "../../../api/arbiter/products.ts";
 import { inWords } from "../../../api/platform/page/html.ts";
 

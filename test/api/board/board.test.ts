@@ -1,12 +1,17 @@
 import { assert, constantFrom, date, property, record, string, stringMatching } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type BoardRow, boardDocument, boardPage, capabilitiesOf } from "../../../api/board/board.ts";
+import {
+  type BoardRow,
+  boardDocument,
+  boardPage,
+  type Count,
+  capabilitiesOf,
+  encodeCursor,
+  parseCursor,
+} from "../../../api/board/board.ts";
 import { renderBoard } from "../../../api/board/board-page.ts";
-import { barChart, ticks } from "../../../api/board/chart.ts";
-import { encodeCursor, parseCursor } from "../../../api/board/cursor.ts";
 import { statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
-import { renderStatistics } from "../../../api/board/statistics-page.ts";
-import type { Count } from "../../../api/board/withhold.ts";
+import { barChart, renderStatistics, ticks } from "../../../api/board/statistics-page.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certificates/products.ts";
 import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Count, withhold } from "../../../api/board/withhold.ts";
+import { type Count, withhold } from "../../../api/board/board.ts";
 
 const of = (...wallets: number[]): readonly Count[] => wallets.map((one) => ({ wallets: one, certificates: one }));
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { appearance } from "../../../api/certificates/appearance.ts";
-import { badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/badge.ts";
+import { appearance, badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/appearance.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certificates/links.ts";
 import { certificatePreview, createOgRenderer } from "../../../api/certificates/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { Session } from "../../../api/certificates/sessions/session.ts";
-import { UNSERVED } from "../../../api/certificates/sessions/session.ts";
 import {
   challengeOf,
   isSafe,
@@ -9,6 +7,8 @@ import {
   presented,
   windowEnds,
 } from "../../../api/certificates/retry/lost-order.ts";
+import type { Session } from "../../../api/certificates/sessions/session.ts";
+import { UNSERVED } from "../../../api/certificates/sessions/session.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 
 const LOST = new Date("2026-11-24T12:00:00.000Z");

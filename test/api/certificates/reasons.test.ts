@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { validUntil } from "../../../api/certificates/certificate.ts";
-import type { CertificateSummary } from "../../../api/certificates/certificate-summary.ts";
-import { reasonsAgainst } from "../../../api/certificates/reasons.ts";
+import { type CertificateSummary, validUntil } from "../../../api/certificates/certificate.ts";
+import { reasonsAgainst } from "../../../api/certificates/observations.ts";
 import { verificationRecord } from "../../../api/certificates/verification.ts";
-import { SCORE_PRICES } from "../../../api/score/products.ts";
+import { SCORE_PRICES } from "../../../api/score/request.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 
 const BASE_URL = "https://trust.test";

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { heldAxios } from "../../support/sessions/agents.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { expectDescribed, holdToItsWord, letGo } from "../../support/openapi/answers.ts";
 import { contractOf, type Exchange, type OpenApi } from "../../support/openapi/openapi.ts";
 import { send } from "../../support/payments/requests.ts";
+import { heldAxios } from "../../support/sessions/agents.ts";
 import { startScene } from "./scene.ts";
 
 const scene = await forFile(startScene());

@@ -1,4 +1,4 @@
-import { templatePath } from "../../../api/discovery/openapi/operation.ts";
+import { templatePath } from "../../../api/discovery/openapi.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";

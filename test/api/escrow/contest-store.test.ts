@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { createContestStore } from "../../../api/escrow/contest/store.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";

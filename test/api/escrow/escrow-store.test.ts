@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Forward } from "../../../api/escrow/delivery.ts";
 import { holdsNamed } from "../../../api/escrow/find-hold.ts";
 import type { Hold } from "../../../api/escrow/payment.ts";
-import type { EscrowContract } from "../../../api/payments/schemes/escrowed/contract.ts";
+import type { EscrowContract } from "../../../api/payments/schemes/escrowed.ts";
 
 const CONTRACT = { address: "0xe1", arbiter: "0xa1" } as unknown as EscrowContract;
 const RETIRED = { address: "0xe2", arbiter: "0xa2" } as unknown as EscrowContract;

@@ -1,13 +1,11 @@
 import fc from "fast-check";
 import { getAddress, hashTypedData, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
-import { verdictDigest } from "../../../api/escrow/verdict-digest.ts";
+import { verdictDigest } from "../../../api/escrow/calldata.ts";
 import { DELIVERY_TYPES, deliveryDigest, deliveryDomain, sha256 } from "../../../api/escrow/delivery.ts";
 import { payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { asDetails, digestOf, type EscrowContract } from "../../../api/payments/schemes/escrowed.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
-import type { EscrowContract } from "../../../api/payments/schemes/escrowed/contract.ts";
-import { asDetails } from "../../../api/payments/schemes/escrowed/details.ts";
-import { digestOf } from "../../../api/payments/schemes/escrowed/holds.ts";
 import { authorizationOf } from "../../../packages/escrow/src/authorization.ts";
 import { conditionsSha256 } from "../../../packages/escrow/src/contest-terms.ts";
 import * as kit from "../../../packages/escrow/src/payment-info.ts";

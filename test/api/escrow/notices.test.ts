@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { EscrowStore, Stored, Task } from "../../../api/escrow/escrow-ports.ts";
-import { withNotices } from "../../../api/escrow/notices.ts";
+import { withNotices } from "../../../api/escrow/carry-outcomes.ts";
+import type { EscrowStore, Stored, Task } from "../../../api/escrow/ports.ts";
 
 /** Everything that can happen without a write has happened. */
 const turns = () => new Promise((done) => setImmediate(done));

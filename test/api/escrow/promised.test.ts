@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { NO_TRANSACTIONS } from "../../../api/arbiter/evidence.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
-import { NO_TRANSACTIONS } from "../../../api/arbiter/transactions.ts";
 import { promisedBy } from "../../../api/escrow/contest/conditions.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 

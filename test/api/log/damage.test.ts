@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { KnownHead } from "../../../api/log/served-checkpoint.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import type { KnownHead } from "../../../api/log/known-heads.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";
 import { copyOf, endConnections } from "../../support/log/restore.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogStore } from "../../../api/log/store.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
-import { jcs } from "../../../api/platform/signing/proof-value.ts";
+import { createLogStore } from "../../../api/log/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { jcs } from "../../../api/platform/signing/document.ts";
 import {
   parseKeySet,
   parsePolicy,

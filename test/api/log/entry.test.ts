@@ -1,10 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { entryBytes } from "../../../api/log/entry.ts";
-import { createDocuments } from "../../../api/log/entry-documents.ts";
-import { createSigner } from "../../../api/platform/signing/document.ts";
+import { createDocuments, entryBytes } from "../../../api/log/entry.ts";
+import { createSigner, jcs } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
-import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import { MAX_ENTRY_BYTES } from "../../../packages/verifier/src/tlog/bundle.ts";
 import { parseEntry } from "../../../packages/verifier/src/tlog/entry.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogWriter } from "../../../api/log/write.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { certificateInsert } from "../../support/log/rows.ts";

@@ -4,8 +4,7 @@ import { policyPath } from "../../../api/arbiter/overview.ts";
 import { certUrl } from "../../../api/certificates/links.ts";
 import { contestPath } from "../../../api/escrow/contest/contest-record.ts";
 import { evaluationPath } from "../../../api/escrow/record.ts";
-import { entryPath, proofPath, recordPath } from "../../../api/log/log-paths.ts";
-import { logPath } from "../../../api/log/origin.ts";
+import { entryPath, logPath, proofPath, recordPath } from "../../../api/log/log-paths.ts";
 import { ENTRY_TYPES, type EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 
 const PAYMENT = `0x${"ab".repeat(32)}` as const;

@@ -1,7 +1,7 @@
 import type { Client, DatabaseError } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { createLogStore } from "../../../api/log/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { policyText } from "../../../api/log/policy-text.ts";
+import { policyText } from "../../../api/log/log-overview.ts";
 import { parsePolicy } from "../../../packages/verifier/src/tlog/policy.ts";
 import { noteSigner, witnessSigner } from "../../support/log/note-keys.ts";
 

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, test } from "vitest";
-import { createLogStore } from "../../../api/log/store.ts";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
+import { createLogStore } from "../../../api/log/store.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { KnownHead } from "../../../api/log/served-checkpoint.ts";
+import type { StoredCheckpoint } from "../../../api/log/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import type { KnownHead } from "../../../api/log/known-heads.ts";
-import type { StoredCheckpoint } from "../../../api/log/log-store.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";
 import { auditLog } from "../../support/log/audit.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bytes, connect } from "../../../api/platform/db/connection.ts";
+import { createLogCheckpoints } from "../../../api/log/checkpoints-store.ts";
 import { createLogStore } from "../../../api/log/store.ts";
-import { createLogCheckpoints } from "../../../api/log/served-checkpoints.ts";
 import { createWitnessStore } from "../../../api/log/witness/store.ts";
+import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
 import { witnessSigner } from "../../support/log/note-keys.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";

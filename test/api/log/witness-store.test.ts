@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
+import { createWitnessStore, LONGEST_WAIT_SECONDS } from "../../../api/log/witness/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createWitnessStore } from "../../../api/log/witness/store.ts";
-import { LONGEST_WAIT_SECONDS } from "../../../api/log/witness/ports.ts";
 import { forFile } from "../../support/for-file.ts";
 import { witnessSigner } from "../../support/log/note-keys.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";

@@ -1,13 +1,11 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createLogCheckpoints } from "../../../api/log/served-checkpoints.ts";
-import { createWitnessStore } from "../../../api/log/witness/store.ts";
-import { readWitnessed } from "../../../api/log/witness/witnessed-store.ts";
-import { createWitnessCalls } from "../../../api/log/witness/calls.ts";
-import { createKnownHeads, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
+import { createLogCheckpoints } from "../../../api/log/checkpoints-store.ts";
+import { createKnownHeads, createWitnessCalls, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
 import { createOffer } from "../../../api/log/witness/offer-checkpoint.ts";
 import type { Witness } from "../../../api/log/witness/settings.ts";
+import { createWitnessStore, readWitnessed } from "../../../api/log/witness/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { cosign } from "../../../packages/verifier/src/tlog/cosignature.ts";
 import { type NoteSigner, parseNote, verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { noteSigner } from "../../../scripts/witness/signer.ts";

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AddressLimit } from "../../../api/platform/http/connections.ts";
-import { createHttpServer, listen } from "../../../api/platform/http/http-server.ts";
 import { createPeers } from "../../../api/platform/http/peers.ts";
+import { type AddressLimit, createHttpServer, listen } from "../../../api/platform/http/server.ts";
 
 // Real sockets, and limits that a test can wait for.
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { createHttpServer, drain, listen } from "../../../api/platform/http/http-server.ts";
+import { createHttpServer, drain, listen } from "../../../api/platform/http/server.ts";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";

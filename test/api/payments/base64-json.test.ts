@@ -1,7 +1,7 @@
 import { decodePaymentSignatureHeader, encodePaymentRequiredHeader } from "@x402/core/http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toBase64Json } from "../../../api/payments/base64-json.ts";
+import { toBase64Json } from "../../../api/payments/header.ts";
 import { decodeJson } from "../../../packages/escrow/src/envelope.ts";
 
 /** What the stock library reads; undefined for what it refuses. */

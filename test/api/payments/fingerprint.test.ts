@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fingerprint, parseJson } from "../../../api/payments/fingerprint.ts";
+import { fingerprint, parseJson } from "../../../api/payments/header.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 const print = (body: string | Uint8Array, query = "", { route = "score", method = "POST" } = {}) =>

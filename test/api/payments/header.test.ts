@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
 import { MAX_HEADER_BYTES, parsePaymentHeaders } from "../../../api/payments/header.ts";
+import { EXACT } from "../../../api/payments/schemes/exact.ts";
 
 const AUTHORIZATION = {
   from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906",

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { type Hex, hashTypedData, serializeErc6492Signature, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/platform/networks.ts";
-import { authorizationDigest, authorizationTypedData } from "../../../api/payments/schemes/exact/authorization.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import { authorizationDigest, authorizationTypedData } from "../../../api/payments/schemes/authorization.ts";
 import { accountSignature, isAccountSignature, settledWith, signatureSha256 } from "../../../api/payments/signature.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { altered, highS, signPayment } from "../../support/payments/signing.ts";
 

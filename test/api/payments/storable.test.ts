@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isStorable } from "../../../api/payments/storable.ts";
+import { isStorable } from "../../../api/payments/header.ts";
 
 const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
 

@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { encodeAbiParameters, getAddress, type Hex, hashTypedData } from "viem";
 import { describe, expect, test } from "vitest";
-import { addressWord, bytes32Word, uintWord } from "../../../api/platform/chain/abi-words.ts";
-import { domainHash, textWord, typedDigest, typeHash } from "../../../api/platform/chain/typed-data.ts";
+import {
+  addressWord,
+  bytes32Word,
+  domainHash,
+  textWord,
+  typedDigest,
+  typeHash,
+  uintWord,
+} from "../../../api/platform/chain/typed-data.ts";
 import { anyAddress, anyBytes32 } from "../../support/escrow/any-terms.ts";
 
 // The words are viem's, over everything that a type can hold; what does not fit has none.

@@ -1,8 +1,8 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { MAX_BODY_BYTES, readJson } from "../../../api/platform/http/body.ts";
 import { Problem } from "../../../api/platform/http/errors.ts";
+import { MAX_BODY_BYTES, readJson } from "../../../api/platform/http/request.ts";
 
 const app = new Hono()
   .post("/", async (c) => c.json(await readJson(c, z.object({ name: z.string() }), "The body has a name.")))

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { foreignLine, foreignLines } from "../../../api/platform/page/foreign-text.ts";
+import { foreignLine, foreignLines } from "../../../api/platform/page/html.ts";
 
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 

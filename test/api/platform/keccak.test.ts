@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { toHex, keccak256 as viems } from "viem";
 import { expect, test } from "vitest";
-import { keccak256 } from "../../../api/platform/chain/keccak.ts";
+import { keccak256 } from "../../../api/platform/chain/typed-data.ts";
 
 test("the hash of any bytes is viem's, in bytes or in hex", () =>
   fc.assert(

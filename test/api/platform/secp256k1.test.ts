@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type Hex, recoverAddress } from "viem";
 import { privateKeyToAccount, sign } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { accountOf, signDigest, signerOf } from "../../../api/platform/chain/secp256k1.ts";
+import { accountOf, signDigest, signerOf } from "../../../api/platform/chain/accounts.ts";
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const FIELD = 2n ** 256n - 2n ** 32n - 977n;

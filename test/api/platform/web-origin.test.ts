@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseOrigin } from "../../../api/platform/web/web-origin.ts";
+import { parseOrigin } from "../../../api/platform/web/target.ts";
 
 describe("an origin", () => {
   test.each([

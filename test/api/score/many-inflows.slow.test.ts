@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
-import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createMarkStore } from "../../../api/score/lookup/marks-store.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
+import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
-import { funderAt, type Inflows, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
-import type { Mark } from "../../../api/score/lookup/lookup-ports.ts";
+import { funderAt, type Inflows, type Mark, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
+import { createMarkStore } from "../../../api/score/lookup/store.ts";
 import { openProvider } from "../../../indexer/fetch/provider.ts";
 import { addressOf, type InflowProvider, startInflowNode } from "../../support/chain/inflow-node.ts";
 import { forFile } from "../../support/for-file.ts";

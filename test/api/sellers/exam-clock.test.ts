@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { examClock } from "../../../api/sellers/exam-clock.ts";
+import { examClock } from "../../../api/sellers/network-health.ts";
 import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 
 const CHAIN = 1_790_000_000;

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
-import { createExamStore } from "../../../api/sellers/store.ts";
-import { createExamWork } from "../../../api/sellers/exam-work.ts";
+import { createExamStore } from "../../../api/sellers/exam-store.ts";
+import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
 import { type Exam, isCurrent, type KeptExchange } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult, storeExam, storeOrder } from "../../support/sellers/samples.ts";

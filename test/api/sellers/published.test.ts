@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { jcs } from "../../../api/platform/signing/document.ts";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
-import { jcs } from "../../../api/platform/signing/proof-value.ts";
 import { checkLogged, parsePolicy, parseProof } from "../../../packages/verifier/src/index.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { consentLine, isUnder, readConsent, widest } from "../../../api/sellers/consent.ts";
 import { evidenceOf, keptBody, keptChecks } from "../../../api/sellers/evidence.ts";
+import { costOf, noRoom, unfit } from "../../../api/sellers/exam-account.ts";
 import { EXAM_REQUEST, urlRefusal } from "../../../api/sellers/exam-request.ts";
-import { costOf, unfit } from "../../../api/sellers/guarded-payer.ts";
 import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/sellers/products.ts";
-import { noRoom } from "../../../api/sellers/room.ts";
 import { sampleOrder } from "../../support/sellers/samples.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { exchangesOf, namedTransactions } from "../../../api/sellers/published/evidence.ts";
 import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
-import { renderSellerVerification } from "../../../api/sellers/published/seller-verification-page.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
+import { renderSellerVerification } from "../../../api/sellers/published/verification-page.ts";
 import type { EndedExam, Exam, KeptExchange } from "../../../api/sellers/record.ts";
 import { evidenceText, sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
 

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { payeeExams } from "../../../api/sellers/published/payee.ts";
-import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/standing.ts";
-import { sellerVerification } from "../../../api/sellers/published/verification.ts";
+import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/document.ts";
+import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
 import { sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { expect, test } from "vitest";
-import { createHeadLook } from "../../../api/sellers/exam-ledger.ts";
-import { watchUplink } from "../../../api/sellers/uplink.ts";
+import { createHeadLook } from "../../../api/sellers/chain.ts";
+import { watchUplink } from "../../../api/sellers/network-health.ts";
 import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
 import { serveHttp } from "../../support/http-server.ts";

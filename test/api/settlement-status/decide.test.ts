@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { NonceEnd } from "../../../api/settlement-status/authorization-reader.ts";
 import { decide, type Seen } from "../../../api/settlement-status/decide.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
+import type { NonceEnd } from "../../../api/settlement-status/reading.ts";
 
 const HASH = `0x${"ab".repeat(32)}` as const;
 const [PAYER, PAYEE, OTHER] = ["11", "22", "33"].map((byte) => `0x${byte.repeat(20)}` as const) as [

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { FinalFacts } from "../../../api/settlement-status/authorization-reader.ts";
 import type { Status } from "../../../api/settlement-status/decide.ts";
 import { createLookUp, type LookUp } from "../../../api/settlement-status/look-up.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
+import type { FinalFacts } from "../../../api/settlement-status/reading.ts";
 import {
   type Fate,
   FINAL_AFTER,

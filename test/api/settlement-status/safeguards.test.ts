@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { AuthorizationReader, FinalFacts } from "../../../api/settlement-status/authorization-reader.ts";
 import { createLookUp } from "../../../api/settlement-status/look-up.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
+import type { AuthorizationReader, FinalFacts } from "../../../api/settlement-status/reading.ts";
 import { type Branch, type NodeKind, nodesOf, PAYEE, timeOf } from "../../support/settlement-status/branching-chain.ts";
 import { factsInMemory, NO_FACTS } from "../../support/settlement-status/facts.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "../../../api/site/forgery.ts";
+import { CERTIFICATES_COST, FORGED_A, type Forgery, ringSize } from "../../../api/site/score-chapter.ts";
 import { score } from "../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, daysAgo, facts, payees, payments } from "../../packages/verifier/score/facts.ts";
 

@@ -12,7 +12,6 @@ import { parse } from "yaml";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
-import { STOCK_CLIENTS, type StockClient } from "../../support/sessions/agents.ts";
 import { codeOn, inShell, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { linkOwn } from "../../support/escrow/package.ts";
@@ -25,6 +24,7 @@ import { signPayment } from "../../support/payments/signing.ts";
 import { serveFacilitator } from "../../support/seller/stock-facilitator.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
+import { STOCK_CLIENTS, type StockClient } from "../../support/sessions/agents.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
 

@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
-import { readTarballs } from "../../../api/site/packages/tarballs.ts";
 import { Problem } from "../../../api/platform/http/errors.ts";
 import { isPaid } from "../../../api/platform/http/route.ts";
-import { packageRoutes } from "../../../api/site/packages/package-routes.ts";
 import { PACKAGES, packageUrl, tarballName, VERIFIER } from "../../../api/site/packages/published.ts";
-import { TARBALLS } from "../../../api/site/packages/wiring.ts";
+import { packageRoutes } from "../../../api/site/packages/routes.ts";
+import { readTarballs, TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
 
 /** The routes over a folder of tarballs; a problem is answered by its code. */

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { renderBadge } from "../../../api/certificates/badge.ts";
+import { renderBadge } from "../../../api/certificates/appearance.ts";
 import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
 import { badgeMarkdown } from "../../../api/certificates/links.ts";
 import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
 import { renderVerification } from "../../../api/certificates/pages/verification-page.ts";
-import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderStatus } from "../../../api/operations/status-page.ts";
+import { CONTENT_SECURITY_POLICY } from "../../../api/platform/page/page.ts";
 import { renderProblem } from "../../../api/site/error-page.ts";
 import { renderHome } from "../../../api/site/home-page.ts";
 import { FIGURES, MENU, READS, STATUS, VERIFICATION } from "../../support/browser/sample-pages.ts";

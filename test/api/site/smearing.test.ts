@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dilution, dilutionFee, FAILED, SERVED, smear } from "../../../api/site/smearing.ts";
+import { dilution, dilutionFee, FAILED, SERVED, smear } from "../../../api/site/score-chapter.ts";
 import { score } from "../../../packages/verifier/src/score/score.ts";
 import { facts, outcomes } from "../../packages/verifier/score/facts.ts";
 

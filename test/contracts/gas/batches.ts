@@ -10,7 +10,7 @@ import {
   toHex,
 } from "viem";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { usdcAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";

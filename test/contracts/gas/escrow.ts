@@ -1,5 +1,5 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, toHex } from "viem";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";

@@ -1,6 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { type Carriable, outcomeBatch } from "../../../api/escrow/outcome-batch.ts";
+import { type Carriable, outcomeBatch } from "../../../api/escrow/calldata.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";

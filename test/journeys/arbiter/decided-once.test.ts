@@ -1,14 +1,13 @@
 import type { Pool } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
 import { createAttestor } from "../../../api/arbiter/attestation.ts";
-import { correctVerdict } from "../../../api/arbiter/correct-verdict.ts";
+import { correctVerdict } from "../../../api/arbiter/document.ts";
+import type { TransactionReading } from "../../../api/arbiter/evidence.ts";
 import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema } from "../../../api/arbiter/request.ts";
-import type { TransactionReading } from "../../../api/arbiter/transactions.ts";
-import type { StoredVerdict } from "../../../api/arbiter/verdict-store.ts";
+import { createVerdictStore, type StoredVerdict } from "../../../api/arbiter/store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
 import { buyer, conditionsOf, NOW, paidBy } from "../../support/arbiter/breach.ts";
 import { DEAR } from "../../support/arbiter/breach-rows.ts";

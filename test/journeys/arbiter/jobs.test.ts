@@ -3,8 +3,8 @@ import hre from "hardhat";
 import { type Abi, type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { requireEvaluator } from "../../../api/escrow/evaluator.ts";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
+import { requireEvaluator } from "../../../api/escrow/contracts-chain.ts";
 import {
   dealRefOf,
   encodeEvaluate,

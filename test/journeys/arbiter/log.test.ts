@@ -1,7 +1,7 @@
 import type { Client, DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { walkVerdicts } from "../../support/arbiter/log.ts";
 import { recordVerdict } from "../../support/arbiter/record.ts";

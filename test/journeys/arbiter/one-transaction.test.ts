@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
-import { createSeal } from "../../../api/platform/db/seal.ts";
-import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { verdictId } from "../../../api/arbiter/request.ts";
-import type { NewVerdict, SignedVerdict } from "../../../api/arbiter/verdict-store.ts";
-import type { Completion } from "../../../api/platform/http/completion.ts";
+import { createVerdictStore, type NewVerdict, type SignedVerdict } from "../../../api/arbiter/store.ts";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
+import type { Completion } from "../../../api/platform/http/answer.ts";
 import type { PaymentKey } from "../../../api/platform/http/route.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,8 +1,8 @@
 import pg from "pg";
 import type { Address } from "viem";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
+import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { SCOPES, type Scope } from "../../../indexer/ledger.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { createEscrowActor, MERCHANTS, planBlocks } from "../../indexer/escrow-actor.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { coverageOf } from "../../../indexer/history/coverage.ts";
 import { type FetchedRow, fetchInto, filesIn, readRows, startFetch } from "../../indexer/fetched.ts";
 import { createActor } from "../../indexer/history.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Address, createPublicClient, encodeFunctionData, type Hex, http, parseGwei, toHex } from "viem";
 import { expect, test, vi } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";

@@ -1,11 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { createInflowReader } from "../../../api/score/lookup/chain.ts";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createMarkStore } from "../../../api/score/lookup/marks-store.ts";
-import { createLookupStore } from "../../../api/score/lookup/store.ts";
-import { funderAt, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
-import type { Mark, Progress } from "../../../api/score/lookup/lookup-ports.ts";
+import { createInflowReader } from "../../../api/score/lookup/chain.ts";
+import { funderAt, type Mark, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
+import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
 import { openProvider } from "../../../indexer/fetch/provider.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

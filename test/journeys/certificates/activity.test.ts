@@ -2,12 +2,12 @@ import { parseAbi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { usdcAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../../support/indexer/launched.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 const TRANSFER = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
 const payer = devAccount(2);

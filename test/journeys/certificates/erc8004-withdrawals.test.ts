@@ -10,14 +10,7 @@ import {
   sell,
   validationOf,
 } from "../../support/certificates/agent-registries.ts";
-import {
-  GAS,
-  order,
-  published,
-  REGISTRIES,
-  recordOf,
-  startPublishing,
-} from "../../support/certificates/publishing.ts";
+import { GAS, order, published, REGISTRIES, recordOf, startPublishing } from "../../support/certificates/publishing.ts";
 import { rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -4,7 +4,6 @@ import { checkRegistries } from "../../../api/certificates/agent-registries/chai
 import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
-import { attempt, BAIT, ENTRY, opened, PURSE, sign } from "../../support/sessions/runs.ts";
 import { evidenceFor, feedbackFor, newAgent, PUBLISHER } from "../../support/certificates/agent-registries.ts";
 import { order, published, REGISTRIES, startPublishing } from "../../support/certificates/publishing.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -13,6 +12,7 @@ import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
+import { attempt, BAIT, ENTRY, opened, PURSE, sign } from "../../support/sessions/runs.ts";
 
 const { chain, service, owner, buy, pass, until, finalise } = await forFile(startPublishing());
 

@@ -1,10 +1,8 @@
 import pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import { createScoreCertificates } from "../../../api/score/score-certificates.ts";
 import type { Behaviour } from "../../../api/certificates/certificate.ts";
-import { buy } from "../../support/sessions/agents.ts";
-import { openShop } from "../../support/sessions/shop.ts";
+import { createScoreCertificates } from "../../../api/score/store.ts";
 import { boardSeeder } from "../../support/board/seed.ts";
 import { FAILING, SCAMMED } from "../../support/certificates/samples.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -13,6 +11,8 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
+import { buy } from "../../support/sessions/agents.ts";
+import { openShop } from "../../support/sessions/shop.ts";
 
 /** Payments that a shop obtained and handed in here, and windows that no calendar has. */
 

@@ -1,11 +1,11 @@
 import { pino } from "pino";
 import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
 import { afterEach, expect, test, vi } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createEscrowStore } from "../../../api/escrow/store.ts";
-import { build } from "../../../api/service.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { createEscrowStore } from "../../../api/escrow/store.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { build } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import type { Hex, LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { outcomePurpose } from "../../../api/escrow/outcome-batch.ts";
+import { outcomePurpose } from "../../../api/escrow/calldata.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { build } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";

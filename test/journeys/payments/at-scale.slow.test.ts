@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { createBacklogReader } from "../../../api/payments/journal/backlog.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createEscrowStore } from "../../../api/escrow/store.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createProofStore } from "../../../api/certificates/proofs/store.ts";
-import { createPurchaseStore } from "../../../api/purchases/store.ts";
+import { createEscrowStore } from "../../../api/escrow/store.ts";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
+import { createBacklogReader } from "../../../api/payments/journal/upkeep-store.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
+import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { forFile } from "../../support/for-file.ts";
 import { fillJournal } from "../../support/payments/filled-journal.ts";
 import { keepPayments } from "../../support/purchases/journal.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { decodeFunctionData, encodeFunctionData, type Hex, type LocalAccount, size } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import type { Batching } from "../../../api/payments/settle/batching.ts";
-import type { Payment } from "../../../api/payments/settle/settle-alone.ts";
+import type { Payment } from "../../../api/payments/settle/facilitator.ts";
 import { batchCall } from "../../../api/payments/settle/settlement-batch.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createFinality } from "../../../api/platform/chain/finality.ts";
+import { createFinality } from "../../../api/platform/chain/chain.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { passTime, setClockBack } from "../../support/clock.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

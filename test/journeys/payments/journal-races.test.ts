@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
-import { createSeal } from "../../../api/platform/db/seal.ts";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import type { Entered, Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { State } from "../../../api/payments/step-types.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

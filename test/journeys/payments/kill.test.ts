@@ -2,7 +2,7 @@ import { connect as openSocket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { SESSION_PRICES } from "../../../api/certificates/kinds/behavioural.ts";
+import { SESSION_PRICES } from "../../../api/certificates/kinds/kind.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/holding-node.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { type ChainReader, createChain } from "../../../api/platform/chain/chain-reader.ts";
+import { type ChainReader, createChain } from "../../../api/platform/chain/chain.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN, type Profile } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,7 +1,7 @@
 import { toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, expect, test } from "vitest";
-import { ERC1271 } from "../../../api/platform/chain/contract-signatures.ts";
+import { ERC1271 } from "../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { replyTo } from "../../support/chain/rpc.ts";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Hex } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
+import type { Lease } from "../../../api/payments/scheme.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { PLACES, SHARES } from "../../../api/platform/relayer/places.ts";
 import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
 import type { RelayRequest } from "../../../api/platform/relayer/send.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
-import { createSeal } from "../../../api/platform/db/seal.ts";
-import type { Lease } from "../../../api/payments/scheme.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { replyTo } from "../../support/chain/rpc.ts";

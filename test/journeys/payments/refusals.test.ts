@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

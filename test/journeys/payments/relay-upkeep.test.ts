@@ -1,6 +1,6 @@
 import { type Hex, pad } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createRelayPruning } from "../../../api/platform/relayer/pruning.ts";
+import { createRelayPruning } from "../../../api/platform/relayer/store.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,10 +1,10 @@
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type PaidRoute, paidRoute } from "../../../api/platform/http/route.ts";
-import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
-import { createOfferReceipt } from "../../../api/payments/offer-receipt.ts";
 import { payable } from "../../../api/payments/payable.ts";
+import { createOfferReceipt } from "../../../api/payments/receipt.ts";
+import { EXACT } from "../../../api/payments/schemes/exact.ts";
+import { type PaidRoute, paidRoute } from "../../../api/platform/http/route.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createJournal } from "../../../api/payments/journal/journal.ts";
-import { createSeal } from "../../../api/platform/db/seal.ts";
+import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import type { State } from "../../../api/payments/step-types.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { apply, newPayment, PATHS, WRITES } from "../../support/payments/journal-rows.ts";

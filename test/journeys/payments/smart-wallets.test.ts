@@ -1,7 +1,7 @@
 import type { Address, Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import {

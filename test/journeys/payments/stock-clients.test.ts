@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PAY_TO } from "../../support/service/accounts.ts";
 import { startService } from "../../support/service/service.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { unixSeconds } from "../../../api/payments/window.ts";
+import { unixSeconds } from "../../../api/payments/signature.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";

@@ -5,8 +5,6 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createPurchaseStore } from "../../../api/purchases/store.ts";
-import { from, payControl, startRun } from "../../support/sessions/runs.ts";
-import { startStage } from "../../support/sessions/stage.ts";
 import { forFile } from "../../support/for-file.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
 import { type KeptPayment, keepPayments, transactionAt } from "../../support/purchases/journal.ts";
@@ -23,6 +21,8 @@ import {
 } from "../../support/purchases/sign-in.ts";
 import { prune } from "../../support/service/prune.ts";
 import { startService } from "../../support/service/service.ts";
+import { from, payControl, startRun } from "../../support/sessions/runs.ts";
+import { startStage } from "../../support/sessions/stage.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
 
 const MINUTES = 60_000;

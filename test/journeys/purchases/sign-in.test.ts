@@ -11,7 +11,7 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { createNonces, NONCE_CHANCE_BYTES } from "../../../api/purchases/nonce.ts";
+import { createNonces, NONCE_CHANCE_BYTES } from "../../../api/purchases/sign-in.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";

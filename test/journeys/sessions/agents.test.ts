@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send, v2 } from "../../support/payments/requests.ts";
+import { altered } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { buy, newWatchedAccount, STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import {
   askResult,
@@ -25,11 +30,6 @@ import {
   isUsed,
   signedFor,
 } from "../../support/sessions/verdicts.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { send, v2 } from "../../support/payments/requests.ts";
-import { altered } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 
 const stage = await forFile(startStage());
 

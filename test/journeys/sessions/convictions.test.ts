@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { buy } from "../../support/sessions/agents.ts";
 import {
   askResult,
@@ -30,11 +35,6 @@ import {
   expectVerdict,
   isReplay,
 } from "../../support/sessions/verdicts.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { type Answer, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 
 /** Who can make whom fail: the rows of the table in docs/behaviour.md, one after the other. */
 

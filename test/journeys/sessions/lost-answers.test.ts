@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type OrderNumber, WAYS, type Way } from "../../../api/certificates/retry/lost-order.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { altered, newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import {
   buy,
   drawn,
@@ -18,12 +24,6 @@ import {
 import { askResult, ENTRY, PURSE } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
 import { expectIncomplete, isReplay, isUsed } from "../../support/sessions/verdicts.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { settlements } from "../../support/payments/on-chain.ts";
-import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
-import { altered, newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 
 const stage = await forFile(startStage({ lateMs: 300 }));
 const ground = { ...stage, at: stage.service.url };

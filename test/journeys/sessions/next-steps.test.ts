@@ -1,5 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
+import { type Signed, signPayment } from "../../support/payments/signing.ts";
 import { type LossyRun, offered, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
 import {
   askResult,
@@ -15,10 +19,6 @@ import {
   startRun,
 } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
-import { type Signed, signPayment } from "../../support/payments/signing.ts";
 
 /** From any state of a behavioral test, the step that an answer names can be taken. */
 

@@ -1,4 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { forFile } from "../../support/for-file.ts";
+import {
+  expectNoSignatureAnywhere,
+  expectPaymentRequired,
+  expectProblem,
+} from "../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
+import { binary } from "../../support/service/database.ts";
 import {
   askResult,
   attempt,
@@ -28,16 +38,6 @@ import {
   isReplay,
   isUsed,
 } from "../../support/sessions/verdicts.ts";
-import { forFile } from "../../support/for-file.ts";
-import {
-  expectNoSignatureAnywhere,
-  expectPaymentRequired,
-  expectProblem,
-} from "../../support/payments/expectations.ts";
-import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
-import { unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { binary } from "../../support/service/database.ts";
 
 const stage = await forFile(startStage());
 

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
 import {
   askResult,
   attempt,
@@ -30,14 +38,6 @@ import {
   expectVerdict,
   isReplay,
 } from "../../support/sessions/verdicts.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { nothingCharged } from "../../support/payments/on-chain.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { binary } from "../../support/service/database.ts";
-import { startService } from "../../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;
 

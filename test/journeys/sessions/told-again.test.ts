@@ -1,4 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { readFromChain, settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/accounts.ts";
 import { buy as buyAt } from "../../support/sessions/agents.ts";
 import { buy, offered, orderUrl, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
 import {
@@ -31,12 +37,6 @@ import {
   expectVerdict,
   isReplay,
 } from "../../support/sessions/verdicts.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { readFromChain, settlements } from "../../support/payments/on-chain.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 
 /** The answer to a start is sent again, to its agent or to strangers: what then counts for a PASS counts for a FAIL. */
 

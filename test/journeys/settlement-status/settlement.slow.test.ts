@@ -1,7 +1,7 @@
 import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, expect, test } from "vitest";
-import type { Address } from "../../../api/platform/wallet.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { pruned } from "../../support/base-like/pruned.ts";
 import { viewAt } from "../../support/base-like/view.ts";

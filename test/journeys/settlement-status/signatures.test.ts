@@ -7,8 +7,8 @@ import {
   signatureToCompactSignature,
 } from "viem";
 import { expect, test } from "vitest";
-import type { Address } from "../../../api/platform/wallet.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { forFile } from "../../support/for-file.ts";
 import { authorization, signAuthorization, signReceiveAuthorization } from "../../support/payments/authorization.ts";

@@ -3,13 +3,13 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectHttp, connectLocal } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { challengeOf, encode, post, send } from "../../support/payments/requests.ts";
 import { startService } from "../../support/service/service.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 const STRANGER = `0x${"ab".repeat(20)}`;
 const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };

@@ -1,7 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { createChain } from "../../../api/platform/chain/chain-reader.ts";
-import { createExamLedger } from "../../../api/sellers/exam-ledger.ts";
+import { createChain } from "../../../api/platform/chain/chain.ts";
+import { createExamLedger } from "../../../api/sellers/chain.ts";
 import { chainLedger, ExaminersFault } from "../../../packages/seller-check/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { away, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";

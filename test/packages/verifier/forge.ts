@@ -1,6 +1,6 @@
 import { sign } from "node:crypto";
-import { multibase } from "../../../api/platform/signing/multibase.ts";
-import { hashData, jcs } from "../../../api/platform/signing/proof-value.ts";
+import { hashData, jcs } from "../../../api/platform/signing/document.ts";
+import { multibase } from "../../../api/platform/signing/keys.ts";
 import { CREDENTIAL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
 export interface Forgery {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jcs } from "../../../api/platform/signing/proof-value.ts";
+import { jcs } from "../../../api/platform/signing/document.ts";
 import { parseIssuer } from "../../../packages/verifier/src/issuer.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";

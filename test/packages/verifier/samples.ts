@@ -1,10 +1,10 @@
 import { validUntil } from "../../../api/certificates/certificate.ts";
-import { credential } from "../../../api/certificates/credential.ts";
+import { credential } from "../../../api/certificates/issue.ts";
 import { type VerificationFacts, verificationRecord } from "../../../api/certificates/verification.ts";
-import { SCORE_PRICES } from "../../../api/score/products.ts";
 import { didDocument, didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
+import { SCORE_PRICES } from "../../../api/score/request.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { FAILING, PASSING, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 

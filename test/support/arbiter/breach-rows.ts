@@ -1,4 +1,4 @@
-import type { TransactionReading, WalletTransfer } from "../../../api/arbiter/transactions.ts";
+import type { TransactionReading, WalletTransfer } from "../../../api/arbiter/evidence.ts";
 import { didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { KEY, STRANGER } from "../../packages/verifier/samples.ts";
 import {

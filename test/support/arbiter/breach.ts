@@ -1,14 +1,13 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
-import type { Evidence } from "../../../api/arbiter/evidence.ts";
+import type { Evidence, TransactionReading, WalletTransfer } from "../../../api/arbiter/evidence.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
 import type { Category } from "../../../api/arbiter/policy/category.ts";
 import { offerBreach } from "../../../api/arbiter/policy/v2/offer-breach.ts";
-import { VERSION_2 } from "../../../api/arbiter/policy/v2/version.ts";
-import type { TransactionReading, WalletTransfer } from "../../../api/arbiter/transactions.ts";
+import { VERSION_2 } from "../../../api/arbiter/policy/v2/policy.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
-import type { Address } from "../../../api/platform/wallet.ts";
 import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
 import { KEY } from "../../packages/verifier/samples.ts";
 import { sends } from "./rows.ts";
 import { jws, type SignedTerms, type Terms, typed } from "./signed-terms.ts";

@@ -1,5 +1,5 @@
-import { createGuardedFetch } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
+import { createGuardedFetch } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 
 /**
  * Runs as its own process: makes 64 fetches at once, cycling through the given paths of a local server, and prints how

@@ -1,10 +1,10 @@
 import type { Pool } from "pg";
-import { inTransaction, transactionOn } from "../../../api/platform/db/connection.ts";
 import type { Arbiter } from "../../../api/arbiter/arbiter.ts";
 import type { Variant } from "../../../api/arbiter/products.ts";
 import { reachVerdict, type VerdictOrder, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { type VerdictRequest, verdictId } from "../../../api/arbiter/request.ts";
-import type { StoredVerdict, VerdictStore } from "../../../api/arbiter/verdict-store.ts";
+import type { StoredVerdict, VerdictStore } from "../../../api/arbiter/store.ts";
+import { inTransaction, transactionOn } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 
 /** Reaches a verdict and stores it, without a sale. */

@@ -1,7 +1,7 @@
 import pg from "pg";
+import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { bytes } from "../../../api/platform/db/connection.ts";
-import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { FAILING, PASSING } from "../certificates/samples.ts";

@@ -1,19 +1,19 @@
 import pg from "pg";
+import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { bytes } from "../../../api/platform/db/connection.ts";
-import { createGrantStore } from "../../../api/sellers/grant-store.ts";
-import { createCorrections } from "../../../api/sellers/published/store.ts";
-import { type Certificate, validUntil } from "../../../api/certificates/certificate.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import { createGrantStore } from "../../../api/sellers/orders-store.ts";
+import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { STOCK_CLIENTS } from "../sessions/agents.ts";
 import { FAILING, PASSING, RESISTING, SCAMMED, UNVERIFIED } from "../certificates/samples.ts";
 import { startTestChain } from "../chain/chain.ts";
 import { EXAMINED } from "../sellers/examined.ts";
 import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storeOrder } from "../sellers/samples.ts";
 import { startService, type TestService } from "../service/service.ts";
+import { STOCK_CLIENTS } from "../sessions/agents.ts";
 
 const DAY_MS = 86_400_000;
 const OTHER_WALLET = "0x90f79bf6eb2c4f870365e785982e1f101e93b906";

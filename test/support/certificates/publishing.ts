@@ -2,13 +2,13 @@ import type pg from "pg";
 import { expect } from "vitest";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { LOCAL_VALIDATIONS } from "../../../scripts/embedded/agent-registries.ts";
-import { ownerOf } from "../sessions/stage.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { eventually } from "../eventually.ts";
 import { type Answer, post, send, v2 } from "../payments/requests.ts";
 import { signPayment } from "../payments/signing.ts";
 import { eachPayment } from "../service/row-by-row.ts";
 import { startService, type TestService } from "../service/service.ts";
+import { ownerOf } from "../sessions/stage.ts";
 import { type Agent, PUBLISHER } from "./agent-registries.ts";
 
 /** What one publication is reckoned with. */

@@ -1,6 +1,5 @@
-import type { MarkedCertificate } from "../../../api/certificates/certificate.ts";
-import { validUntil } from "../../../api/certificates/certificate.ts";
-import { proofDocument, type WithheldSignature } from "../../../api/certificates/proofs/proof.ts";
+import { type MarkedCertificate, validUntil } from "../../../api/certificates/certificate.ts";
+import { proofDocument, type WithheldSignature } from "../../../api/certificates/proofs/publish-proofs.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 
 const issuedAt = new Date("2026-11-21T09:30:00.000Z");

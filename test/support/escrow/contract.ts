@@ -11,8 +11,8 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { MULTICALL3 } from "../../../api/platform/chain/multicall.ts";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { blocksFrom } from "../chain/blocks.ts";

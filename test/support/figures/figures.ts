@@ -13,12 +13,8 @@ const figure = (file: string, ...changes: readonly (readonly [from: string, to: 
 /** Every price and limit that a text may print, with another value. */
 export const FIGURES: readonly Figure[] = [
   figure("api/certificates/kinds/basic.ts", ["price: 250_000n", "price: 310_000n"]),
-  figure(
-    "api/certificates/kinds/suite.ts",
-    ["price: 750_000n", "price: 830_000n"],
-    ["SECONDS = 900", "SECONDS = 800"],
-  ),
-  figure("api/certificates/kinds/behavioural.ts", [
+  figure("api/certificates/kinds/suite.ts", ["price: 750_000n", "price: 830_000n"], ["SECONDS = 900", "SECONDS = 800"]),
+  figure("api/certificates/kinds/kind.ts", [
     "entry: 500_000n, control: 100_000n",
     "entry: 570_000n, control: 130_000n",
   ]),
@@ -30,7 +26,7 @@ export const FIGURES: readonly Figure[] = [
     ["LATE_SECONDS = 30", "LATE_SECONDS = 35"],
   ),
   figure(
-    "api/score/products.ts",
+    "api/score/request.ts",
     ["one: 100_000n, batch: 500_000n", "one: 140_000n, batch: 580_000n"],
     ["WALLETS = 25", "WALLETS = 27"],
   ),
@@ -45,7 +41,7 @@ export const FIGURES: readonly Figure[] = [
     ["CEILING = 150_000n", "CEILING = 180_000n"],
   ),
   figure("api/settlement-status/statement-request.ts", ["PRICE = 50_000n", "PRICE = 73_000n"]),
-  figure("api/escrow/demo/espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
+  figure("api/escrow/demo/sell-espresso.ts", ["PRICE = 100_000n", "PRICE = 170_000n"]),
   figure(
     "api/cafe/menu.ts",
     ["price: 100_000n", "price: 190_000n"],
@@ -76,9 +72,9 @@ export const FIGURES: readonly Figure[] = [
     ["REFUNDABLE_AFTER_SECONDS = 1800", "REFUNDABLE_AFTER_SECONDS = 2400"],
   ),
   figure("api/certificates/certificate.ts", ["VALID_FOR_DAYS = 30", "VALID_FOR_DAYS = 37"]),
-  figure("api/platform/index/position.ts", ["ACTIVITY_DAYS = 90", "ACTIVITY_DAYS = 97"]),
-  figure("api/platform/http/body.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
-  figure("api/payments/schemes/exact/terms.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
+  figure("api/platform/index/activity.ts", ["ACTIVITY_DAYS = 90", "ACTIVITY_DAYS = 97"]),
+  figure("api/platform/http/request.ts", ["MAX_BODY_BYTES = 64 *", "MAX_BODY_BYTES = 80 *"]),
+  figure("api/payments/schemes/exact.ts", ["MAX_TIMEOUT_SECONDS = 120", "MAX_TIMEOUT_SECONDS = 180"]),
   figure("api/board/statistics.ts", ["WINDOW_DAYS = 30", "WINDOW_DAYS = 34"]),
   figure("packages/verifier/src/score/facts.ts", ["WINDOW_DAYS = 90", "WINDOW_DAYS = 97"]),
   figure(
@@ -89,7 +85,11 @@ export const FIGURES: readonly Figure[] = [
     ["withinDays: 7,", "withinDays: 8,"],
     ["withinDays: 30,", "withinDays: 33,"],
   ),
-  figure("api/site/forgery.ts", ["value: 5_000_000n", "value: 5_340_000n"], ["value: 1_000_000n", "value: 1_150_000n"]),
+  figure(
+    "api/site/score-chapter.ts",
+    ["value: 5_000_000n", "value: 5_340_000n"],
+    ["value: 1_000_000n", "value: 1_150_000n"],
+  ),
 ];
 
 /** How texts print the service's values; none of them may appear once the values have changed. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { LogStore } from "../../../api/log/log-store.ts";
+import type { LogStore } from "../../../api/log/store.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { consistencyProof, verifyConsistency } from "../../../packages/verifier/src/tlog/tree.ts";

@@ -1,10 +1,10 @@
 import { sign } from "node:crypto";
 import type pg from "pg";
-import { createLogStore } from "../../../api/log/store.ts";
-import { createLogWriter } from "../../../api/log/write.ts";
-import { createDocuments } from "../../../api/log/entry-documents.ts";
+import { createDocuments } from "../../../api/log/entry.ts";
 import { createLog, type LogParts } from "../../../api/log/integrate.ts";
-import { logOrigin } from "../../../api/log/origin.ts";
+import { logOrigin } from "../../../api/log/log-paths.ts";
+import { createLogStore } from "../../../api/log/store.ts";
+import { createLogWriter } from "../../../api/log/write-store.ts";
 import { createSigner } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";

@@ -1,7 +1,7 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PACKAGES, tarballName } from "../../../api/site/packages/published.ts";
-import { TARBALLS } from "../../../api/site/packages/wiring.ts";
+import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 
 /** Puts the tarball of one of our packages into a folder, as the service serves it. */
 export async function packInto(home: string, folder: "escrow" | "mcp" | "verifier"): Promise<void> {

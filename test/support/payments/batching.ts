@@ -1,11 +1,10 @@
 import { createPublicClient, http } from "viem";
-import type { BatchPolicy } from "../../../api/payments/settle/batch-queue.ts";
-import { type Batching, createBatching } from "../../../api/payments/settle/batching.ts";
-import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
-import type { Payment } from "../../../api/payments/settle/settle-alone.ts";
-import { transfersTo } from "../../../api/payments/settle/shared-transfers.ts";
+import { authorizationDigest } from "../../../api/payments/schemes/authorization.ts";
+import { type Batching, type BatchPolicy, createBatching } from "../../../api/payments/settle/batching.ts";
+import type { Payment } from "../../../api/payments/settle/facilitator.ts";
+import { transfersTo } from "../../../api/payments/settle/transfer.ts";
 import type { SentBatch } from "../../../api/platform/metrics/meter.ts";
-import { authorizationDigest } from "../../../api/payments/schemes/exact/authorization.ts";
+import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
 import { PAY_TO } from "../service/accounts.ts";
 import { BASE, type Signed } from "./signing.ts";
 

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { answered, jsonAnswer } from "../../../api/platform/http/completion.ts";
-import { NETWORKS } from "../../../api/platform/networks.ts";
-import type { Statement } from "../../../api/platform/db/transaction.ts";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
+import type { Statement } from "../../../api/platform/db/connection.ts";
+import { answered, jsonAnswer } from "../../../api/platform/http/answer.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { PAY_TO } from "../service/accounts.ts";
 
 /** Payments as they enter the journal, and every change a run can want to make to one. */

@@ -1,13 +1,12 @@
 import type pg from "pg";
 import { createPublicClient, type Hex, http, keccak256, stringToHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
-import { CALLS_IN_A_BATCH, createBatchFetch } from "../../../api/platform/chain/batch-fetch.ts";
+import { CALLS_IN_A_BATCH, createBatchFetch, rpcFetch } from "../../../api/platform/chain/rpc.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
 import { SHARES } from "../../../api/platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../../../api/platform/relayer/relayer.ts";
 import type { RelayerParts } from "../../../api/platform/relayer/sender.ts";
-import { rpcFetch } from "../../../api/platform/chain/rpc-fetch.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
-import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
 import { freshDatabase } from "../service/database.ts";
 import { BASE } from "./signing.ts";
 

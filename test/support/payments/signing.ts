@@ -1,7 +1,7 @@
 import type { Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import type { Authorization } from "../../../api/payments/scheme.ts";
+import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { witnessed } from "../openapi/witnessed.ts";
 import { PAY_TO } from "../service/accounts.ts";

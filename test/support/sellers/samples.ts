@@ -1,8 +1,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type pg from "pg";
-import { createExamStore } from "../../../api/sellers/store.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
-import type { NewResult } from "../../../api/sellers/exam-store.ts";
+import { createExamStore, type NewResult } from "../../../api/sellers/exam-store.ts";
 import { type ExamOrder, type KeptEvidence, VALID_DAYS } from "../../../api/sellers/record.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;

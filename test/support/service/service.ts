@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type Logger, pino } from "pino";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { createHttpServer, listen } from "../../../api/platform/http/http-server.ts";
-import { build } from "../../../api/service.ts";
-import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
 import { runJobs } from "../../../api/jobs.ts";
+import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
+import { connect } from "../../../api/platform/db/connection.ts";
+import { createHttpServer, listen } from "../../../api/platform/http/server.ts";
+import { build } from "../../../api/service.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";

@@ -1,8 +1,7 @@
 import { challenge } from "../../../api/payments/challenge.ts";
-import { EXACT } from "../../../api/payments/schemes/exact/scheme.ts";
+import { EXACT } from "../../../api/payments/schemes/exact.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";
-import type { Answer } from "../payments/requests.ts";
-import { post } from "../payments/requests.ts";
+import { type Answer, post } from "../payments/requests.ts";
 import { BASE } from "../payments/signing.ts";
 import { from } from "./runs.ts";
 

@@ -3,7 +3,7 @@ import type {
   HashedBlock,
   NonceEnd,
   NonceReading,
-} from "../../../api/settlement-status/authorization-reader.ts";
+} from "../../../api/settlement-status/reading.ts";
 
 // A chain like Base that reorganizes above its final block, as nodes show it that lag, stand still or forget.
 

@@ -1,4 +1,4 @@
-import type { FactsKept, FinalFacts, HashedBlock, NonceEnd } from "../../../api/settlement-status/authorization-reader.ts";
+import type { FactsKept, FinalFacts, HashedBlock, NonceEnd } from "../../../api/settlement-status/reading.ts";
 
 /** What processes share, as the database keeps it. */
 export function factsInMemory(): FinalFacts {

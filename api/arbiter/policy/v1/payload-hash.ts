@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Measure } from "../../fetcher.ts";
-import { malformed, unicodeText } from "../../submitted.ts";
+import type { Measure } from "../../evidence.ts";
+import { malformed, unicodeText } from "../../request.ts";
 import { type Category, category, type JudgedCondition } from "../category.ts";
-import { conditionsOf, sha256Hex } from "./fields.ts";
+import { conditionsOf, sha256Hex } from "./ci-status.ts";
 
 /** Measures the payload while reading it, so that no store ever gets it (policy, rule 6). */
 interface Conditions {

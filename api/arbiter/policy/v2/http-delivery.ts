@@ -1,6 +1,6 @@
-import type { Fetched } from "../../fetcher.ts";
+import type { BrowserHeaders, ChallengeHeader, Fetched } from "../../evidence.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable, type Question } from "../category.ts";
-import { decide } from "../v1/decide.ts";
+import type { DecisionRow, PolicyCategory } from "../policy.ts";
 import {
   attemptFact,
   type Conditions,
@@ -11,15 +11,113 @@ import {
   UNSEEN,
   unknown,
 } from "../v1/http-delivery.ts";
-import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
-import {
+import { decide } from "../v1/policy.ts";
+import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
+
+/** The time between an attempt that would decide alone and the one that has to confirm it. */
+export const AGAIN_AFTER_MS_V2 = 5_000;
+
+/** "Accepted": the content is not there yet (RFC 9110, section 15.3.3). Some firewalls also answer with it. */
+export const ACCEPTED = 202;
+
+/** Successes that have no body, so whoever agrees on one agrees on an empty body. */
+export const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
+
+/**
+ * Statuses that say "not yet", "not now", "not like this", or "not you": they prove neither delivery nor its absence.
+ * Firewalls refuse programs with 403, 405, 406, 428, or 429.
+ */
+export const UNDECIDED_STATUSES_V2: readonly number[] = [
   ACCEPTED,
-  AGAIN_AFTER_MS_V2,
-  BROWSER_HEADERS_V2,
-  CHALLENGE_HEADERS_V2,
-  EMPTY_STATUSES_V2,
-  UNDECIDED_STATUSES_V2,
-} from "./http-delivery-table.ts";
+  401,
+  402,
+  403,
+  405,
+  406,
+  407,
+  408,
+  425,
+  428,
+  429,
+  451,
+];
+
+/** The browser of the second attempt; the arbiter's own name follows its `User-Agent`. */
+export const BROWSER_HEADERS_V2: BrowserHeaders = {
+  accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+  acceptLanguage: "en-US,en;q=0.9",
+  userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",
+};
+
+/** The headers by which Cloudflare, AWS WAF, Vercel, and DataDome (twice) document that they answered themselves. */
+export const CHALLENGE_HEADERS_V2: readonly ChallengeHeader[] = [
+  { name: "cf-mitigated", values: null, fromStatus: 200 },
+  { name: "x-amzn-waf-action", values: null, fromStatus: 200 },
+  { name: "x-vercel-mitigated", values: null, fromStatus: 200 },
+  { name: "x-dd-b", values: null, fromStatus: 200 },
+  { name: "x-datadome", values: ["protected"], fromStatus: 400 },
+];
+
+const names = CHALLENGE_HEADERS_V2.map(({ name, fromStatus }) =>
+  fromStatus > 200 ? `${name} with a status of ${fromStatus} or more` : name,
+);
+const listed = new Intl.ListFormat("en-US", { type: "disjunction" });
+
+const STATUS_ROWS: readonly DecisionRow[] = [
+  {
+    condition: "status",
+    observed: "The status is the expected one, the body arrived whole, and none of the next three rows applies.",
+    result: "true",
+  },
+  {
+    condition: "status",
+    observed:
+      "A 2xx with an empty body, and the claim has no condition on the body and does not expect 204 or 205 (reason empty_body).",
+    result: "unknown",
+  },
+  {
+    condition: "status",
+    observed: "A 202 that the claim does not expect, without a condition on the body (reason undecided_status).",
+    result: "unknown",
+  },
+  {
+    condition: "status",
+    observed: `A response, or a redirect on the way to it, has a header by which a firewall documents that it answered itself: ${listed.format(names)} (reason challenge). It is neither read nor followed.`,
+    result: "unknown",
+  },
+  { condition: "status", observed: "Another status from 200 to 299 that no row here names.", result: "false" },
+  {
+    condition: "status",
+    observed: "Another status of 400 or more, 404 and 410 among them, that no row here names.",
+    result: "false",
+  },
+  { condition: "status", observed: `Not expected: ${UNDECIDED_STATUSES_V2.join(", ")}.`, result: "unknown" },
+];
+
+/** The rows for the body, and those for what is no whole response, are version 1's. */
+const KEPT = HTTP_DELIVERY_V1.table.slice(4);
+
+const TWICE: readonly DecisionRow[] = [
+  {
+    condition: "expect_sha256, min_bytes, expect_contains",
+    observed:
+      "It would be false, but the status is a 202 that the claim does not expect (reason not_yet); or a firewall answered.",
+    result: "unknown",
+  },
+  {
+    condition: "status, expect_sha256, min_bytes, expect_contains",
+    observed:
+      "Two attempts were made and their results for it differ, or both statuses are false and not the same (reason two_answers), except for a second attempt that finds every condition true after a first one that decided nothing.",
+    result: "unknown",
+  },
+];
+
+export const HTTP_DELIVERY_V2: PolicyCategory = {
+  name: "http-delivery",
+  summary: `The arbiter fetches the URL itself: two attempts at most, 8 seconds each, three redirects, 10 MiB. The first asks as a program does, the second as a browser does, and the facts contain the headers of both. An attempt that finds every condition true decides. A condition is false only if both attempts find it false, ${AGAIN_AFTER_MS_V2 / 1000} seconds apart; so is an expected status of 400 or more true only if both find it. Two different answers escalate.`,
+  conditions: HTTP_DELIVERY_V1.conditions,
+  table: [...STATUS_ROWS, ...KEPT, ...TWICE],
+};
 
 type Attempt = readonly JudgedCondition[];
 

@@ -1,10 +1,12 @@
-import { EFFECTIVE_DATE_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
+import { decideV2, EFFECTIVE_DATE_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
 import type { Policy, PolicyRule } from "../policy.ts";
+import { payloadHash } from "../v1/payload-hash.ts";
 import { POLICY_V1 } from "../v1/policy.ts";
 import { PAYLOAD_HASH_V1 } from "../v1/tables.ts";
-import { CI_STATUS_V2 } from "./ci-status-table.ts";
-import { HTTP_DELIVERY_V2 } from "./http-delivery-table.ts";
-import { OFFER_BREACH_V2 } from "./tables.ts";
+import type { PolicyVersion } from "../version.ts";
+import { CI_STATUS_V2, ciStatusV2 } from "./ci-status.ts";
+import { HTTP_DELIVERY_V2, httpDeliveryV2 } from "./http-delivery.ts";
+import { OFFER_BREACH_V2, offerBreach } from "./offer-breach.ts";
 
 /** The rules that version 2 words otherwise, and its new ones. */
 const CHANGED: readonly PolicyRule[] = [
@@ -38,4 +40,12 @@ export const POLICY_V2: Policy = {
     ...POLICY_V1.rules.map((rule) => CHANGED.find(({ number }) => number === rule.number) ?? rule),
     ...CHANGED.filter(({ number }) => POLICY_V1.rules.every((rule) => rule.number !== number)),
   ],
+};
+
+/** It brings a category and changes two. Claims in the fourth stay with version 1. */
+export const VERSION_2: PolicyVersion = {
+  policy: POLICY_V2,
+  categories: [httpDeliveryV2, payloadHash, ciStatusV2, offerBreach],
+  unchanged: [payloadHash],
+  decide: decideV2,
 };

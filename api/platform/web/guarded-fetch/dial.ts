@@ -1,8 +1,10 @@
+import { lookup, Resolver } from "node:dns/promises";
 import { connect, type Socket } from "node:net";
+import { networkInterfaces } from "node:os";
 import { type SecureContextOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
-import type { FetchFailure } from "../../../arbiter/fetcher.ts";
+import type { FetchFailure } from "../../../arbiter/evidence.ts";
 import { isAddress } from "../addresses.ts";
-import { bareHost } from "../target.ts";
+import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../target.ts";
 
 /** Why an attempt ended, as it will be published; `cause` stays internal. */
 export class Failed extends Error {
@@ -112,4 +114,82 @@ export async function openConnection(
   });
   secure.once("close", () => socket.destroy());
   return established(secure, "secureConnect", { signal, failure: () => "tls" });
+}
+
+/** Every address of a name, IPv4 and IPv6; empty if it has none. Rejects if the answer is unknown. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+const HAS_NONE = new Set(["ENODATA", "ENOTFOUND"]);
+
+/**
+ * Queries DNS directly, both record types at once. `dns.lookup` would run in the few threads the whole process shares,
+ * so names whose servers never answer could stall it.
+ */
+export const resolvePublic: Resolve = async (name, signal) => {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  const cancel = () => resolver.cancel();
+  signal.addEventListener("abort", cancel);
+  try {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    const unclear = answers.find((answer) => answer.status === "rejected" && !HAS_NONE.has(answer.reason?.code));
+    if (addresses.length === 0 && unclear?.status === "rejected") throw unclear.reason;
+    return addresses;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+};
+
+/** Resolves the way other programs on this machine do, hosts file included: only for names the operator chose. */
+export const resolveLocal: Resolve = async (name) => {
+  try {
+    return (await lookup(name, { all: true })).map(({ address }) => address);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOTFOUND") return [];
+    throw cause;
+  }
+};
+
+/** The addresses of this machine's interfaces, without zones. */
+export const interfaceAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address.replace(/%.*$/, "")));
+
+export interface VetParts {
+  readonly settings: GuardSettings;
+  readonly resolve: Resolve;
+  /** For names the operator chose: allowed origins and the service's own. */
+  readonly resolveAllowed: Resolve;
+  readonly interfaces: () => readonly string[];
+  /** Whether names are refused that share an address with the service's host, as strangers behind the same CDN do. */
+  readonly refusesNeighbors: boolean;
+}
+
+/**
+ * The vetted addresses of a URL's host. A URL that names an address is compared with those of the service's own host;
+ * a name, only if neighbors are refused. They are looked up each time: they may change while the process runs.
+ * @throws Failed `blocked` or `dns`
+ */
+export async function addressesOf(
+  { settings, resolve, resolveAllowed, interfaces, refusesNeighbors }: VetParts,
+  url: URL,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (targetFault(url, settings) !== null) throw new Failed("blocked");
+  const known = (host: string, how: Resolve) => (isAddress(host) ? [host] : how(host, signal));
+  const host = bareHost(url);
+  const isAllowed = isAllowedOrigin(url, settings);
+  let found: readonly (readonly string[])[];
+  try {
+    found = await Promise.all([
+      known(host, isAllowed ? resolveAllowed : resolve),
+      isAllowed || !(refusesNeighbors || isAddress(host)) ? [] : known(settings.ownHost, resolveAllowed),
+    ]);
+  } catch (cause) {
+    throw new Failed("dns", cause);
+  }
+  const [addresses = [], own = []] = found;
+  if (addresses.length === 0) throw new Failed("dns");
+  const fit = vetted({ url, addresses, ownAddresses: isAllowed ? [] : [...own, ...interfaces()] }, settings);
+  if (fit === null) throw new Failed("blocked");
+  return fit;
 }

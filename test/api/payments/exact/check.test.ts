@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Terms } from "../../../../api/platform/http/route.ts";
-import { mismatch } from "../../../../api/payments/schemes/exact/check.ts";
 import type { ClaimedTerms, PresentedPayment } from "../../../../api/payments/scheme.ts";
-import { tooLong, windowOpen, windowProblem } from "../../../../api/payments/window.ts";
+import { mismatch } from "../../../../api/payments/schemes/exact.ts";
+import { tooLong, windowOpen, windowProblem } from "../../../../api/payments/signature.ts";
+import type { Terms } from "../../../../api/platform/http/route.ts";
 
 const NOW = 1_900_000_000n;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";

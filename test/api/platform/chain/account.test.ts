@@ -2,10 +2,10 @@ import fc from "fast-check";
 import type { TransactionSerializableEIP1559 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { createAccount } from "../../../../api/platform/chain/account.ts";
+import { authorizationTypedData } from "../../../../api/payments/schemes/authorization.ts";
+import { createAccount } from "../../../../api/platform/chain/accounts.ts";
 import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
-import { authorizationTypedData } from "../../../../api/payments/schemes/exact/authorization.ts";
 
 const KEY: Hex = `0x${"a1".repeat(32)}`;
 const [ours, viems] = [createAccount(KEY), privateKeyToAccount(KEY)];

@@ -1,7 +1,6 @@
 import { createPublicClient, type Hex, http } from "viem";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createBatchFetch } from "../../../../api/platform/chain/batch-fetch.ts";
-import { rpcFetch } from "../../../../api/platform/chain/rpc-fetch.ts";
+import { createBatchFetch, rpcFetch } from "../../../../api/platform/chain/rpc.ts";
 import { serveHttp } from "../../../support/http-server.ts";
 
 interface Call {

@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, numberToHex, toFunctionSelector } from "viem";
 import { beforeEach, expect, test } from "vitest";
-import { createChain } from "../../../../api/platform/chain/chain-reader.ts";
-import { ERC1271 } from "../../../../api/platform/chain/contract-signatures.ts";
+import { createChain } from "../../../../api/platform/chain/chain.ts";
+import { ERC1271 } from "../../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";

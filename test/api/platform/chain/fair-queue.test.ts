@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createFairQueue } from "../../../../api/platform/chain/fair-queue.ts";
-import { networkOf } from "../../../../api/platform/http/client.ts";
+import { createFairQueue } from "../../../../api/platform/chain/pace.ts";
+import { networkOf } from "../../../../api/platform/http/request.ts";
 
 // Whoever asks for very much waits for itself: other clients, and other networks, do not.
 

@@ -1,8 +1,8 @@
 import { encodeFunctionData, type Hex, parseAbi } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { createChain } from "../../../../api/platform/chain/chain-reader.ts";
 import { createTransactions } from "../../../../api/arbiter/chain.ts";
-import { MULTICALL3 } from "../../../../api/platform/chain/multicall.ts";
+import { createChain } from "../../../../api/platform/chain/chain.ts";
+import { MULTICALL3 } from "../../../../api/platform/chain/read-at-block.ts";
 import { eachNetwork } from "../../../../api/platform/networks.ts";
 import type { Address } from "../../../../api/platform/wallet.ts";
 import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createAllowance } from "../../../../api/platform/chain/allowance.ts";
-import { findSettlement } from "../../../../api/platform/chain/find-settlement.ts";
-import { standing } from "../../../../api/platform/chain/standing.ts";
 import type { Settlement, View } from "../../../../api/payments/step-types.ts";
+import { findSettlement } from "../../../../api/platform/chain/authorizations.ts";
+import { standing } from "../../../../api/platform/chain/chain.ts";
+import { createAllowance } from "../../../../api/platform/chain/pace.ts";
 import {
   type Branch,
   type Fate,

@@ -1,10 +1,10 @@
 import { numberToHex, type PublicClient } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
-import type { ChainReader } from "../../../../api/platform/chain/chain-reader.ts";
-import { createContractSignatures } from "../../../../api/platform/chain/contract-signatures.ts";
+import type { ChainReader } from "../../../../api/platform/chain/chain.ts";
+import { createContractSignatures } from "../../../../api/platform/chain/signatures.ts";
 import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
+import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
 import { STATEMENT_REQUEST } from "../../../../api/settlement-status/statement-request.ts";
 import { wireSettlements } from "../../../../api/settlement-status/wiring.ts";
 

@@ -1,6 +1,6 @@
 import { HttpRequestError, InvalidParamsRpcError, RpcRequestError, TimeoutError } from "viem";
 import { describe, expect, test } from "vitest";
-import { logRefusal } from "../../../../api/platform/chain/log-refusal.ts";
+import { logRefusal } from "../../../../api/platform/chain/logs.ts";
 
 const RANGE = { from: 1_000n, to: 9_999n };
 const answered = (code: number, message: string) =>

@@ -1,9 +1,8 @@
 import { createPublicClient, http, type PublicClient } from "viem";
 import { beforeEach, expect, test } from "vitest";
-import { createAllowance } from "../../../../api/platform/chain/allowance.ts";
-import type { BlockRange } from "../../../../api/platform/chain/block-range.ts";
 import { createLogSearch } from "../../../../api/platform/chain/log-search.ts";
-import { createLogReader } from "../../../../api/platform/chain/logs.ts";
+import { type BlockRange, createLogReader } from "../../../../api/platform/chain/logs.ts";
+import { createAllowance } from "../../../../api/platform/chain/pace.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
 import { refuse } from "../../../support/chain/rpc.ts";

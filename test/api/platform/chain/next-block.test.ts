@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { watchBlocks } from "../../../../api/platform/relayer/next-block.ts";
+import { watchBlocks } from "../../../../api/platform/relayer/places.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => vi.useRealTimers());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { createChain } from "../../../../api/platform/chain/chain.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
-import { createChain } from "../../../../api/platform/chain/chain-reader.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";

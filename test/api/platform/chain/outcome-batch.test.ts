@@ -1,7 +1,7 @@
 import { encodeEventTopics } from "viem";
 import { expect, test } from "vitest";
-import { MULTICALL3 } from "../../../../api/platform/chain/multicall.ts";
-import { outcomePurpose, servedBy } from "../../../../api/escrow/outcome-batch.ts";
+import { outcomePurpose, servedBy } from "../../../../api/escrow/calldata.ts";
+import { MULTICALL3 } from "../../../../api/platform/chain/read-at-block.ts";
 import { escrowAbi } from "../../../../contracts/abi.ts";
 
 test("what a mined transaction of outcomes has served, it says in its events", () => {

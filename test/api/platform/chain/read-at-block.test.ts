@@ -1,8 +1,8 @@
 import { createPublicClient, http } from "viem";
 import { beforeEach, expect, test } from "vitest";
 import { type Call, readAtBlock } from "../../../../api/platform/chain/read-at-block.ts";
-import { isTransport } from "../../../../api/platform/chain/rpc-errors.ts";
-import { usdcCalls } from "../../../../api/platform/chain/usdc-calls.ts";
+import { isTransport } from "../../../../api/platform/chain/rpc.ts";
+import { usdcCalls } from "../../../../api/platform/chain/usdc.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
 import { forFile } from "../../../support/for-file.ts";

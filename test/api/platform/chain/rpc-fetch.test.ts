@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createPublicClient, http, TimeoutError } from "viem";
 import { afterEach, expect, test } from "vitest";
-import { isTransport } from "../../../../api/platform/chain/rpc-errors.ts";
-import { rpcFetch } from "../../../../api/platform/chain/rpc-fetch.ts";
+import { isTransport, rpcFetch } from "../../../../api/platform/chain/rpc.ts";
 import { type LocalServer, serveHttp } from "../../../support/http-server.ts";
 
 const servers: LocalServer[] = [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { type Departures, together } from "../../../../api/platform/chain/together.ts";
+import { type Departures, together } from "../../../../api/platform/chain/batcher.ts";
 
 /** Groups that end when the test says so. */
 function traced(terms: Partial<Departures> = {}) {

@@ -1,0 +1,96 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { inQuery, json } from "../../platform/http/answer.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import type { Clients } from "../../platform/http/request.ts";
+import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../platform/http/route.ts";
+import type { TestOrdering } from "../agent-registries/order.ts";
+import { retry as kind, RETRY_COST } from "../kinds/retry.ts";
+import {
+  BEHAVIOUR_NETWORK,
+  refuseOthers,
+  resultRoute,
+  SESSION_TOKEN,
+  type SessionTest,
+  sessionOf,
+  startRoute,
+  WALLET,
+} from "../sessions/routes.ts";
+import { STEP } from "../sessions/schemas.ts";
+import { SESSION_MINUTES } from "../sessions/session.ts";
+import { priceOf } from "./answers.ts";
+import type { OrderNumber } from "./lost-order.ts";
+import type { Found, LossyInput, RetryTests } from "./run-retry.ts";
+
+export interface RetryRouteParts {
+  readonly retry: RetryTests;
+  readonly ordering: TestOrdering;
+  readonly baseUrl: string;
+  readonly peers: Clients;
+}
+
+const number = z.literal([1, 2]);
+const ORDER = { name: "order", description: "Which of the two orders: 1 or 2.", schema: z.enum(["1", "2"]) };
+const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.string(), order: number });
+
+/** The three routes of the retry safety test. */
+export function retryRoutes({ retry, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
+  const { start, told, find, result } = retry;
+  const shared = { kind, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
+  const test: SessionTest<Found> = { ...shared, start, told, find, result };
+  return [startRoute(test), attemptRoute(test, retry), resultRoute(test)];
+}
+
+function attemptRoute(test: SessionTest<Found>, retry: RetryTests): QuotedRoute {
+  const sales = { 1: sold(1, retry), 2: sold(2, retry) };
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/attempt`,
+    summary: `The two orders of a running ${kind.product} test`,
+    description: kind.order,
+    parameters: [WALLET, SESSION_TOKEN, inQuery(ORDER)],
+    output: json(STEP),
+    problems: ["malformed_request", "not_found", "wrong_payer", "session_over"],
+    sales: [sales[1], sales[2]],
+    async quote(c) {
+      const order = orderIn(c);
+      // An empty token names no session: the wallet alone would let strangers in.
+      const found = await sessionOf(test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") ?? "" });
+      return {
+        async offer() {
+          const offer = await retry.serve(found, order);
+          if (typeof offer === "string") throw new Problem("session_over", { detail: offer });
+          return offer;
+        },
+        repeat: () => retry.offer(found, order),
+        match(signed) {
+          refuseOthers(found.session.wallet, signed.from);
+          return retry.match(found, { order, signed, route: sales[order] });
+        },
+      };
+    },
+  };
+}
+
+function orderIn(c: Context): OrderNumber {
+  const order = ORDER.schema.safeParse(c.req.query("order"));
+  if (order.success) return order.data === "1" ? 1 : 2;
+  throw new Problem("malformed_request", { detail: "order must be 1 or 2: which of the two orders to buy." });
+}
+
+/** An order as the gate knows it. */
+const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
+  paidRoute({
+    id: `test.${kind.product}.${order === 1 ? "first" : "second"}`,
+    method: "POST",
+    path: `/test/${kind.product}/attempt`,
+    network: BEHAVIOUR_NETWORK,
+    price: priceOf(kind, order),
+    summary: kind.order,
+    description: kind.order,
+    input: INPUT,
+    output: json(STEP),
+    example: { input: {}, output: {} },
+    answerWithheldMinutes: SESSION_MINUTES,
+    sell: (sale) => retry.order(sale),
+  });

@@ -1,0 +1,263 @@
+import type { Context } from "hono";
+import { z } from "zod";
+import { type Completion, inQuery, json, optionalInQuery } from "../../platform/http/answer.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import { type Clients, clientOf, readJson } from "../../platform/http/request.ts";
+import {
+  type PaidRoute,
+  type PaymentKey,
+  paidRoute,
+  type QuotedRoute,
+  type Route,
+  type Sale,
+  type Selling,
+} from "../../platform/http/route.ts";
+import { mixedCaseAddress } from "../../platform/http/schema.ts";
+import { type Atomic, formatUsd } from "../../platform/money.ts";
+import { MAIN_NETWORK } from "../../platform/networks.ts";
+import { type Address, parseAddress } from "../../platform/wallet.ts";
+import type { TestOrdering } from "../agent-registries/order.ts";
+import { BAITED_KINDS } from "../kinds/index.ts";
+import { type BaitedKind, type BehaviouralKind, totalCost } from "../kinds/kind.ts";
+import { PRODUCTS } from "../products.ts";
+import type { Asking, BehaviouralTests, Opened, OrderInput } from "./run-session.ts";
+import { RESULT_BODY, STEP } from "./schemas.ts";
+import { SESSION_MINUTES, type Started, senderOf } from "./session.ts";
+
+/** The network behavioural tests are paid on. */
+export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
+
+const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+
+/** The query of an attempt. */
+export const WALLET = inQuery({
+  name: "wallet",
+  description: "The wallet that paid the entry.",
+  schema: mixedCaseAddress,
+});
+export const SESSION = optionalInQuery({
+  name: "session",
+  description: "From the previous response's `next.url`; defaults to the wallet's newest open session.",
+  schema: z.string().regex(TOKEN),
+});
+
+export const SESSION_TOKEN = inQuery({
+  name: "session",
+  description: "The session's token, from the `next.url` of the answer to the start.",
+  schema: z.string().regex(TOKEN),
+});
+
+/** A behavioural test as its routes call it; `Found` is a session that a caller has found. */
+export interface SessionTest<Found> {
+  readonly kind: BehaviouralKind;
+  readonly totalCost: Atomic;
+  /** What the first order costs. */
+  readonly firstOrder: Atomic;
+  readonly ordering: TestOrdering;
+  readonly baseUrl: string;
+  readonly peers: Clients;
+  start(sale: Sale<Started>): Promise<Completion>;
+  told(entry: PaymentKey, client: string): Promise<void>;
+  find(asked: Asking): Promise<Found | null>;
+  result(found: Found): Promise<object>;
+}
+
+/** What opens a session. */
+export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
+  const { kind, ordering, baseUrl } = test;
+  const path = `/test/${kind.product}`;
+  return paidRoute<Started>({
+    id: `test.${kind.product}`,
+    method: "POST",
+    path: `${path}/start`,
+    network: BEHAVIOUR_NETWORK,
+    price: kind.entry,
+    summary: kind.summary,
+    description: kind.description,
+    ...startingWith(ordering),
+    output: json(STEP),
+    example: {
+      input: {},
+      output: {
+        status: "action_required",
+        product: kind.product,
+        next: {
+          method: "POST",
+          url: `${baseUrl}${path}/attempt?wallet=0x…&session=…`,
+          cost: formatUsd(test.firstOrder),
+        },
+        deliverable: { type: "session", id: "0123456789abcdef", orders: 2 },
+        armed: true,
+      },
+    },
+    menu: {
+      capability: PRODUCTS[kind.product].capability,
+      totalCost: test.totalCost,
+      steps: kind.steps,
+      howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
+    },
+    sell: (sale) => test.start(sale),
+    told: (payment, client) => test.told(payment, client),
+  });
+}
+
+/** What a start takes as its input: the order, and where the entry came from before anyone else can have its header. */
+function startingWith({
+  input,
+  intake,
+  ...documented
+}: TestOrdering): Pick<PaidRoute<Started>, "input" | "body" | "intake"> {
+  return {
+    ...documented,
+    input: input.transform((order) => ({ order, sender: "" })),
+    async intake({ order }, payer, asked) {
+      const taken = intake === undefined ? { input: order } : await intake(order, payer, asked);
+      if (!("input" in taken)) return taken;
+      return { input: { order: taken.input, sender: senderOf(payer, asked.client).toString("hex") } };
+    },
+  };
+}
+
+/** The verdict of a session, or what is missing. */
+export function resultRoute<Found>(test: SessionTest<Found>): Route {
+  const { kind } = test;
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/result`,
+    summary: `The result of a ${kind.product} test, with its certificate`,
+    body: RESULT_BODY,
+    output: json(STEP),
+    problems: ["malformed_request", "not_found"],
+    async handle(c) {
+      const { wallet, session } = await readJson(c, RESULT_BODY, EXPECTED);
+      const found = await sessionOf(test, c, { wallet, session });
+      return c.json(await test.result(found), 200, { "cache-control": "no-store" });
+    },
+  };
+}
+
+const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is optional.';
+
+/** The session that a caller names. */
+export async function sessionOf<Found>(
+  { kind, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "find" | "baseUrl" | "peers">,
+  c: Context,
+  asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
+): Promise<Found> {
+  const wallet: Address | null = parseAddress(asked.wallet);
+  const { session: token } = asked;
+  if (wallet === null) {
+    throw new Problem("malformed_request", {
+      detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",
+    });
+  }
+  const asking = { wallet, token: token ?? null, client: clientOf(c, peers) };
+  const found = token !== undefined && !TOKEN.test(token) ? null : await find(asking);
+  if (found !== null) return found;
+  const isOpen = token !== undefined && (await find({ ...asking, token: null })) !== null;
+  throw new Problem("not_found", {
+    detail: isOpen
+      ? `This wallet has a ${kind.product} session, but \`session\` is not its token. The token is in the next.url of the answer to its start: send the start's payment header again to get that answer.`
+      : `This wallet has no ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
+  });
+}
+
+/** Refuses a payment by another wallet than the session's. */
+export function refuseOthers(wallet: Address, signer: Address): void {
+  if (signer === wallet) return;
+  throw new Problem("wrong_payer", {
+    detail: `This session belongs to ${wallet}, but ${signer} signed the payment. Nothing was charged.`,
+  });
+}
+
+export interface BehaviourRouteParts {
+  readonly behaviour: BehaviouralTests;
+  readonly ordering: TestOrdering;
+  readonly baseUrl: string;
+  readonly peers: Clients;
+}
+
+const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
+
+/** The three routes of every behavioural test with a bait. */
+export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
+  BAITED_KINDS.flatMap((kind) => {
+    const test = testOf(kind, parts);
+    return [startRoute(test), attemptRoute(kind, { ...parts, test }), resultRoute(test)];
+  });
+
+const testOf = (
+  kind: BaitedKind,
+  { behaviour, ordering, baseUrl, peers }: BehaviourRouteParts,
+): SessionTest<Opened> => ({
+  kind,
+  totalCost: totalCost(kind),
+  firstOrder: kind.control,
+  ordering,
+  baseUrl,
+  peers,
+  start: (sale) => behaviour.start(kind, sale),
+  told: (entry, client) => behaviour.told(kind, entry, client),
+  find: (asked) => behaviour.find(kind, asked),
+  result: (found) => behaviour.result(kind, found),
+});
+
+function attemptRoute(
+  kind: BaitedKind,
+  parts: BehaviourRouteParts & { readonly test: SessionTest<Opened> },
+): QuotedRoute {
+  const [control, bait] = orders(kind, parts);
+  return {
+    method: "POST",
+    path: `/test/${kind.product}/attempt`,
+    summary: `The two orders of a running ${kind.product} test, one per call`,
+    description: kind.order,
+    parameters: [WALLET, SESSION],
+    output: json(STEP),
+    problems: ["not_found", "wrong_payer", "session_held", "session_over"],
+    sales: [control, bait],
+    async quote(c) {
+      const opened = await sessionOf(parts.test, c, { wallet: c.req.query("wallet"), session: c.req.query("session") });
+      return {
+        async offer() {
+          const offer = await parts.behaviour.serve(kind, opened);
+          if (typeof offer === "string") throw new Problem("session_over", { detail: offer });
+          return offer;
+        },
+        repeat: () => parts.behaviour.repeat(kind, opened),
+        match(signed) {
+          refuseOthers(opened.session.wallet, signed.from);
+          const match = parts.behaviour.match(kind, opened, { signed, control, bait });
+          if (match === "held") throw new Problem("session_held", { detail: HELD });
+          return match;
+        },
+      };
+    },
+  };
+}
+
+/** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
+function orders(kind: BaitedKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
+  const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
+    paidRoute({
+      id: `test.${kind.product}.${id}`,
+      method: "POST",
+      path: `/test/${kind.product}/attempt`,
+      network: BEHAVIOUR_NETWORK,
+      price,
+      summary: kind.order,
+      description: kind.order,
+      input: ORDER,
+      output: json(STEP),
+      example: { input: {}, output: {} },
+      answerWithheldMinutes: SESSION_MINUTES,
+      sell,
+    });
+  return [
+    order("first", kind.control, (sale) => behaviour.order(kind, sale)),
+    order("second", kind.bait.value, () => Promise.reject(new Error("a withheld payment is never sold"))),
+  ];
+}
+
+const HELD =
+  "This order was offered to anyone who names the wallet, and the wallet's agent uses the token of a session: it answers at the next.url that its start gave it. No verdict came of this signature, and nothing was charged.";

@@ -1,0 +1,90 @@
+import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
+import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../contracts/commerce-payments.ts";
+import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
+import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import { requireCommercePayments } from "../payments/settle/holds.ts";
+import { isTransport } from "../platform/chain/rpc.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address } from "../platform/wallet.ts";
+
+/** Why the roles could not be read: it is some other contract, or the node did not answer. */
+const unreadable = (address: Address, cause: unknown): string =>
+  cause instanceof BaseError && !isTransport(cause)
+    ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
+    : `BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`;
+
+const lower = (account: Address) => account.toLowerCase() as Address;
+
+/**
+ * The contracts at these addresses, with their roles: escrows, and operators over base/commerce-payments, which have
+ * `ESCROW()`.
+ * @throws Error if an address is neither, or an operator stands on something else than the canonical contracts
+ */
+export async function readContracts(
+  client: PublicClient,
+  network: EscrowContract["network"],
+  addresses: readonly Address[],
+): Promise<readonly EscrowContract[]> {
+  const read = async (address: Address): Promise<EscrowContract> => {
+    const call = (functionName: "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
+      client.readContract({ address, abi: escrowAbi, functionName });
+    const roles = Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT"), readKind(client, address)]);
+    const [usdc, arbiter, feeRecipient, kind] = await roles.catch((cause: unknown) => {
+      throw cause instanceof WrongCustody ? cause : new Error(unreadable(address, cause), { cause });
+    });
+    if (!isAddressEqual(usdc, NETWORKS[network].usdc.address))
+      throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow for ${usdc}, which is not USDC on Base`);
+    return { network, address, ...kind, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
+  };
+  const contracts = await Promise.all(addresses.map(read));
+  if (contracts.some(({ scheme }) => scheme === "auth-capture")) await requireCommercePayments(client);
+  return contracts;
+}
+
+class WrongCustody extends Error {}
+
+type Kind = Pick<EscrowContract, "scheme" | "custody" | "collector" | "store">;
+
+async function readKind(client: PublicClient, address: Address): Promise<Kind> {
+  const custody = await client.readContract({ address, abi: operatorAbi, functionName: "ESCROW" }).catch(refused);
+  if (custody === null) {
+    // Only the escrow has it: whatever else refuses ESCROW() is neither.
+    await client.readContract({ address, abi: escrowAbi, functionName: "owed", args: [zeroAddress] });
+    return { scheme: "commerce", custody: address, collector: address, store: address };
+  }
+  const call = { address, abi: operatorAbi } as const;
+  const [collector, feeIsAmount] = await Promise.all([
+    client.readContract({ ...call, functionName: "COLLECTOR" }),
+    client.readContract({ ...call, functionName: "FEE_IS_AMOUNT" }),
+  ]);
+  const wanted = COMMERCE_PAYMENTS;
+  const isCanonical = isAddressEqual(custody, wanted.escrow) && isAddressEqual(collector, wanted.collector);
+  if (!isCanonical || feeIsAmount !== wanted.feeIsAmount)
+    throw new WrongCustody(
+      `ESCROW_ADDRESSES is wrong: the operator ${address} stands on ${custody} and ${collector}; expected base/commerce-payments version 1.0, ${wanted.escrow} and ${wanted.collector}`,
+    );
+  const inCustody = { address: custody, abi: commercePaymentsAbi } as const;
+  const store = await client.readContract({ ...inCustody, functionName: "getTokenStore", args: [address] });
+  return { scheme: "auth-capture", custody: lower(custody), collector: lower(collector), store: lower(store) };
+}
+
+function refused(error: unknown): null {
+  if (isTransport(error)) throw error;
+  return null;
+}
+
+/**
+ * Checks that the contract turns this arbiter's verdicts into decisions on ERC-8183 jobs: one that waits for another's
+ * would let every job that names it expire.
+ * @throws Error that says what is there instead
+ */
+export async function requireEvaluator(client: PublicClient, address: Address, arbiter: Address): Promise<void> {
+  const call = { address, abi: evaluatorAbi, functionName: "ARBITER" } as const;
+  const named = await client.readContract(call).catch((cause: unknown) => {
+    const reason = cause instanceof BaseError ? cause.shortMessage : "the node did not answer";
+    throw new Error(`EVALUATOR_ADDRESS is wrong, or Base cannot be reached: ${address}: ${reason}`, { cause });
+  });
+  if (!isAddressEqual(named, arbiter))
+    throw new Error(`the arbiter of ${address} is ${named}, but ARBITER_PRIVATE_KEY belongs to ${arbiter}`);
+}

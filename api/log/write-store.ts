@@ -1,0 +1,346 @@
+import type pg from "pg";
+import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
+import type { Edge, Growth } from "../../packages/verifier/src/tlog/grow.ts";
+import { tileWidth } from "../../packages/verifier/src/tlog/tile.ts";
+import { issuedCertificate } from "../certificates/certificate.ts";
+import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "../certificates/store.ts";
+import { bytes, inTransaction, named } from "../platform/db/connection.ts";
+import type { ExamColumns } from "../sellers/exam-store.ts";
+import { issuedSellerCertificate } from "../sellers/published/document.ts";
+import { readEndedExams } from "../sellers/published/store.ts";
+import type { Announced, Recorded, Waiting } from "./entry.ts";
+import type { Generation } from "./store.ts";
+import { nextKeyId } from "./trust.ts";
+
+/** Rows whose transactions commit late have lower numbers than those that are in the log: nothing is skipped by number. */
+const WAITING = `SELECT p.seq, p.type, p.ref, p.at, p.members, e.ref IS NOT NULL AS is_logged
+  FROM (SELECT seq, type, ref, at, members FROM log_pending WHERE seq > $1 AND seq <> ALL($3::bigint[]) ORDER BY seq LIMIT $2) AS p
+  LEFT JOIN log_entry AS e ON e.type = p.type AND e.ref = p.ref ORDER BY p.seq`;
+
+interface QueueColumns {
+  seq: string;
+  type: EntryType;
+  ref: string;
+  at: Date;
+  members: Announced["members"] | null;
+  is_logged: boolean;
+}
+
+const CERTIFICATES = `SELECT ${ISSUED_COLUMNS} FROM certificate c WHERE c.id = ANY($1)`;
+const PROOFS = "SELECT certificate, document, published_at FROM published_proof WHERE certificate = ANY($1)";
+const SELLER_CORRECTIONS = "SELECT exam, reason, at FROM seller_exam_correction WHERE exam = ANY($1)";
+const VERDICTS = "SELECT id, document FROM verdict WHERE id = ANY($1)";
+const ofPayments = (table: string) =>
+  `SELECT '0x' || encode(payment, 'hex') AS id, document FROM ${table} WHERE payment = ANY($1)`;
+
+type Found = ReadonlyMap<string, Recorded>;
+
+/** How the records of each type are read: many in one statement. */
+const READERS: Partial<Record<EntryType, (ask: Ask, refs: readonly string[]) => Promise<Found>>> = {
+  async certificate(ask, refs) {
+    const { rows } = await ask<IssuedColumns>(CERTIFICATES, [refs]);
+    return new Map(
+      rows.map((row) => [
+        row.id,
+        { kind: "certificate", members: issuedCertificate(parseIssued(row)), issuedAt: row.issued_at },
+      ]),
+    );
+  },
+  async proof(ask, refs) {
+    const { rows } = await ask<{ certificate: string; document: unknown; published_at: Date }>(PROOFS, [refs]);
+    return new Map(
+      rows.map(({ certificate, document, published_at: publishedAt }) => [
+        certificate,
+        { kind: "proof", document, publishedAt },
+      ]),
+    );
+  },
+  async seller_certificate(ask, refs) {
+    const exams = await readEndedExams(async (text, values) => (await ask<ExamColumns>(text, values)).rows, refs);
+    return new Map(
+      exams.map((exam) => [
+        exam.order.id,
+        { kind: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
+      ]),
+    );
+  },
+  async seller_correction(ask, refs) {
+    const { rows } = await ask<{ exam: string; reason: string; at: Date }>(SELLER_CORRECTIONS, [refs]);
+    return new Map(rows.map(({ exam, reason, at }) => [exam, { kind: "seller_correction", reason, correctedAt: at }]));
+  },
+  verdict: (ask, refs) => signed(ask, VERDICTS, refs),
+  correction: (ask, refs) => signed(ask, VERDICTS, refs),
+  evaluation: (ask, refs) => signed(ask, ofPayments("escrow_evaluation"), refs.map(bytes)),
+  contest_answer: (ask, refs) => signed(ask, ofPayments("escrow_contest_answer"), refs.map(bytes)),
+};
+
+async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise<Found> {
+  const { rows } = await ask<{ id: string; document: string }>(text, [keys]);
+  return new Map(rows.map(({ id, document }) => [id, { kind: "signed", document }]));
+}
+
+/** The oldest rows of the queue, with what is recorded of each. */
+export async function readWaiting(
+  ask: Ask,
+  { after, limit, except }: { readonly after: string; readonly limit: number; readonly except: readonly string[] },
+): Promise<readonly Queued[]> {
+  const { rows } = await ask<QueueColumns>(WAITING, [after, limit, except]);
+  const found = new Map<EntryType, Found>();
+  for (const type of new Set(rows.map((row) => row.type))) {
+    const refs = rows.filter((row) => row.type === type && !row.is_logged).map(({ ref }) => ref);
+    const read = READERS[type];
+    found.set(type, read === undefined ? new Map() : await read(ask, refs));
+  }
+  return rows.map(({ is_logged: isLogged, members, ...row }) => ({
+    ...row,
+    isLogged,
+    recorded: isLogged ? null : (found.get(row.type)?.get(row.ref) ?? unread(row.type, members)),
+  }));
+}
+
+/** What needs no row of its own. */
+function unread(type: EntryType, members: QueueColumns["members"]): Recorded | null {
+  if (type === "reversal") return { kind: "reversal" };
+  return members === null ? null : { kind: "announced", members };
+}
+
+/** Any number: the process that writes the log holds it. */
+const LOCK = 7_402_403;
+
+const WAIT = { statement: { name: "log-wait", text: `SELECT pg_advisory_xact_lock(${LOCK})` }, answer: () => null };
+const BEGIN = "INSERT INTO log (generation, origin, vkey) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+
+const TRY = { name: "log-try", text: `SELECT pg_try_advisory_xact_lock(${LOCK}) AS mine` };
+
+/** A database that was restored, even on the server that has run since, has a table of another number. */
+const SERVER = `extract(epoch FROM pg_postmaster_start_time())::text || ' ' || (
+    SELECT oid FROM pg_database WHERE datname = current_database()) || ' ' || 'log_checkpoint'::regclass::oid`;
+
+const VOUCH = `INSERT INTO log_vouched AS before (generation, server) VALUES ($1, $2)
+  ON CONFLICT (generation) DO UPDATE SET server = excluded.server, at = now() WHERE before.server <> excluded.server`;
+const VOUCHED = "SELECT FROM log_vouched WHERE generation = $1 AND server = $2";
+
+/** One statement after the lock: it sees everything that the turn before has committed. */
+const END = `SELECT c.size, c.root, c.at, extract(epoch FROM clock_timestamp() - c.at)::float8 AS age, ${SERVER} AS server,
+    EXISTS (SELECT FROM log WHERE generation > $1) AS has_ended
+  FROM (SELECT) AS one LEFT JOIN (
+    SELECT size, root, at FROM log_checkpoint WHERE generation = $1 ORDER BY size DESC LIMIT 1) AS c ON true`;
+
+const EDGE = `SELECT level, hashes FROM log_tile
+  WHERE generation = $1 AND (level, n) IN (SELECT * FROM unnest($2::smallint[], $3::bigint[]))`;
+
+const APPEND = `INSERT INTO log_entry (generation, idx, type, ref, entry)
+  SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bytea[])`;
+const TAKE = "DELETE FROM log_pending WHERE seq = ANY($1::bigint[])";
+
+const GROW = `INSERT INTO log_tile (generation, level, n, hashes)
+  SELECT $1, * FROM unnest($2::smallint[], $3::bigint[], $4::bytea[])
+  ON CONFLICT (generation, level, n) DO UPDATE SET hashes = excluded.hashes`;
+const CHECKPOINT = "INSERT INTO log_checkpoint (generation, size, root, note) VALUES ($1, $2, $3, $4)";
+
+const ANNOUNCE = `INSERT INTO log_pending (type, ref, members)
+  SELECT type, ref, members::jsonb FROM unnest($1::text[], $2::text[], $3::text[])
+    WITH ORDINALITY AS said (type, ref, members, place)
+  WHERE NOT EXISTS (SELECT FROM log_entry WHERE log_entry.type = said.type AND log_entry.ref = said.ref)
+  ORDER BY place ON CONFLICT DO NOTHING`;
+
+const KEYS = `SELECT ref FROM (
+    SELECT ref, 0 AS is_queued, generation, idx AS place FROM log_entry WHERE type = 'signing_key'
+    UNION ALL SELECT ref, 1, 0, seq FROM log_pending WHERE type = 'signing_key'
+  ) AS said ORDER BY is_queued, generation, place`;
+
+/** A mark and a certificate that are committed at the same moment do not see each other, so neither queues the reversal. */
+const MISSED = `INSERT INTO log_pending (type, ref)
+  SELECT 'reversal', c.id FROM settlement_mark m JOIN certificate c
+    ON c.wallet = m.payer AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND c.chain = m.chain AND c.asset = m.asset
+  WHERE m.kind = 'reversed' AND NOT EXISTS (SELECT FROM log_entry WHERE type = 'reversal' AND ref = c.id)
+  ON CONFLICT DO NOTHING`;
+
+interface EndColumns {
+  size: string | null;
+  root: Buffer | null;
+  at: Date | null;
+  age: number | null;
+  server: string;
+  has_ended: boolean;
+}
+
+/** Levels of a tree whose size is a safe integer. */
+const LEVELS = [0, 1, 2, 3, 4, 5, 6];
+
+export function createLogWriter(pool: pg.Pool): LogWriter {
+  return {
+    async hasWaiting(except) {
+      const text = "SELECT EXISTS (SELECT FROM log_pending WHERE seq <> ALL($1::bigint[])) AS waits";
+      return (await pool.query<{ waits: boolean }>(named(text, [except]))).rows[0]?.waits === true;
+    },
+
+    async server() {
+      const { rows } = await pool.query<{ server: string }>(named(`SELECT ${SERVER} AS server`, []));
+      return rows[0]?.server ?? "";
+    },
+
+    async vouch(generation, server) {
+      await pool.query(named(VOUCH, [generation, server]));
+    },
+
+    isVouchedFor: async (generation, server) => (await pool.query(named(VOUCHED, [generation, server]))).rowCount === 1,
+
+    inTurn: (generation, work) =>
+      inTransaction(pool, async (client, [isMine]) => (isMine ? work(await turnOn(client, generation)) : null), [
+        { statement: TRY, answer: ({ rows }) => rows[0]?.mine === true },
+      ] as const),
+
+    async begin({ generation, origin, vkey }) {
+      // A turn of the log before is over, or sees that it has ended.
+      await inTransaction(pool, (client) => client.query(named(BEGIN, [generation, origin, vkey])), [WAIT]);
+      const { rows } = await pool.query<Omit<Generation, "startedAt"> & { started_at: Date }>(
+        "SELECT generation, origin, vkey, started_at FROM log WHERE generation = $1 OR origin = $2 ORDER BY generation = $1 DESC",
+        [generation, origin],
+      );
+      const [found] = rows;
+      if (found === undefined) throw new Error("the log's generation is neither added nor there");
+      const { started_at, ...known } = found;
+      return { ...known, startedAt: started_at };
+    },
+
+    announce: (announced) =>
+      inTransaction(
+        pool,
+        async (client) => {
+          const { rows } = await client.query<{ ref: string }>(named(KEYS, []));
+          const news = newOf(
+            announced,
+            rows.map(({ ref }) => ref),
+          );
+          const columns = [
+            news.map(({ type }) => type),
+            news.map(({ ref }) => ref),
+            news.map(({ members }) => JSON.stringify(members)),
+          ];
+          await client.query(named(ANNOUNCE, columns));
+        },
+        [WAIT],
+      ),
+
+    async queueMissed() {
+      await pool.query(MISSED);
+    },
+  };
+}
+
+/** With the id of its next entry for a key that returns, and without the key that was announced last. */
+const newOf = (announced: readonly Announced[], keys: readonly string[]): readonly Announced[] =>
+  announced.flatMap((one) => {
+    const ref = one.type === "signing_key" ? nextKeyId(one.ref, keys) : one.ref;
+    return ref === null ? [] : [{ ...one, ref }];
+  });
+
+async function turnOn(client: pg.PoolClient, generation: number): Promise<WritingTurn> {
+  const ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
+    client.query<Row>(named(text, values));
+  return {
+    end: await readEnd(ask, generation),
+    waiting: (after, limit, except) => readWaiting(ask, { after, limit, except }),
+    async append(entries, done) {
+      if (entries.length > 0) {
+        const columns = [
+          entries.map(({ index }) => index),
+          entries.map(({ type }) => type),
+          entries.map(({ ref }) => ref),
+          entries.map(({ entry }) => entry),
+        ];
+        await ask(APPEND, [generation, ...columns]);
+      }
+      await ask(TAKE, [done]);
+    },
+    async publish({ tiles, size, root }, note) {
+      const columns = [tiles.map(({ level }) => level), tiles.map(({ n }) => n), tiles.map(({ hashes }) => hashes)];
+      await ask(GROW, [generation, ...columns.map((column) => column.map(bytesOf))]);
+      await ask(CHECKPOINT, [generation, size, bytesOf(root), note]);
+    },
+  };
+}
+
+/** The driver writes a Buffer as `bytea`, and other arrays of bytes as something else. */
+const bytesOf = <T>(value: T): T | Buffer => (value instanceof Uint8Array ? Buffer.from(value) : value);
+
+type Ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => Promise<pg.QueryResult<Row>>;
+
+async function readEnd(ask: Ask, generation: number): Promise<TreeEnd> {
+  const [row] = (await ask<EndColumns>(END, [generation])).rows;
+  if (row === undefined) throw new Error("the end of the log has no row");
+  const size = Number(row.size ?? 0);
+  const partial = LEVELS.map((level) => ({ level, n: Math.floor(size / 256 ** (level + 1)) })).filter(
+    ({ level, n }) => tileWidth(size, level, n) > 0,
+  );
+  const { rows } = await ask<{ level: number; hashes: Buffer }>(EDGE, [
+    generation,
+    partial.map(({ level }) => level),
+    partial.map(({ n }) => n),
+  ]);
+  const edge = new Map(rows.map(({ level, hashes }) => [level, hashes]));
+  const { root, at, server, has_ended: hasEnded } = row;
+  return { size, root, at, edge, age: row.age ?? Number.POSITIVE_INFINITY, server, hasEnded };
+}
+
+/** The end of the tree, as a transaction that holds the log's lock sees it. */
+export interface TreeEnd {
+  readonly size: number;
+  /** Null for an empty tree. */
+  readonly root: Uint8Array | null;
+  readonly at: Date | null;
+  readonly edge: Edge;
+  /** Seconds since the newest checkpoint, by the database's clock, which may have been set back; infinite if there is none. */
+  readonly age: number;
+  /** As `LogWriter.server` says. */
+  readonly server: string;
+  /** Whether a later generation has begun. */
+  readonly hasEnded: boolean;
+}
+
+/** A row of the queue. */
+export interface Queued extends Omit<Waiting, "recorded"> {
+  readonly seq: string;
+  /** Null for one that is in the log already, and for one whose record is not there. */
+  readonly recorded: Waiting["recorded"] | null;
+  readonly isLogged: boolean;
+}
+
+export interface NewEntry {
+  readonly type: EntryType;
+  readonly ref: string;
+  readonly index: number;
+  readonly entry: Uint8Array;
+}
+
+/** One transaction in which nobody else writes the log. All of it happens, or nothing. */
+export interface WritingTurn {
+  readonly end: TreeEnd;
+  /** The oldest rows after `seq`, in their order, with their records; rows of `except` are passed over. */
+  waiting(after: string, limit: number, except: readonly string[]): Promise<readonly Queued[]>;
+  /** Adds entries, and takes rows from the queue. */
+  append(entries: readonly NewEntry[], done: readonly string[]): Promise<void>;
+  /** Stores what the tree has become, and the signed checkpoint: the turn's last word. */
+  publish(growth: Growth, note: string): Promise<void>;
+}
+
+/** Writes the log. Any number of processes may try at once; one has the turn. */
+export interface LogWriter {
+  /** Whether anything waits, besides rows with these numbers. */
+  hasWaiting(except: readonly string[]): Promise<boolean>;
+  /** Another text when the database server is another one or has been started again, or the database was restored on it. */
+  server(): Promise<string>;
+  /** Remembers, for all processes, that the log was checked on this server, and nothing is missing. */
+  vouch(generation: number, server: string): Promise<void>;
+  /** Whether the log was checked on this server. */
+  isVouchedFor(generation: number, server: string): Promise<boolean>;
+  /** Runs the work in a turn; null if another process has it. Rejects when nothing of it may have happened. */
+  inTurn<T>(generation: number, work: (turn: WritingTurn) => Promise<T>): Promise<T | null>;
+  /** Adds the generation unless it is there, and returns the one that is. No turn of an earlier one writes after it. */
+  begin(generation: Omit<Generation, "startedAt">): Promise<Generation>;
+  /** Queues what is neither queued nor logged; a signing key, again when it returns after another one. */
+  announce(announced: readonly Announced[]): Promise<void>;
+  /** Queues reversals that no trigger could see. */
+  queueMissed(): Promise<void>;
+}

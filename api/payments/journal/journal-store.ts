@@ -1,0 +1,245 @@
+import pg from "pg";
+import {
+  bytes,
+  change,
+  hex,
+  inTransaction,
+  isFatal,
+  named,
+  type Question,
+  transactionOn,
+} from "../../platform/db/connection.ts";
+import type { Seal } from "../../platform/db/seal.ts";
+import { createSharedMessages, type Share, type ShareAll } from "../../platform/db/shared-messages.ts";
+import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../platform/http/answer.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import { type Entered, type InFlight, type Journal, MOST_FAILED, MOST_IN_FLIGHT, NotStored } from "../journal.ts";
+import type { Settlement } from "../step-types.ts";
+import {
+  PAYMENT_COLUMNS as COLUMNS,
+  KEY,
+  keyValues,
+  LEASE,
+  LOOK_LATER,
+  lockOrder,
+  type PaymentColumns,
+  PROGRESS,
+  parsePayment,
+  sealContext,
+} from "./payment-row.ts";
+import { applyWrite, insertOf, keptValues } from "./payment-writes.ts";
+import { createResolving, createUpkeep } from "./upkeep-store.ts";
+
+export interface Completing<Ending = Completion> {
+  readonly key: PaymentKey;
+  readonly token: string;
+  readonly completion: Ending;
+  readonly settlement: Settlement | null;
+}
+
+/** What is not stored as settled yet is settled by what is stored with it: its transaction, the sixth value. */
+const OWN = `${KEY} AND lease_token = $5 AND (state = 'settled' OR (state = 'settling' AND $6::bytea IS NOT NULL))`;
+
+/** Locks the row while its sale completes: a process that woke up too late finds it gone. */
+const HOLD = `SELECT 1 FROM payment WHERE ${OWN} FOR UPDATE`;
+
+/** Fails with `NO_ROW` if another process has taken the row over. */
+const FULFIL = `WITH fulfilled AS (UPDATE payment SET state = 'fulfilled', tx = coalesce($6, tx),
+    block_number = coalesce($7, block_number), block_hash = coalesce($8, block_hash), log_index = coalesce($9, log_index),
+    status = $10, response = $11, location = $12,
+    lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s', ${PROGRESS}
+    WHERE ${OWN} RETURNING 1)
+  SELECT require_rows(count(*), 1) FROM fulfilled`;
+const NO_ROW = "P0002";
+
+const transactionOf = ({ settlement }: Completing<unknown>) => settlement && bytes(settlement.transaction);
+
+function fulfil(completing: Completing<unknown>, { status, body, location }: StoredAnswer) {
+  const { key, token, settlement } = completing;
+  const { block, blockHash, logIndex } = settlement ?? { block: null, blockHash: null, logIndex: null };
+  const place = [transactionOf(completing), block, blockHash && bytes(blockHash), logIndex];
+  return named(FULFIL, [...keyValues(key), token, ...place, status, body, location]);
+}
+
+/**
+ * One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. Rejects
+ * with `NotStored` when nothing has been stored; after another failure that is unknown.
+ */
+export const completeSale = (
+  { pool, shareAll }: { readonly pool: pg.Pool; readonly shareAll: ShareAll },
+  { completion, ...row }: Completing,
+): Promise<StoredAnswer | null> =>
+  "answer" in completion
+    ? completeKnown(shareAll, { ...row, completion })
+    : completeTransacted(pool, { ...row, completion });
+
+async function completeKnown(shareAll: ShareAll, known: Completing<KnownCompletion>): Promise<StoredAnswer | null> {
+  const { answer, writes } = known.completion;
+  try {
+    await shareAll(
+      [fulfil(known, answer), ...writes.map(({ text, values }) => named(text, values))],
+      lockOrder(known.key),
+    );
+    return answer;
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || isFatal(error)) throw error;
+    if (error.code === NO_ROW) return null;
+    throw new NotStored("a sale could not be stored", { cause: error });
+  }
+}
+
+async function completeTransacted(
+  pool: pg.Pool,
+  transacted: Completing<TransactedCompletion>,
+): Promise<StoredAnswer | null> {
+  const { completion } = transacted;
+  let isUndone = false;
+  try {
+    return await inTransaction<StoredAnswer | null, readonly [boolean]>(
+      pool,
+      async (client, [isHeld], last) => {
+        if (!isHeld) return null;
+        isUndone = true;
+        const answer = await completion.complete(transactionOn(client));
+        isUndone = false;
+        last(fulfil(transacted, answer));
+        return answer;
+      },
+      [hold(transacted)],
+    );
+  } catch (error) {
+    throw isUndone ? new NotStored("a sale could not be completed", { cause: error }) : error;
+  }
+}
+
+const hold = (completing: Completing<unknown>): Question<boolean> => ({
+  statement: named(HOLD, [...keyValues(completing.key), completing.token, transactionOf(completing)]),
+  answer: ({ rowCount }) => rowCount === 1,
+});
+
+/**
+ * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one
+ * after the other; null: too many are in flight, or have failed.
+ */
+export const entry = (statement: string): string => `WITH
+  entry AS MATERIALIZED (SELECT place, barred_seconds FROM admit_payment($3::bytea, ${MOST_IN_FLIGHT}, ${MOST_FAILED})),
+  entered AS (${statement} RETURNING 1)
+  SELECT (SELECT count(*)::int FROM entered) AS rows, place IS NULL AS crowded, barred_seconds FROM entry`;
+
+export interface EntryColumns {
+  readonly rows: number;
+  readonly crowded: boolean;
+  readonly barred_seconds: number | null;
+}
+
+export function entered({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entered {
+  if (typeof entry?.barred_seconds === "number") return { barredSeconds: entry.barred_seconds };
+  return entry?.crowded ? "crowded" : (entry?.rows ?? 0);
+}
+
+const TAKE =
+  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, entered = place FROM entry
+  WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
+
+/** Takes an abandoned payment that was received. */
+export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => named(TAKE, [...keyValues(key), token]);
+
+const BEFORE = `SELECT nonce, value FROM payment
+  WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce <> $4
+    AND (state = 'settling' OR (state = 'received' AND lease_until > now()))
+    AND entered < (SELECT entered FROM payment WHERE ${KEY})`;
+
+export async function inFlightBefore(share: Share, key: PaymentKey): Promise<readonly InFlight[]> {
+  const { rows } = await share<{ nonce: Buffer; value: string }>(named(BEFORE, keyValues(key)), lockOrder(key));
+  return rows.map(({ nonce, value }) => ({ nonce: hex(nonce), value: BigInt(value) }));
+}
+
+const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
+  UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`;
+
+/**
+ * The journal in PostgreSQL. Safety rests on the guards (state and lease token); leases only make duplicate work rare.
+ */
+export function createJournal(pool: pg.Pool, seal: Seal): Journal {
+  const { share, shareAll } = createSharedMessages(pool);
+  return {
+    async find(key, paymentId) {
+      const { rows } = await share<PaymentColumns>(named(FIND, [...keyValues(key), paymentId]), lockOrder(key));
+      const found = rows.map(parsePayment);
+      const row =
+        found.find((r) => r.key.nonce === key.nonce && r.key.network === key.network && r.key.asset === key.asset) ??
+        null;
+      return { row, sameId: row === null ? (found[0] ?? null) : null };
+    },
+
+    async insert(payment, token) {
+      const statement = insertOf(seal, payment, { state: "received", token });
+      return entered(await share<EntryColumns>(statement, lockOrder(payment.key)));
+    },
+
+    free: (key) =>
+      change(pool, `DELETE FROM payment WHERE ${KEY} AND state = 'received' AND lease_until < now()`, keyValues(key)),
+
+    withhold: (payment, { answer: response, record }) =>
+      inTransaction(pool, async (client) => {
+        const insert = insertOf(seal, payment, { state: "fulfilled", reason: "bait", response });
+        const rows = (await client.query(insert)).rowCount ?? 0;
+        if (rows === 1) await record(client);
+        return rows;
+      }),
+
+    take: (key, seen, token) =>
+      seen === "received"
+        ? pool.query<EntryColumns>(takeOf(key, token)).then(entered)
+        : change(
+            pool,
+            `UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1
+            WHERE ${KEY} AND state = $6 AND lease_until < now()`,
+            [...keyValues(key), token, seen],
+          ),
+
+    inFlightBefore: (key) => inFlightBefore(share, key),
+
+    // The identifier may belong to another purchase by now, so it stays unset.
+    revive: (key, token, kept) =>
+      change(
+        pool,
+        `UPDATE payment SET state = 'settling', reason = NULL, revived = true, excused = false, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
+          sealed = $6, input = $7, details = $8, ${PROGRESS}
+        WHERE ${KEY} AND state = 'void' AND reason IN ('refused', 'reverted')`,
+        [...keyValues(key), token, ...keptValues(seal, key, kept)],
+      ),
+
+    release: (key, token, failed) =>
+      change(
+        pool,
+        `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, look_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
+        WHERE ${KEY} AND lease_token = $5 AND state <> 'void'`,
+        [...keyValues(key), token, failed ? 1 : 0],
+      ),
+
+    heartbeat: (key, token) =>
+      change(
+        pool,
+        `UPDATE payment SET lease_until = now() + ${LEASE}
+        WHERE ${KEY} AND state IN ('received', 'settling', 'settled') AND lease_token = $5
+          AND lease_until > CASE state WHEN 'received' THEN now() ELSE '-infinity' END`,
+        [...keyValues(key), token],
+      ),
+
+    write: (key, token, write) => applyWrite({ pool, share, seal }, { key, token, write }),
+
+    complete: (key, token, ended) => completeSale({ pool, shareAll }, { key, token, ...ended }),
+
+    async signature(key) {
+      const { rows } = await pool.query<{ sealed: Buffer | null }>(
+        named(`SELECT sealed FROM payment WHERE ${KEY}`, keyValues(key)),
+      );
+      const sealed = rows[0]?.sealed;
+      return sealed ? seal.open(sealed, sealContext(key)) : null;
+    },
+
+    ...createResolving(pool),
+    ...createUpkeep(pool),
+  };
+}

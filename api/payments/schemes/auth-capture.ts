@@ -1,0 +1,104 @@
+import { mismatch, NOT_EIP_3009 } from "../../../packages/escrow/src/auth-capture/check.ts";
+import { parseAuthCapture, termsOf } from "../../../packages/escrow/src/auth-capture/payload.ts";
+import { type RefusalCode, refusal, revertCode } from "../../../packages/escrow/src/auth-capture/refusal.ts";
+import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-capture/terms.ts";
+import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
+import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
+import { type Address, parseAddress } from "../../platform/wallet.ts";
+import type { ClaimedTerms, Payload, RefusedFor, Scheme } from "../scheme.ts";
+import {
+  asDetails,
+  current,
+  digestOf,
+  type EscrowContract,
+  type EscrowedParts,
+  escrowOffer,
+  heldBy,
+  lowerCased,
+  paymentInfoOf,
+} from "./escrowed.ts";
+
+export interface AuthCaptureParts extends EscrowedParts {
+  /** The only contracts that may deploy a payer's wallet (ERC-6492). */
+  readonly factories: readonly Address[];
+  /** Whether a wallet that may have no code yet signed; its factory is one of these. */
+  readonly isSignedByWrapped: NonNullable<Scheme["isSignedOtherwise"]>;
+}
+
+/**
+ * `auth-capture` of x402, which stock clients pay: base/commerce-payments holds the USDC, and our operator alone says
+ * where it goes. The payload has no terms; they are rebuilt from our own and checked against the nonce that was signed.
+ */
+export function createAuthCapture(parts: AuthCaptureParts): Scheme {
+  const { isSignedByWrapped } = parts;
+  const rules = authCaptureRules(parts);
+  const { deploys } = rules;
+  return {
+    ...heldBy(rules, parts),
+    isSignedOtherwise: async (signed, asker) => deploys(signed.signature) && isSignedByWrapped(signed, asker),
+  };
+}
+
+const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
+  ({
+    id: AUTH_CAPTURE,
+    versions: ["v2"],
+    namesAmount: true,
+    deploys: (signature) => isWrapped(signature) && wrongFactory(signature, factories) === null,
+    requirements: ({ terms }, at) => requirements(escrowOffer(current(contracts, AUTH_CAPTURE), terms), at.getTime()),
+    parse: (payload, claimed) => parse(contracts, payload, claimed),
+    digest: digestOf(contracts, AUTH_CAPTURE),
+    mismatch({ authorization, signature, details, claimed }, terms, at) {
+      const { salt } = paymentInfoOf(details);
+      const checked = {
+        payment: { authorization, signature, salt, accepted: claimed },
+        offer: escrowOffer(current(contracts, AUTH_CAPTURE), terms),
+        nowMs: at.getTime(),
+        // The gate's own: a payment that settled in time buys, however late its header comes.
+        checksExpiry: false,
+      };
+      return mismatch(checked) ?? wrongFactory(signature, factories);
+    },
+    worded: (refusedFor, why) => refusal(CODES[refusedFor], why),
+    refused: ({ name, text }) =>
+      name === null
+        ? refusal("simulation_failed", text)
+        : refusal(revertCode({ name, text }), `the hold would revert with ${text}. Nothing was charged.`),
+  }) satisfies Parameters<typeof heldBy>[0];
+
+const CODES = {
+  expired: "authorization_expired",
+  unsigned: "signature",
+  undeployed: "erc6492_factory_not_allowed",
+  "short of funds": "insufficient_balance",
+} as const satisfies Record<RefusedFor, RefusalCode>;
+
+/** The terms, rebuilt from what the client says it accepted: `mismatch` compares that with what is sold. */
+function parse(
+  contracts: readonly EscrowContract[],
+  payload: unknown,
+  claimed: ClaimedTerms,
+): Payload | { readonly malformed: string } {
+  const read = parseAuthCapture(payload);
+  if ("malformed" in read) return read;
+  const { authorization } = read;
+  if (authorization === null) return { malformed: NOT_EIP_3009 };
+  const payTo = parseAddress(claimed.payTo);
+  if (payTo === null) return unreadable("accepted.payTo is not an address");
+  if (authorization.value >= 2n ** 120n) return unreadable("authorization.value does not fit into 120 bits");
+  if (authorization.validBefore >= 2n ** 48n) return unreadable("authorization.validBefore does not fit into 48 bits");
+  const contract = contractIn(contracts, claimed);
+  const offer = escrowOffer(contract, { network: contract.network, payTo, value: authorization.value });
+  const info = termsOf({ ...read, authorization, accepted: claimed }, offer);
+  return { authorization: lowerCased(authorization), signature: read.signature, details: asDetails(info) };
+}
+
+const unreadable = (why: string) => ({ malformed: refusal("payload_format", why) });
+
+/** The operator that was offered to this client, which may have been replaced since. */
+function contractIn(contracts: readonly EscrowContract[], { extra }: ClaimedTerms): EscrowContract {
+  const { captureAuthorizer } = (extra ?? {}) as { readonly captureAuthorizer?: unknown };
+  const operator = parseAddress(captureAuthorizer);
+  const offered = contracts.find(({ scheme, address }) => scheme === AUTH_CAPTURE && address === operator);
+  return offered ?? current(contracts, AUTH_CAPTURE);
+}

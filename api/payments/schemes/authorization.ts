@@ -1,0 +1,62 @@
+import {
+  addressWord,
+  bytes32Word,
+  domainHash,
+  typedDigest,
+  typeHash,
+  uintWord,
+} from "../../platform/chain/typed-data.ts";
+import { remember } from "../../platform/memo.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
+import type { Hex } from "../../platform/wallet.ts";
+import type { Authorization } from "../scheme.ts";
+
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+/** The typed data (EIP-712) the payer signs, under the network's USDC domain. */
+export const authorizationTypedData = (authorization: Authorization, { usdc, chainId }: NetworkFacts) => ({
+  domain: { name: usdc.name, version: usdc.version, chainId, verifyingContract: usdc.address },
+  types: TYPES,
+  primaryType: "TransferWithAuthorization" as const,
+  message: authorization,
+});
+
+/** What a payer signs to have USDC moved: by anybody, or by the payee alone (EIP-3009). */
+export type AuthorizationType = "TransferWithAuthorization" | "ReceiveWithAuthorization";
+
+const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
+  TransferWithAuthorization: typeHash("TransferWithAuthorization", TYPES.TransferWithAuthorization),
+  ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization", TYPES.TransferWithAuthorization),
+};
+const domainHashes = remember<string>(16);
+
+/** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
+export function authorizationDigest(
+  { from, to, value, validAfter, validBefore, nonce }: Authorization,
+  { id, chainId, usdc: { name, version, address } }: NetworkFacts,
+  type: AuthorizationType = "TransferWithAuthorization",
+): Hex {
+  const domain = domainHashes(id, () => domainHash({ name, version, chainId, verifyingContract: address }));
+  const numbers = [value, validAfter, validBefore].map((number) => uintWord(number));
+  const words = [addressWord(from), addressWord(to), ...numbers, bytes32Word(nonce)];
+  return typedDigest(domain, TYPE_HASHES[type] + words.join(""));
+}
+
+/** The authorization as x402 payloads carry it, with integers as decimal strings. */
+export const authorizationWire = (authorization: Authorization) => ({
+  from: authorization.from,
+  to: authorization.to,
+  value: authorization.value.toString(),
+  validAfter: authorization.validAfter.toString(),
+  validBefore: authorization.validBefore.toString(),
+  nonce: authorization.nonce,
+});

@@ -1,0 +1,158 @@
+import type { PaymentRequirements } from "@x402/core/types";
+import { getAddress } from "viem";
+import { z } from "zod";
+import type { Terms } from "../../platform/http/route.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { NETWORKS, type Network } from "../../platform/networks.ts";
+import { type Address, type Hex, parseAddress } from "../../platform/wallet.ts";
+import { lookFor } from "../commands.ts";
+import type {
+  Authorization,
+  Chain,
+  ClaimedTerms,
+  Head,
+  Lease,
+  Payload,
+  PresentedPayment,
+  Scheme,
+  SchemeRules,
+  Submission,
+} from "../scheme.ts";
+import { authorizationDigest } from "./authorization.ts";
+
+type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
+
+/** What is wrong with a payment's signed terms, as one sentence for its 402; null if they are fine. */
+export function mismatch(payment: Checked, terms: Terms): string | null {
+  const { authorization: signed, claimed } = payment;
+  const contradiction = claimError(claimed, payment, terms);
+  if (contradiction !== null) return contradiction;
+  if (signed.to !== terms.payTo) return `The authorization pays ${signed.to}; it must pay ${terms.payTo}.`;
+  if (signed.from === terms.payTo) return "The payer is the receiving address itself; pay from a different wallet.";
+  if (signed.value !== terms.value) {
+    const { money } = NETWORKS[terms.network];
+    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); it must be for exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
+  }
+  return null;
+}
+
+/** Fields the client leaves out are ignored; those it states must match what it signed. */
+function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, terms: Terms): string | null {
+  const { id, key, usdc } = NETWORKS[terms.network];
+  const network = version === "v1" ? key : id;
+  if (claimed.scheme !== undefined && claimed.scheme !== "exact")
+    return `The payment claims the scheme ${claimed.scheme}; this route accepts exact.`;
+  if (claimed.network !== undefined && claimed.network !== network)
+    return `The payment claims the network ${claimed.network}; this route accepts ${network}.`;
+  if (claimed.asset !== undefined && parseAddress(claimed.asset) !== usdc.address) {
+    return `The payment claims the asset ${claimed.asset}; this route accepts USDC at ${usdc.address}.`;
+  }
+  if (claimed.amount !== undefined && claimed.amount !== authorization.value.toString()) {
+    return `The payment claims ${claimed.amount} atomic units, but the authorization is for ${authorization.value}.`;
+  }
+  if (claimed.payTo !== undefined && parseAddress(claimed.payTo) !== authorization.to) {
+    return `The payment claims to pay ${claimed.payTo}, but the authorization pays ${authorization.to}.`;
+  }
+  return null;
+}
+
+const integer = z
+  .union([z.string().regex(/^\d{1,78}$/), z.number().int().nonnegative().refine(Number.isSafeInteger)])
+  .transform((value) => BigInt(value))
+  .refine((value) => value < 2n ** 256n);
+const address = z.string().transform((text, context): Address => {
+  const parsed = parseAddress(text);
+  if (parsed === null) context.addIssue({ code: "custom", message: "expected an address: 0x and 40 hex digits" });
+  return parsed ?? "0x";
+});
+const hex = (pattern: RegExp, expected: string) =>
+  z
+    .string()
+    .regex(pattern, expected)
+    .transform((text) => text.toLowerCase() as Hex);
+
+const PAYLOAD = z.object({
+  signature: hex(/^0x([0-9a-f]{2}){1,4096}$/i, "expected hex bytes"),
+  authorization: z.object({
+    from: address,
+    to: address,
+    value: integer,
+    validAfter: integer,
+    validBefore: integer,
+    nonce: hex(/^0x[0-9a-f]{64}$/i, "expected 32 bytes in hex"),
+  }),
+});
+
+/** Reads `{signature, authorization}`, the payload of EIP-3009 payments. */
+export function parsePayload(payload: unknown): Payload | { readonly malformed: string } {
+  const parsed = PAYLOAD.safeParse(payload);
+  if (parsed.success) return { ...parsed.data, details: null };
+  const issue = parsed.error.issues[0];
+  return { malformed: `${["payload", ...(issue?.path ?? [])].join(".")}: ${issue?.message ?? "unexpected"}` };
+}
+
+/** How long a client is asked to keep its authorization valid. */
+export const MAX_TIMEOUT_SECONDS = 120;
+
+/** The `accepts` entry for an `exact` payment in a 402. */
+export const requirements = (
+  { network, payTo, value }: Terms,
+  maxTimeoutSeconds = MAX_TIMEOUT_SECONDS,
+): PaymentRequirements => {
+  const { usdc } = NETWORKS[network];
+  return {
+    scheme: "exact",
+    network,
+    amount: value.toString(),
+    asset: getAddress(usdc.address),
+    payTo: getAddress(payTo),
+    maxTimeoutSeconds,
+    extra: { name: usdc.name, version: usdc.version },
+  };
+};
+
+/** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
+export interface Settler {
+  submit(payment: Omit<Submission, "details" | "lease"> & { readonly lease?: Lease }): Promise<void>;
+  /**
+   * The transaction of ours in which the authorization was mined without being used; null if none is known. After one,
+   * `submit` sends nothing.
+   */
+  failed(payment: Pick<Submission, "network" | "authorization">): Promise<Hex | null>;
+}
+
+/** Simulates the transfers of one chain, and shows their signatures only to its node. */
+export interface TransferSimulator {
+  /** `refused` is null if the transfer would succeed, else the token's reason. Reads the head afresh. */
+  simulate(
+    authorization: Authorization,
+    signature: Hex,
+  ): Promise<{ readonly refused: string | null; readonly head: Head }>;
+}
+
+export interface ExactParts {
+  readonly chains: Readonly<Record<Network, Chain>>;
+  readonly simulators: Readonly<Record<Network, TransferSimulator>>;
+  readonly settler: Settler;
+}
+
+/** `exact` on EVM chains: USDC's `transferWithAuthorization` straight to the seller (x402, scheme_exact_evm). */
+export const EXACT: SchemeRules = {
+  id: "exact",
+  versions: ["v1", "v2"],
+  requirements: ({ terms, maxTimeoutSeconds }) => requirements(terms, maxTimeoutSeconds),
+  parse: parsePayload,
+  digest: ({ authorization }, network) => authorizationDigest(authorization, NETWORKS[network]),
+  mismatch,
+};
+
+export const createExact = ({ chains, simulators, settler }: ExactParts): Scheme => ({
+  ...EXACT,
+  simulate: ({ network, authorization, signature }) => simulators[network].simulate(authorization, signature),
+  submit: (payment) => settler.submit(payment),
+  look(network, expected) {
+    const { payer: from, payTo: to, value, validAfter, validBefore, nonce } = expected;
+    const authorization = { from, to, value, validAfter, validBefore, nonce };
+    return lookFor(chains[network], expected, () => settler.failed({ network, authorization }));
+  },
+});

@@ -1,0 +1,294 @@
+import { type Hex, type Log, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
+import type { Expected, Head } from "../../payments/scheme.ts";
+import type { Settlement, View } from "../../payments/step-types.ts";
+import { AGREEING, READINGS } from "../../settlement-status/reading.ts";
+import type { Address } from "../wallet.ts";
+import { together } from "./batcher.ts";
+import type { FinalBlock, Finality } from "./chain.ts";
+import type { createLogSearch, SearchArea } from "./log-search.ts";
+import { type LogFilter, type LogReader, larger, type MinedLog, smaller } from "./logs.ts";
+import { type Allowance, spending } from "./pace.ts";
+import { readAtBlock } from "./read-at-block.ts";
+import { usdcCalls } from "./usdc.ts";
+
+const [USED, TRANSFER] = usdcEventsAbi;
+const [CANCELED] = parseAbi(["event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"]);
+
+/** What ends an authorization's nonce (EIP-3009): it is used, or its payer cancels it. */
+const [AUTHORIZATION_USED, AUTHORIZATION_CANCELED] = [toEventSelector(USED), toEventSelector(CANCELED)];
+const TRANSFERRED = toEventSelector(TRANSFER);
+
+/** Who signed an authorization, and its nonce: together they are used at most once. Both in lower case. */
+export interface NonceKey {
+  readonly payer: Address;
+  readonly nonce: Hex;
+}
+
+const topic = (account: Address): Hex => padHex(account, { size: 32 });
+
+const ENDS: readonly (Hex | undefined)[] = [AUTHORIZATION_USED, AUTHORIZATION_CANCELED];
+
+/** The log that ended a nonce, if it is among these. A nonce ends only once. */
+export function endIn<Mined extends Log<bigint, number, false>>(
+  logs: readonly Mined[],
+  { payer, nonce }: NonceKey,
+): Mined | undefined {
+  const from = topic(payer);
+  // Of the logs of many payments, nearly all have another nonce: that is compared first.
+  return logs.find(({ topics }) => topics[2] === nonce && topics[1] === from && ENDS.includes(topics[0]));
+}
+
+export const isCancellation = ({ topics }: Log): boolean => topics[0] === AUTHORIZATION_CANCELED;
+
+/** The transfer that a use made: USDC logs it right after the use. Null if that log is not among these. */
+export function transferAfter(
+  logs: readonly Log<bigint, number, false>[],
+  end: Log<bigint, number, false>,
+): { readonly to: Address; readonly value: bigint } | null {
+  const found = logs.find(
+    ({ blockHash, logIndex, address, topics }) =>
+      logIndex === end.logIndex + 1 &&
+      blockHash === end.blockHash &&
+      address === end.address &&
+      topics[0] === TRANSFERRED &&
+      topics[1] === end.topics[1],
+  );
+  const to = found?.topics[2];
+  return found === undefined || to === undefined ? null : { to: `0x${to.slice(-40)}`, value: BigInt(found.data) };
+}
+
+/** The logs that end one nonce: at most one exists. */
+export const endFilter = (usdc: Address, { payer, nonce }: NonceKey): LogFilter => ({
+  address: usdc,
+  topics: [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topic(payer), nonce],
+});
+
+/** The ends of the nonces and the payers' transfers to us in one call: of two, one might come from a node that lags. */
+export const settlementFilter = (
+  usdc: Address,
+  payments: readonly (NonceKey & { readonly payTo: Address })[],
+): LogFilter => ({
+  address: usdc,
+  topics: [
+    [AUTHORIZATION_USED, AUTHORIZATION_CANCELED, TRANSFERRED],
+    [...new Set(payments.map(({ payer }) => topic(payer)))],
+    [...new Set(payments.flatMap(({ nonce, payTo }) => [nonce, topic(payTo)]))],
+  ],
+});
+
+/** How long before a payment's arrival its authorization may have been used, and how long it is valid after it. */
+const DAY_SECONDS = 86_400;
+/** A node may run a little behind the head that was noted on arrival. */
+const OVERLAP = 8n;
+/** What is in the newest blocks is not final, so nobody has to be asked. */
+const UNSETTLED_BLOCKS = 2n;
+
+/** USDC on one chain. */
+export interface Token {
+  /** Never repeats a call by itself. */
+  readonly client: PublicClient;
+  readonly usdc: Address;
+  readonly blockSeconds: number;
+  readonly finality: Finality;
+  readonly search: ReturnType<typeof createLogSearch>;
+  /** How many blocks one call for logs may cover. */
+  readonly width: () => bigint;
+}
+
+export interface Look {
+  readonly view: View;
+  /** The head at the time, as the node that was asked first knows it. */
+  readonly head: Head;
+}
+
+/**
+ * What the chain shows of an authorization. The nonce's state comes first, in one call that also says at which block it
+ * was read; logs are searched only for a nonce that is used. Whatever cannot be undone rests on three answers that were
+ * requested one after the other: nodes behind one address lag, have holes, and may be on a branch that the chain has left.
+ */
+export async function findSettlement(token: Token, expected: Expected, allowance: Allowance): Promise<Look> {
+  const seen = await readNonce(token, expected, allowance);
+  const head = { number: Number(seen.number), time: seen.time };
+  if (!seen.used) return { head, view: await unused(token, { expected, seen, allowance }) };
+  const use = await token.search({
+    key: `${expected.payer} ${expected.nonce} ${expected.payTo}`,
+    filter: settlementFilter(token.usdc, [expected]),
+    area: areaOf(token, expected, seen),
+    read: (logs) => useIn(logs, expected),
+    blockOf: ({ end }) => end.blockNumber,
+    allowance,
+  });
+  if (use === "unfinished") throw new Error("the node reports a nonce as used but not yet which transaction used it");
+  if (use === "nowhere") return { head, view: { nonce: "spent" } };
+  return { head, view: await shown(token, { expected, seen, use: use.found, allowance }) };
+}
+
+interface NonceState {
+  readonly used: boolean;
+  /** The block that it was read at. */
+  readonly number: bigint;
+  readonly time: bigint;
+}
+
+/** State, block and time in one call, so that they come from one node at one block. */
+function readNonce({ client, usdc }: Token, { payer, nonce }: Expected, allowance: Allowance): Promise<NonceState> {
+  return spending(allowance, async () => {
+    const state = usdcCalls(usdc).isUsed(payer, nonce);
+    const { number, time, of } = await readAtBlock(client, { calls: [state] });
+    return { used: of(state), number, time };
+  });
+}
+
+interface Seen {
+  readonly expected: Expected;
+  readonly seen: NonceState;
+  readonly allowance: Allowance;
+}
+
+const UNUSED: View = { nonce: "unused" };
+
+/**
+ * An unused nonce is over once a final block's time has reached `validBefore` and nodes that have this block still show
+ * the nonce unused: of three readings in a row, none may show it used. Two nodes may be on a branch that the chain has left.
+ */
+async function unused(token: Token, looked: Seen): Promise<View> {
+  const { expected, seen, allowance } = looked;
+  const { validBefore, unknownAt } = expected;
+  if (unknownAt !== undefined) return agreed(token, looked, ({ time }) => time >= unknownAt);
+  if (seen.time < validBefore) return UNUSED;
+  const final = await finalSince(token, allowance, ({ time }) => time >= validBefore);
+  return final === null ? UNUSED : agreed(token, looked, ({ number }) => number >= final.number);
+}
+
+/** `isEnough` tells whether a reading was made late enough to count. */
+async function agreed(
+  token: Token,
+  { expected, seen, allowance }: Seen,
+  isEnough: (reading: NonceState) => boolean,
+): Promise<View> {
+  if (allowance.left() < READINGS - 1) return UNUSED;
+  const readings = [seen];
+  while (readings.length < READINGS) readings.push(await readNonce(token, expected, allowance));
+  const isRefuted = readings.some(({ used }) => used);
+  return !isRefuted && readings.filter(isEnough).length >= AGREEING ? { nonce: "dead", reason: "expired" } : UNUSED;
+}
+
+/**
+ * A final block that is far enough, if one is known. If not, what is final is read for the next look: between readings that
+ * must come from nodes in turn, nothing else may be asked.
+ */
+async function finalSince(
+  { finality }: Token,
+  allowance: Allowance,
+  isEnough: (block: FinalBlock) => boolean,
+): Promise<FinalBlock | null> {
+  const known = finality.known();
+  if (known !== null && isEnough(known)) return known;
+  await finality.confirmed(allowance);
+  return null;
+}
+
+/** The log that ended a nonce, and whether the very next log is the Transfer that pays us. */
+interface Use {
+  readonly end: MinedLog;
+  readonly isPaid: boolean;
+}
+
+async function shown(token: Token, { use, ...looked }: Seen & { readonly use: Use }): Promise<View> {
+  const { isPaid } = use;
+  const isFinal = await isConfirmed(token, looked, use);
+  if (!isPaid) return isFinal ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+  return { nonce: "paid", settlement: settlementOf(use), final: isFinal };
+}
+
+const settlementOf = ({
+  end: { blockNumber, blockHash, transactionHash: transaction, logIndex },
+}: Use): Settlement => ({
+  transaction,
+  block: Number(blockNumber),
+  blockHash,
+  logIndex,
+});
+
+/**
+ * Whether the use is in a final block: right after the logs, its transaction's receipt says the same of it, and a third node
+ * does not show another block at its height.
+ */
+async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { end, isPaid }: Use): Promise<boolean> {
+  if (seen.number - end.blockNumber < UNSETTLED_BLOCKS) return false;
+  const { client } = token;
+  const { blockNumber, blockHash, transactionHash: hash } = end;
+  try {
+    const final = await finalSince(token, allowance, ({ number }) => number >= blockNumber);
+    if (final === null || allowance.left() < READINGS - 1) return false;
+    const receipt = await spending(allowance, () => client.getTransactionReceipt({ hash }));
+    // Another contract in the same transaction may log the same words.
+    const ofToken = receipt.logs.filter(({ address }) => address === end.address);
+    const again = useIn(ofToken, expected);
+    if (receipt.blockHash !== blockHash || again?.end.logIndex !== end.logIndex || again.isPaid !== isPaid)
+      return false;
+    if (allowance.left() === 0) return false;
+    allowance.spend();
+    // A node that has not come so far, or has pruned the block, says nothing.
+    const third = await client.getBlock({ blockNumber }).catch(() => null);
+    return third === null || third.hash === blockHash;
+  } catch {
+    // The settlement has been seen; only that it is final has not.
+    return false;
+  }
+}
+
+/** What newly mined logs show of a payment: null unless it has paid. Nothing of it is final. */
+export function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
+  const use = useIn(logs, expected);
+  return use?.isPaid ? { nonce: "paid", settlement: settlementOf(use), final: false } : null;
+}
+
+function useIn(logs: readonly MinedLog[], expected: Expected): Use | null {
+  const end = endIn(logs, expected);
+  if (end === undefined) return null;
+  const transfer = transferAfter(logs, end);
+  return { end, isPaid: transfer?.to === expected.payTo && transfer.value === expected.value };
+}
+
+/**
+ * From a day before the payment's arrival until its window closed. A payment that arrived in time was settled right
+ * afterwards; one that arrived too late was settled just before `validBefore`.
+ */
+function areaOf({ blockSeconds, width }: Token, expected: Expected, { number: head, time }: NonceState): SearchArea {
+  const blocks = (seconds: bigint) => seconds / BigInt(blockSeconds);
+  const within = (block: bigint) => larger(0n, smaller(block, head));
+  const arrival = within(BigInt(expected.fromBlock));
+  const closed = within(head + blocks(expected.validBefore - time));
+  const isLate = closed < arrival;
+  const begin = isLate ? closed : arrival;
+  const from = within(begin - blocks(BigInt(DAY_SECONDS)));
+  const to = within(closed + blocks(BigInt(DAY_SECONDS)));
+  const quarter = width() / 4n;
+  const start = isLate ? within(closed + quarter) : within(arrival - smaller(quarter, OVERLAP));
+  return { from, to, start: smaller(start, to), first: isLate ? "down" : "up", head };
+}
+
+const LOOKS = { most: 100, underWay: 2, waitMs: 5 };
+/** A node may run a little behind the head that was noted on arrival. */
+const GLANCE_OVERLAP = 8;
+/** The most blocks that a glance covers: a payment that was just submitted is in one of the newest. */
+const GLANCE_BLOCKS = 300n;
+
+/**
+ * One call for the logs of all payments that are looked at together: those that were just submitted. Shows what has paid;
+ * null says nothing, and the payment is looked at by itself.
+ */
+export function createGlance(logs: LogReader, usdc: Address) {
+  const look = async (payments: readonly Expected[]): Promise<readonly (View | null)[]> => {
+    const from = Math.max(0, Math.min(...payments.map(({ fromBlock }) => fromBlock)) - GLANCE_OVERLAP);
+    const found = await logs.newest(settlementFilter(usdc, payments), BigInt(from));
+    return payments.map((expected) => settlementIn(found, expected));
+  };
+  const seen = together(look, LOOKS);
+  return async (expected: Expected, { number }: Head): Promise<View | null> =>
+    BigInt(number - expected.fromBlock + GLANCE_OVERLAP) >= smaller(GLANCE_BLOCKS, logs.width())
+      ? null
+      : seen(expected).catch(() => null);
+}

@@ -1,0 +1,104 @@
+import { LRUCache } from "lru-cache";
+
+/** When what waits sets out. */
+export interface Departures {
+  /** The most that go together. */
+  readonly most: number;
+  /** How many groups may be under way. */
+  readonly underWay: number;
+  /** How long the first waits while another group is under way, in milliseconds. */
+  readonly waitMs: number;
+}
+
+interface Waiting<In, Out> {
+  readonly item: In;
+  readonly since: number;
+  readonly done: (outcome: Out) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * Collects what arrives while others are under way. With nothing under way it goes at once, with what arrived in the same
+ * turn of the event loop; else when that is back, when it is full, or when the first has waited long enough.
+ * @param work returns an outcome for each item, in their order
+ */
+export function together<In, Out>(
+  work: (items: readonly In[]) => Promise<readonly Out[]>,
+  { most, underWay, waitMs }: Departures,
+): (item: In) => Promise<Out> {
+  const queue: Waiting<In, Out>[] = [];
+  let groups = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let isTurn = false;
+
+  const depart = () => {
+    isTurn = false;
+    while (queue.length > 0 && groups < underWay && mayGo()) go(queue.splice(0, most));
+    if (timer !== null) clearTimeout(timer);
+    timer = queue.length > 0 && groups < underWay ? setTimeout(wake, Math.max(0, waitMs - waited())) : null;
+  };
+  const mayGo = () => groups === 0 || queue.length >= most || waited() >= waitMs;
+  const waited = () => performance.now() - (queue[0]?.since ?? 0);
+  const wake = () => {
+    timer = null;
+    depart();
+  };
+  const go = (group: readonly Waiting<In, Out>[]) => {
+    groups++;
+    const each = (end: (one: Waiting<In, Out>, place: number) => void) => group.forEach(end);
+    work(group.map(({ item }) => item))
+      .then(
+        (outcomes) => each(({ done }, place) => done(outcomes[place] as Out)),
+        (error: unknown) => each(({ fail }) => fail(error)),
+      )
+      .finally(() => {
+        groups--;
+        depart();
+      });
+  };
+  return (item) =>
+    new Promise((done, fail) => {
+      queue.push({ item, since: performance.now(), done, fail });
+      if (!isTurn) setImmediate(depart);
+      isTurn = true;
+    });
+}
+
+const REMEMBERED = 1_000;
+
+/** Answers a question that was just asked, or is being asked, with the same answer. Failures are asked again. */
+export interface Recent<Value> {
+  (question: string, ask: () => Promise<Value>): Promise<Value>;
+  /** The answer that it would give without asking; null for none. */
+  known(question: string): Promise<Value> | null;
+  /** Takes an answer that was found in another way. */
+  saw(question: string, answer: Value): void;
+}
+
+export function createRecent<Value>(keptMs: number): Recent<Value> {
+  const asked = new LRUCache<string, Promise<Value>>({ max: REMEMBERED, ttl: keptMs });
+  const known = (question: string) => asked.get(question) ?? null;
+  const recent = (question: string, ask: () => Promise<Value>): Promise<Value> => {
+    const before = known(question);
+    if (before !== null) return before;
+    const answer = ask();
+    asked.set(question, answer);
+    answer.catch(() => {
+      if (asked.peek(question) === answer) asked.delete(question);
+    });
+    return answer;
+  };
+  const saw = (question: string, answer: Value) => void asked.set(question, Promise.resolve(answer));
+  return Object.assign(recent, { known, saw });
+}
+
+const KEYS_REMEMBERED = 10_000;
+
+/** Remembers names for a while; of very many, the latest. */
+export function createShortMemory(forMs: number) {
+  const names = new LRUCache<string, true>({ max: KEYS_REMEMBERED, ttl: forMs });
+  return {
+    remember: (name: string): void => void names.set(name, true),
+    has: (name: string): boolean => names.has(name),
+  };
+}

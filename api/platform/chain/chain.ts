@@ -1,0 +1,244 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createPublicClient, type HttpTransportConfig, http, type PublicClient, type TransactionReceipt } from "viem";
+import type { Chain, Failed, FailedPayment, Head, Standing } from "../../payments/scheme.ts";
+import { isBatch } from "../../payments/settle/settlement-batch.ts";
+import type { Settlement } from "../../payments/step-types.ts";
+import { standingOf } from "../../settlement-status/reading.ts";
+import { NETWORKS, type Network } from "../networks.ts";
+import type { Address, Hex } from "../wallet.ts";
+import { createGlance, findSettlement } from "./authorizations.ts";
+import { createRecent } from "./batcher.ts";
+import { createLogSearch } from "./log-search.ts";
+import { createLogReader, type LogReader } from "./logs.ts";
+import { type Allowance, createAllowance } from "./pace.ts";
+import { readAtBlock } from "./read-at-block.ts";
+import { CALLS_IN_A_BATCH, createBatchFetch, discreet, rpcFetch } from "./rpc.ts";
+import { type ContractSignatures, createContractSignatures } from "./signatures.ts";
+import { payerFunds, usdcCalls } from "./usdc.ts";
+
+interface Asked extends FailedPayment {
+  readonly usdc: Address;
+}
+
+/**
+ * Reads what is left of a payment whose transaction was mined without settling it. Rejects if the node has not seen the
+ * transaction's block.
+ */
+export async function afterFailure(client: PublicClient, asked: Asked): Promise<Failed> {
+  const { usdc, payer, nonce, transaction } = asked;
+  const receipt = await client.getTransactionReceipt({ hash: transaction });
+  const state = usdcCalls(usdc).isUsed(payer, nonce);
+  const { number, of } = await readAtBlock(client, { calls: [state] });
+  if (number < receipt.blockNumber) throw new Error("the node has not seen the block of a transaction that failed");
+  if (of(state)) return { isUnused: false, isPayersDoing: false };
+  return { isUnused: true, isPayersDoing: await isPayersDoing(client, asked, receipt) };
+}
+
+/**
+ * Only what a payer controls is its doing: its balance, and the code of its account. A block outside of the window, USDC's
+ * own refusals, and a batch that reverted as a whole are not. A failure that the block's state does not explain is not either.
+ */
+async function isPayersDoing(client: PublicClient, asked: Asked, receipt: TransactionReceipt): Promise<boolean> {
+  if (receipt.status === "reverted" && isBatch(receipt.to)) return false;
+  const read = () => causesAt(client, asked, receipt.blockNumber);
+  // The first node may not have the block yet.
+  const found = await read()
+    .catch(read)
+    .catch(() => null);
+  if (found === null) return false;
+  const { time, balance, isRefusedByUsdc, hasCode } = found;
+  const isInTime = time > asked.validAfter && time < asked.validBefore;
+  return isInTime && !isRefusedByUsdc && (hasCode || balance < asked.value);
+}
+
+async function causesAt(client: PublicClient, { usdc, payer, payTo }: Asked, blockNumber: bigint) {
+  const { balanceOf, isPaused, isBlacklisted } = usdcCalls(usdc);
+  const balance = balanceOf(payer);
+  const refusals = [isPaused(), isBlacklisted(payer), isBlacklisted(payTo)];
+  const [{ time, of }, code] = await Promise.all([
+    readAtBlock(client, { calls: [balance, ...refusals], blockNumber }),
+    client.getCode({ address: payer, blockNumber }),
+  ]);
+  const hasCode = code !== undefined && code !== "0x";
+  return { time, balance: of(balance), isRefusedByUsdc: refusals.some(of), hasCode };
+}
+
+/** How long one reading serves everyone. */
+const FRESH_MS = 2_000;
+/** Two readings further apart are not compared: the older one would hold everything up. */
+const PAIRED_MS = 60_000;
+
+export interface FinalBlock {
+  readonly number: bigint;
+  readonly hash: Hex;
+  /** Unix seconds. */
+  readonly time: bigint;
+}
+
+/** The block that the node tags `finalized`. */
+export interface Finality {
+  /** One reading made now; it fails while the node does not answer. */
+  latest(): Promise<FinalBlock>;
+  /** The older of two readings made now, for work that comes along rarely. */
+  readTwice(): Promise<FinalBlock>;
+  /**
+   * The older of two readings that were requested separately: nodes behind one address may disagree about what is final.
+   * The newer one serves everyone for two seconds. Null if the allowance does not cover the missing ones.
+   */
+  confirmed(allowance?: Allowance): Promise<FinalBlock | null>;
+  /** The newest that two readings have shown, however long ago: it stays final, and costs no call. Null for none so far. */
+  known(): FinalBlock | null;
+}
+
+interface Reading {
+  readonly block: FinalBlock;
+  readonly at: number;
+}
+
+export function createFinality(client: PublicClient, now: () => number = () => performance.now()): Finality {
+  let last: Reading | null = null;
+  let before: Reading | null = null;
+  let known: FinalBlock | null = null;
+  let reading: Promise<Reading> | null = null;
+
+  const read = (): Promise<Reading> => {
+    reading ??= client
+      .getBlock({ blockTag: "finalized" })
+      .then(({ number, hash, timestamp: time }) => {
+        const read = { block: { number, hash, time }, at: now() };
+        before = last;
+        last = read;
+        if (before !== null) known = newer(known, older(read.block, before.block));
+        return read;
+      })
+      .finally(() => {
+        reading = null;
+      });
+    return reading;
+  };
+  const isFresh = (one: Reading | null): one is Reading => one !== null && now() - one.at < FRESH_MS;
+  const pair = () => (isFresh(last) && before !== null && last.at - before.at < PAIRED_MS ? [last, before] : null);
+
+  return {
+    latest: async () => (await read()).block,
+    readTwice: async () => older((await read()).block, (await read()).block),
+    async confirmed(allowance) {
+      for (let tries = 0; tries < 2 && pair() === null; tries++) {
+        if (allowance && allowance.left() === 0) return null;
+        allowance?.spend();
+        await read();
+      }
+      const [one, other] = pair() ?? [];
+      if (one === undefined || other === undefined) return null;
+      return older(one.block, other.block);
+    },
+    known: () => known,
+  };
+}
+
+const older = (one: FinalBlock, other: FinalBlock): FinalBlock => (one.number < other.number ? one : other);
+
+const newer = (one: FinalBlock | null, other: FinalBlock): FinalBlock =>
+  one !== null && one.number > other.number ? one : other;
+
+/**
+ * A final block never changes: once its hash matches the settlement's, it always will. That is concluded from three nodes
+ * in turn, of which none may show another block. While the block is not final, one node that shows it is enough.
+ */
+export async function standing(
+  client: PublicClient,
+  readFinal: () => Promise<FinalBlock | null>,
+  { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
+): Promise<Standing> {
+  const hashAt = async () => (await client.getBlock({ blockNumber: BigInt(block) })).hash;
+  const isThere = async () => (await hashAt().catch(() => null)) === blockHash;
+  const final = await readFinal();
+  if (final === null || final.number < BigInt(block))
+    return (await isThere()) || (await isThere()) ? "pending" : "unknown";
+  const found = await standingOf({ hashAt }, { number: block, hash: blockHash }).catch(() => "gone");
+  if (found === "gone") return "unknown";
+  return found === "agreed" ? "final" : "pending";
+}
+
+const HEAD_CACHE_MS = 500;
+const RPC = { timeout: 10_000, retryCount: 1 };
+/** What one look at a payment may cost, whatever its age. */
+const CALLS_A_LOOK = 4;
+
+export interface ChainReader
+  extends Omit<Chain, "verifyContractSignature">,
+    Pick<ContractSignatures, "verifyContractSignature" | "verifyWrappedSignature"> {
+  readonly client: PublicClient;
+  readonly logs: LogReader;
+  readonly finality: Finality;
+  finalizedBlock(): Promise<number>;
+  /** As `standing`, with readings of what is final made now: for work that comes along rarely. */
+  standingNow: Chain["standing"];
+}
+
+export interface ChainSettings {
+  readonly rpcUrl: string;
+  /** The most blocks to ask for in one `eth_getLogs`. */
+  readonly logBlockRange: number;
+  /** The most calls in one request, at first; 1 for no batches. */
+  readonly rpcBatch?: number;
+}
+
+/**
+ * Reads one chain over JSON-RPC, batching concurrent calls. Transfers are found by (payer, nonce), never by a reported
+ * hash.
+ */
+export function createChain(
+  network: Network,
+  { rpcUrl, logBlockRange, rpcBatch = CALLS_IN_A_BATCH }: ChainSettings,
+): ChainReader {
+  const facts = NETWORKS[network];
+  const fetchFn = createBatchFetch(rpcFetch);
+  const connect = (terms: HttpTransportConfig) =>
+    createPublicClient({ transport: http(rpcUrl, { ...RPC, fetchFn, ...terms }), cacheTime: 0 });
+  const batch = rpcBatch > 1 && { wait: 0, batchSize: rpcBatch };
+  const client = connect({ batch });
+  const heads = createRecent<Head>(HEAD_CACHE_MS);
+  const newestHead = () => heads("newest", () => client.getBlock().then(asHead));
+  const single = connect({});
+  const signatures = createContractSignatures(client, single);
+  // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
+  const logs = createLogReader({ client: single, mostBlocks: logBlockRange });
+  const finality = createFinality(client);
+  const glance = createGlance(logs, facts.usdc.address);
+  const { blockSeconds } = facts;
+  const usdc = {
+    client: connect({ batch, retryCount: 0 }),
+    usdc: facts.usdc.address,
+    blockSeconds,
+    finality,
+    search: createLogSearch({ logs, blockSeconds, pause: sleep }),
+    width: logs.width,
+  };
+  return {
+    client,
+    logs,
+    finality,
+    head: discreet(newestHead),
+    finalizedBlock: discreet(async () => Number((await finality.latest()).number)),
+    verifyContractSignature: discreet(signatures.verifyContractSignature),
+    isDeployed: discreet(signatures.isDeployed),
+    verifyWrappedSignature: discreet(signatures.verifyWrappedSignature),
+    funds: discreet((payer, nonces) => payerFunds(client, { usdc: facts.usdc.address, payer, nonces })),
+    afterFailure: discreet((payment) => afterFailure(client, { usdc: facts.usdc.address, ...payment })),
+    standing: discreet((settlement) => standing(client, finality.confirmed, settlement)),
+    standingNow: discreet((settlement) => standing(client, finality.readTwice, settlement)),
+    look: discreet(async (expected) => {
+      const paid = expected.justSubmitted === true ? await glance(expected, await newestHead()) : null;
+      if (paid !== null) return paid;
+      const { view, head } = await findSettlement(usdc, expected, createAllowance(CALLS_A_LOOK));
+      heads.saw("newest", head);
+      return view;
+    }),
+  };
+}
+
+const asHead = ({ number, timestamp }: { number: bigint; timestamp: bigint }): Head => ({
+  number: Number(number),
+  time: timestamp,
+});

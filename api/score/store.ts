@@ -1,0 +1,92 @@
+import type pg from "pg";
+import type { Product } from "../../packages/verifier/src/score/facts.ts";
+import { CAPABILITIES } from "../../packages/verifier/src/score/record.ts";
+import type { Result } from "../certificates/certificate.ts";
+import { aboutWallet } from "../certificates/store.ts";
+import { bytes, named } from "../platform/db/connection.ts";
+import { REQUEST, STANDS } from "../sellers/published/store.ts";
+import type { ScoreCertificates, ScoredExam, ScoreExams } from "./read-scores.ts";
+
+interface Columns {
+  place: number;
+  id: string;
+  product: Product;
+  result: Result;
+  issued_at: Date;
+  valid_until: Date;
+}
+
+/** The tests a score considers. */
+const SCORED = Object.values(CAPABILITIES).map((product) => `'${product}'`);
+
+/**
+ * The newest certificate per product and result that is about the wallet and that no reversal undoes: eight look-ups
+ * per wallet, however many certificates it has.
+ */
+const NEWEST_CERTIFICATES = `SELECT k.place::int, c.id, c.product, c.result, c.issued_at, c.valid_until
+  FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
+  CROSS JOIN unnest(ARRAY[${SCORED}]) product
+  CROSS JOIN unnest(ARRAY['pass', 'fail']) result
+  CROSS JOIN LATERAL (
+    SELECT * FROM certificate o WHERE o.wallet = k.wallet AND o.product = product.product AND o.result = result.result AND ${aboutWallet("o")}
+      AND NOT EXISTS (SELECT 1 FROM settlement_mark m WHERE m.payer = o.wallet AND m.nonce IN (o.nonce, o.also_nonce, o.third_nonce)
+        AND m.chain = o.chain AND m.asset = o.asset AND m.kind = 'reversed')
+    ORDER BY o.issued_at DESC LIMIT 1) c`;
+
+/** What the score reads from the service's own certificates. */
+export const createScoreCertificates = (pool: pg.Pool): ScoreCertificates => ({
+  async newest(wallets) {
+    const { rows } = await pool.query<Columns>({
+      name: "score-certificates",
+      text: NEWEST_CERTIFICATES,
+      values: [wallets.map(bytes)],
+    });
+    return wallets.map((_, index) =>
+      rows
+        .filter(({ place }) => place === index + 1)
+        .map(({ id, product, result, issued_at, valid_until }) => ({
+          id,
+          product,
+          result,
+          issuedAt: issued_at,
+          validUntil: valid_until,
+        })),
+    );
+  },
+});
+
+interface ExamColumns {
+  place: number;
+  id: string;
+  origin: string;
+  level: "full" | "safe" | null;
+  ended_at: Date;
+  valid_until: Date;
+}
+
+/**
+ * As `payeeExams` says, and of these the newest. $2 is now. The payee's index is read, of each
+ * wallet no more than what is fresh.
+ */
+const NEWEST_EXAMS = `SELECT k.place::int, told.* FROM unnest($1::bytea[]) WITH ORDINALITY k(wallet, place)
+  CROSS JOIN LATERAL (
+    SELECT DISTINCT ON (level IS NULL) id, origin, level, ended_at, valid_until FROM (
+      SELECT DISTINCT ON (e.method, e.url, e.body, content_type) r.exam AS id, r.origin, r.level, r.ended_at, r.valid_until,
+        ${REQUEST}
+      FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
+      WHERE r.is_public AND r.pay_to = k.wallet AND e.payer = k.wallet AND r.valid_until > $2 AND ${STANDS}
+      ORDER BY e.method, e.url, e.body, content_type, r.ended_at DESC, r.exam DESC) counting
+    WHERE level IS NOT NULL ORDER BY level IS NULL, ended_at DESC, id DESC) told`;
+
+/** What the score reads from exams of sellers. */
+export const createScoreExams = (pool: pg.Pool): ScoreExams => ({
+  async newest(wallets, now) {
+    const { rows } = await pool.query<ExamColumns>(named(NEWEST_EXAMS, [wallets.map(bytes), now]));
+    return wallets.map((_, index) => rows.filter(({ place }) => place === index + 1).map(examOf));
+  },
+});
+
+const examOf = ({ id, origin, level, ended_at, valid_until }: ExamColumns): ScoredExam => ({
+  ...{ id, origin, level, control: "file", issuedAt: ended_at, validUntil: valid_until },
+  result: level === null ? "fail" : "pass",
+});

@@ -1,0 +1,91 @@
+import { BaseError, HttpRequestError, RpcRequestError } from "viem";
+import { barsIn, type Ledger, type Settled } from "../../packages/seller-check/src/exam/ledger.ts";
+import { endFilter, endIn, transferAfter } from "../platform/chain/authorizations.ts";
+import type { ChainReader } from "../platform/chain/chain.ts";
+import type { MinedLog } from "../platform/chain/logs.ts";
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { discreet, withoutSecrets } from "../platform/chain/rpc.ts";
+import { usdcCalls } from "../platform/chain/usdc.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { FinalView, WatchedPayment } from "./payment-fate.ts";
+import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
+
+type Signed = Pick<WatchedPayment, "payer" | "nonce">;
+
+/** Reads which authorizations are used at a final block, from two nodes in turn. @throws Error if they disagree */
+export const createFinalView = ({ client, finality }: Pick<ChainReader, "client" | "finality">) =>
+  discreet(async (payments: readonly Signed[]): Promise<FinalView> => {
+    const { number, time } = await finality.readTwice();
+    const calls = payments.map(({ payer, nonce }) => usdcCalls(EXAM_ASSET).isUsed(payer, nonce));
+    const read = async () => calls.map((await readAtBlock(client, { calls, blockNumber: number })).of);
+    const [one, other] = [await read(), await read()];
+    if (one.some((used, place) => used !== other[place]))
+      throw new Error("two nodes disagree about which payments of exams are final");
+    return { time, used: new Set(payments.flatMap(({ nonce }, place) => (one[place] ? [nonce] : []))) };
+  });
+
+/** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
+export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {
+  const usdc = usdcCalls(EXAM_ASSET);
+  return {
+    network: `eip155:${NETWORKS[EXAM_NETWORK].chainId}`,
+    mayLag: true,
+    now: discreet(async () => Number((await client.getBlock()).timestamp)),
+    block: discreet(async () => (await client.getBlock()).number),
+    // In one call, so that all of it comes from one node at one block.
+    read: discreet(async ({ from, payee = from, nonces }) => {
+      const states = nonces.map((nonce) => ({ nonce, state: usdc.isUsed(from, nonce) }));
+      const [balance, paused] = [usdc.balanceOf(from), usdc.isPaused()];
+      const [payerBarred, payeeBarred] = [usdc.isBlacklisted(from), usdc.isBlacklisted(payee)];
+      const calls = [balance, paused, payerBarred, payeeBarred, ...states.map(({ state }) => state)];
+      const { time, of } = await readAtBlock(client, { calls });
+      return {
+        time: Number(time),
+        balance: of(balance),
+        used: new Set(states.flatMap(({ nonce, state }) => (of(state) ? [nonce] : []))),
+        bars: barsIn({ paused: of(paused), payer: of(payerBarred), payee: of(payeeBarred) }),
+      };
+    }),
+    transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {
+      const key = { payer: from.toLowerCase() as Address, nonce };
+      const end = await find(logs, { key, since, head: (await client.getBlock()).number });
+      if (end === null) return null;
+      const receipt = await client.getTransactionReceipt({ hash: end.transactionHash });
+      const transfer = transferAfter(receipt.logs, end);
+      if (transfer === null) return null;
+      return { transaction: end.transactionHash, block: end.blockNumber, ...transfer };
+    }),
+  };
+}
+
+/** Looks for the newest block. Null where the node answers without one, as one does that is asked too often. */
+export const createHeadLook =
+  ({ client }: Pick<ChainReader, "client">) =>
+  async (): Promise<bigint | null> => {
+    try {
+      return (await client.getBlock()).number;
+    } catch (error) {
+      if (isAnswer(error)) return null;
+      throw withoutSecrets(error);
+    }
+  };
+
+const isAnswer = (error: unknown): boolean =>
+  error instanceof BaseError &&
+  error.walk((e) => e instanceof RpcRequestError || (e instanceof HttpRequestError && e.status !== undefined)) !== null;
+
+interface Wanted {
+  readonly key: { readonly payer: Address; readonly nonce: Hex };
+  readonly since: bigint;
+  readonly head: bigint;
+}
+
+async function find(logs: ChainReader["logs"], { key, since, head }: Wanted): Promise<MinedLog | null> {
+  const range = { from: since < head ? since : head, to: head };
+  for await (const page of logs.pages(endFilter(EXAM_ASSET, key), range)) {
+    const end = endIn(page.logs, key);
+    if (end !== undefined) return end;
+  }
+  return null;
+}

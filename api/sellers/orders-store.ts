@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import type pg from "pg";
+import { bytes, inTransaction, lock, named } from "../platform/db/connection.ts";
+import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
+import type { Found, ProbeStore } from "./ports.ts";
+import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "./products.ts";
+import type { ExamOrder } from "./record.ts";
+
+const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
+  ON CONFLICT (exam) DO UPDATE SET token_sha256 = excluded.token_sha256
+  WHERE NOT EXISTS (SELECT FROM ${TAKEN_AGAIN("g.exam")})`;
+const FIND = `SELECT g.token_sha256, (SELECT count(*)::int FROM seller_exam n JOIN seller_exam_result r ON r.exam = n.id
+    WHERE n.again_of = g.exam AND r.is_our_fault) AS broken FROM seller_exam_grant g WHERE g.exam = $1`;
+const FREE = `SELECT FROM seller_exam_grant g WHERE g.exam = $1 AND NOT EXISTS (SELECT FROM ${TAKEN_AGAIN("g.exam")})`;
+
+/** Exams free of charge, one for each correction that grants one. */
+export const createGrantStore = (pool: pg.Pool): GrantStore => ({
+  async grant(exam, tokenSha256) {
+    const { rowCount } = await pool.query(named(GRANT, [exam, bytes(tokenSha256)]));
+    return rowCount === 1;
+  },
+  async find(exam) {
+    const { rows } = await pool.query<{ token_sha256: Buffer; broken: number }>(named(FIND, [exam]));
+    const [row] = rows;
+    return row === undefined ? null : { tokenSha256: row.token_sha256.toString("hex"), broken: row.broken };
+  },
+  take: (order) =>
+    inTransaction(pool, async (client) => {
+      // Two takers of one grant wait for each other here.
+      await lock(client, `free exam ${order.againOf}`);
+      if ((await client.query(named(FREE, [order.againOf]))).rowCount === 0) return false;
+      for (const { text, values } of addingExam(order)) await client.query(text, [...values]);
+      return true;
+    }),
+});
+
+const WINDOW = `interval '${QUOTE_MINUTES} min'`;
+
+const FRESH = `SELECT found FROM seller_probe WHERE request = $1 AND found IS NOT NULL AND at > now() - ${WINDOW}
+  ORDER BY at DESC LIMIT 1`;
+const USED = `SELECT count(*)::int AS used, ceil(extract(epoch FROM min(at) + ${WINDOW} - now()))::int AS seconds
+  FROM seller_probe WHERE origin = $1 AND at > now() - ${WINDOW}`;
+
+/** What sellers answered before an exam of them was ordered. */
+export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
+  async fresh(request) {
+    const { rows } = await pool.query<{ found: Found }>(named(FRESH, [request]));
+    return rows[0]?.found ?? null;
+  },
+  begin: (origin, request) =>
+    inTransaction(pool, async (client) => {
+      await lock(client, `seller probe ${origin}`);
+      const { rows } = await client.query<{ used: number; seconds: number | null }>(named(USED, [origin]));
+      const [{ used, seconds } = { used: 0, seconds: null }] = rows;
+      if (used >= PROBES_AN_ORIGIN) return Math.max(1, seconds ?? 1);
+      const added = await client.query<{ id: string }>(
+        named("INSERT INTO seller_probe (origin, request) VALUES ($1, $2) RETURNING id", [origin, request]),
+      );
+      return { id: added.rows[0]?.id ?? "" };
+    }),
+  async finish(id, found) {
+    await pool.query(named("UPDATE seller_probe SET found = $2 WHERE id = $1", [id, JSON.stringify(found)]));
+  },
+});
+
+/** What the operator granted with a correction, and what became of it. */
+export interface Grant {
+  /** In hex. */
+  readonly tokenSha256: string;
+  /** How many exams that were taken for it something of ours has ended: one more may be taken then. */
+  readonly broken: number;
+}
+
+export interface GrantStore {
+  /** Grants an exam free of charge for a corrected one, or replaces its token. @returns false while one is taken */
+  grant(exam: string, tokenSha256: string): Promise<boolean>;
+  find(exam: string): Promise<Grant | null>;
+  /** Adds the order. @returns false if one was taken, unless something of ours has ended it */
+  take(order: ExamOrder): Promise<boolean>;
+}
+
+/** Of a token, in hex: nothing else of it is kept. */
+export const tokenSha256 = (token: string): string => createHash("sha256").update(token).digest("hex");

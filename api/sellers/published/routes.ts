@@ -1,0 +1,58 @@
+import type { Context } from "hono";
+import { inPath, json, jsonOrPage } from "../../platform/http/answer.ts";
+import { Problem } from "../../platform/http/errors.ts";
+import type { Route } from "../../platform/http/route.ts";
+import { mixedCaseAddress } from "../../platform/http/schema.ts";
+import { page, wantsHtml } from "../../platform/page/page.ts";
+import { parseAddress } from "../../platform/wallet.ts";
+import { examId } from "../schemas.ts";
+import type { Published } from "./read-published.ts";
+import { EVIDENCE, PAYEE_EXAMS } from "./schemas.ts";
+import { renderPayee } from "./verification-page.ts";
+
+export interface PublishedRouteParts {
+  readonly sellers: Published;
+  /** No trailing slash. */
+  readonly baseUrl: string;
+}
+
+/** Routes of exams alone. What shares an address with certificates is in `sellerAddresses`. */
+export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/cert/:id/evidence",
+    summary: "Every request and answer of a seller's exam, and what the chain showed, byte for byte as hashed",
+    parameters: [inPath({ name: "id", description: "The certificate's id.", schema: examId })],
+    output: json(EVIDENCE),
+    problems: ["not_found"],
+    handle: (c) => evidence(c, parts),
+  },
+  {
+    method: "GET",
+    path: "/payee/:wallet",
+    summary: "What exams of sellers say about the wallet that they are paid at: facts beside its score",
+    parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: mixedCaseAddress })],
+    output: jsonOrPage(PAYEE_EXAMS),
+    problems: ["malformed_request"],
+    handle: (c) => payee(c, parts),
+  },
+];
+
+async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const text = await sellers.evidence(id);
+  if (text === null) throw new Problem("not_found", { detail: `There is no evidence of an exam ${id.slice(0, 40)}.` });
+  return c.body(text, 200, {
+    "content-type": "application/json",
+    "cache-control": "public, max-age=86400",
+    "x-robots-tag": "noindex",
+  });
+}
+
+async function payee(c: Context, { sellers, baseUrl }: PublishedRouteParts): Promise<Response> {
+  const wallet = parseAddress(c.req.param("wallet"));
+  if (wallet === null)
+    throw new Problem("malformed_request", { detail: "The path must end in an address: 0x and 40 hex digits." });
+  const exams = await sellers.payee(wallet);
+  return wantsHtml(c) ? page(c, renderPayee(exams, baseUrl)) : c.json(exams, 200, { vary: "Accept" });
+}

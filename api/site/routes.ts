@@ -1,0 +1,219 @@
+import type { Context } from "hono";
+import type { Arbiter } from "../arbiter/arbiter.ts";
+import { paidListing } from "../discovery/manifest.ts";
+import { VERSION } from "../platform/about.ts";
+import { jsonOrPage } from "../platform/http/answer.ts";
+import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
+import { remember } from "../platform/memo.ts";
+import { formatUsd } from "../platform/money.ts";
+import { html } from "../platform/page/html.ts";
+import { FAVICON_SVG, page, pageWith, policyWithScript, wantsHtml } from "../platform/page/page.ts";
+import { renderDocs } from "./docs-page.ts";
+import { HOME, renderHome, type Site } from "./home-page.ts";
+import { faviconIco, iconPng } from "./icons.ts";
+import { renderIntegrations } from "./integrations-page.ts";
+import type { Tarballs } from "./packages/tarballs.ts";
+import { type PayPage, renderPay } from "./pay-page.ts";
+import { PAY_SCRIPT } from "./pay-script.ts";
+import { renderTerms, terms, termsMarkdown } from "./terms-page.ts";
+
+export interface HomeRouteParts {
+  /** The whole table, including these routes; complete by the time they are called. */
+  readonly routes: () => readonly Listed[];
+  readonly baseUrl: string;
+  readonly site: Site;
+  readonly now: () => Date;
+}
+
+export const homeRoutes = (parts: HomeRouteParts): readonly Route[] => [
+  {
+    method: "GET",
+    path: "/",
+    summary: "What the service is and how to use it",
+    output: jsonOrPage(HOME),
+    handle: async (c) =>
+      wantsHtml(c) ? page(c, await home(parts)) : c.json(homeDocument(parts), 200, { vary: "Accept" }),
+  },
+  {
+    method: "GET",
+    path: "/favicon.svg",
+    summary: "Site icon",
+    output: { "image/svg+xml": null },
+    handle: (c) =>
+      c.body(FAVICON_SVG, 200, { "content-type": "image/svg+xml", "cache-control": "public, max-age=86400" }),
+  },
+];
+
+const menu = ({ routes }: HomeRouteParts) =>
+  routes().flatMap((route) => {
+    const paid = paidListing(route);
+    if (paid === null) return [];
+    const { method, path, summary } = route;
+    return [{ id: paid.id, method, path, price: formatUsd(paid.price), network: paid.network, summary }];
+  });
+
+const reads = ({ routes }: HomeRouteParts) =>
+  routes()
+    .filter((route) => route.method === "GET" && route.path !== "/" && !/\.(svg|png|ico)$/.test(route.path))
+    .map(({ path, summary }) => ({ path, summary }));
+
+const home = async (parts: HomeRouteParts): Promise<string> =>
+  renderHome({
+    baseUrl: parts.baseUrl,
+    menu: menu(parts),
+    reads: reads(parts),
+    figures: await parts.site.figures(),
+    now: parts.now(),
+  });
+
+const homeDocument = (parts: HomeRouteParts) => ({
+  service: "Agent Payment Trust Service",
+  version: VERSION,
+  url: parts.baseUrl,
+  paid: menu(parts),
+  free: reads(parts).map((read) => ({ method: "GET", ...read })),
+});
+
+export interface CrawlerRouteParts {
+  /** The whole table; complete by the time the routes are called. */
+  readonly routes: () => readonly Listed[];
+  readonly baseUrl: string;
+}
+
+const APPLE_SIZE = 180;
+/** Drawn once, on first request. */
+const drawn = remember<Uint8Array>(2);
+const CACHED = { "cache-control": "public, max-age=86400" };
+
+/** What search engines and browsers request on their own. */
+export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly Route[] {
+  return [
+    {
+      method: "GET",
+      path: "/robots.txt",
+      summary: "Crawler rules and a link to the sitemap",
+      output: { "text/plain": null },
+      handle: (c) => c.text(`User-agent: *\nDisallow:\n\nSitemap: ${baseUrl}/sitemap.xml\n`, 200, CACHED),
+    },
+    {
+      method: "GET",
+      path: "/sitemap.xml",
+      summary: "Sitemap of the public pages",
+      output: { "application/xml": null },
+      handle: (c) => c.body(sitemap(routes(), baseUrl), 200, { "content-type": "application/xml", ...CACHED }),
+    },
+    {
+      method: "GET",
+      path: "/favicon.ico",
+      summary: "Site icon as an ICO file",
+      output: { "image/vnd.microsoft.icon": null },
+      handle: (c) => picture(c, drawn("ico", faviconIco), "image/vnd.microsoft.icon"),
+    },
+    {
+      method: "GET",
+      path: "/apple-touch-icon.png",
+      summary: "Site icon for home screens",
+      output: { "image/png": null },
+      handle: (c) =>
+        picture(
+          c,
+          drawn("png", () => iconPng(APPLE_SIZE)),
+          "image/png",
+        ),
+    },
+  ];
+}
+
+const picture = (c: Context, bytes: Uint8Array, type: string): Response =>
+  c.body(new Uint8Array(bytes), 200, { "content-type": type, ...CACHED });
+
+/** Pages that ask not to be indexed, because they are short-lived, or need one of several inputs. */
+const NOT_INDEXED = ["/status", "/receipt", "/verify"];
+
+/** A page that needs no input and will still exist in a month. */
+const isListed = ({ method, path, output, parameters = [] }: Listed): boolean =>
+  method === "GET" &&
+  "text/html" in output &&
+  !path.includes(":") &&
+  !NOT_INDEXED.includes(path) &&
+  !parameters.some(({ required }) => required);
+
+const sitemap = (routes: readonly Listed[], baseUrl: string): string =>
+  html`<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+${routes.filter(isListed).map(({ path }) => html`<url><loc>${baseUrl}${path}</loc></url>\n`)}</urlset>
+`.toString();
+
+export interface GuideRouteParts extends PayPage {
+  /** Our packages, as built. */
+  readonly tarballs: Tarballs;
+  /** The whole table; complete by the time the routes are called. */
+  readonly routes: () => readonly Listed[];
+  readonly arbiter: Arbiter;
+  /** A URI for vulnerability reports. */
+  readonly securityContact: string;
+}
+
+/** An address for the examples; nobody pays with it on the real Base. */
+const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+const PAGE = { "text/html": null };
+const PAY_POLICY = policyWithScript(PAY_SCRIPT);
+
+/** Made for its first reader: coloring the examples is a tenth of what a start takes. */
+function madeOnce(make: () => string): () => string {
+  let made: string | null = null;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** The pages that explain the service; the same for every reader. */
+export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
+  const { baseUrl, payTo, tarballs } = parts;
+  const docs = madeOnce(() => renderDocs({ baseUrl, wallet: EXAMPLE_WALLET, tarballs }));
+  const integrations = madeOnce(() => renderIntegrations(baseUrl));
+  const pay = madeOnce(() => renderPay({ baseUrl, payTo }));
+  return [
+    termsRoute(parts),
+    {
+      method: "GET",
+      path: "/docs",
+      summary: "Documentation for agents, merchants, marketplaces and escrow systems",
+      output: PAGE,
+      handle: (c) => page(c, docs()),
+    },
+    {
+      method: "GET",
+      path: "/integrations",
+      summary: "Integrations: Hono, Express, Next, GitHub Actions, MCP clients",
+      output: PAGE,
+      handle: (c) => page(c, integrations()),
+    },
+    {
+      method: "GET",
+      path: "/pay",
+      summary: "Take the basic test with a browser wallet",
+      output: PAGE,
+      handle: (c) => pageWith(c, pay(), { policy: PAY_POLICY }),
+    },
+  ];
+}
+
+function termsRoute({ routes, arbiter, baseUrl, securityContact: contact }: GuideRouteParts): FreeRoute {
+  return {
+    method: "GET",
+    path: "/terms",
+    summary: "Terms of use",
+    output: { "text/markdown": null, "text/html": null },
+    handle(c) {
+      const sections = terms({ routes: routes(), policy: arbiter.policies()[0].policy, contact });
+      if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
+      return c.body(termsMarkdown(sections), 200, {
+        "content-type": "text/markdown; charset=utf-8",
+        vary: "Accept",
+        "cache-control": "public, max-age=300",
+      });
+    },
+  };
+}
