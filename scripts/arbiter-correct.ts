@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { type Correction, correctVerdict, verdictPath } from "../api/arbiter/document.ts";
+import { verdictPath } from "../api/arbiter/document.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
+import { type Correction, correctVerdict } from "../api/arbiter/reach-verdict.ts";
 import { createVerdictStore } from "../api/arbiter/store.ts";
 import { wireRecord } from "../api/arbiter/wiring.ts";
 import { readContracts } from "../api/escrow/contracts-chain.ts";

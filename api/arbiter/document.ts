@@ -2,10 +2,8 @@ import { createHash } from "node:crypto";
 import type { Attestation } from "./attestation.ts";
 import type { Evidence } from "./evidence.ts";
 import type { PartyTiers } from "./parties.ts";
-import { CORRECTION_DAYS } from "./products.ts";
-import { reachVerdict, type VerdictParts } from "./reach-verdict.ts";
-import { correctionId, type VerdictRequest } from "./request.ts";
-import type { StoredVerdict, Superseded } from "./store.ts";
+import type { VerdictRequest } from "./request.ts";
+import type { Superseded } from "./store.ts";
 
 export const verdictPath = (id: string): string => `/arbiter/verdict/${id}`;
 
@@ -59,31 +57,3 @@ export type VerdictDocument = ReturnType<typeof verdictDocument>;
  * the form it is stored in. Lower-case hex.
  */
 export const documentSha256 = (document: string): string => createHash("sha256").update(document).digest("hex");
-
-export type Correction =
-  | { readonly verdict: StoredVerdict }
-  | { readonly refused: "unknown" }
-  | { readonly refused: "too_late"; readonly issuedAt: Date }
-  | { readonly refused: "corrected"; readonly by: string };
-
-/**
- * Runs a verdict's claim again and lets the result supersede it: once, within 7 days, free (policy, rule 9). `reason`
- * says what the arbiter got wrong, and is public.
- */
-export async function correctVerdict(parts: VerdictParts, id: string, reason: string): Promise<Correction> {
-  const old = await parts.store.get(id);
-  if (old === null) return { refused: "unknown" };
-  if (old.supersededBy !== null) return { refused: "corrected", by: old.supersededBy };
-  if (parts.now().getTime() > old.issuedAt.getTime() + CORRECTION_DAYS * 86_400_000)
-    return { refused: "too_late", issuedAt: old.issuedAt };
-  const order = {
-    id: correctionId(id),
-    request: old.request,
-    supersedes: { id, sha256: old.sha256, reason },
-    isScored: JSON.parse(old.document).parties?.payer.tier !== undefined,
-  };
-  const verdict = await parts.store.record(await reachVerdict(parts, order, new AbortController().signal));
-  // A concurrent correction may have come first: then that one stands, with its own reason.
-  const isOurs = JSON.parse(verdict.document).supersedes.reason === reason;
-  return isOurs ? { verdict } : { refused: "corrected", by: verdict.id };
-}

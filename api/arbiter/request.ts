@@ -2,34 +2,8 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { PaymentKey } from "../platform/http/route.ts";
 import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
-import { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
+import { type Claim, type ClaimSettings, claimSchema, malformed, refuse, submitted, unicodeText } from "./claim.ts";
 import type { Parties, PartiesSource } from "./parties.ts";
-
-/** The part of zod's refinement context that both kinds of issue need. */
-export type Issues = Pick<z.RefinementCtx, "addIssue">;
-
-/** A claim that cannot be read: answered with 400. */
-export const malformed = (issues: Issues, path: readonly string[], message: string): void =>
-  issues.addIssue({ code: "invalid_format", format: "claim", path: [...path], message });
-
-/** A claim that can be read and that the policy does not take: answered with 422. */
-export const refuse = (
-  issues: Issues,
-  path: readonly string[],
-  { message, rule }: { readonly message: string; readonly rule: number },
-): void => issues.addIssue({ code: "custom", path: [...path], message, params: { rule } });
-
-/** JSON as submitted. zod drops a member `__proto__`, so neither a refusal nor the hash would see it. */
-export const submitted = (rule: number) =>
-  z.unknown().superRefine((given, issues) => {
-    if (typeof given === "object" && given !== null && Object.hasOwn(given, "__proto__"))
-      refuse(issues, ["__proto__"], { message: "no member with this name is allowed", rule });
-  });
-
-/** Text that has a UTF-8 form: no lone surrogates. */
-export const unicodeText = z.string().superRefine((text, issues) => {
-  if (!text.isWellFormed()) malformed(issues, [], "expected text without unpaired surrogates");
-});
 
 /** A request for a verdict: JSON, so that the journal and the record can store it. */
 export interface VerdictRequest extends Claim {

@@ -1,7 +1,6 @@
 import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import { certificateDocument } from "./issue.ts";
 import type { Product } from "./products.ts";
 
 export type Result = "pass" | "fail";
@@ -136,11 +135,3 @@ export const isAboutWallet = ({ product, result }: Pick<CertificateSummary, "pro
 /** Fresh, not reversed, and about the wallet. */
 export const isCurrent = (certificate: CertificateSummary, now: Date): boolean =>
   certificate.reversedAt === null && isFresh(certificate, now) && isAboutWallet(certificate);
-
-/** The certificate as it was issued, without what a reader can derive. A reorganization may move its settlement later. */
-export function issuedCertificate(certificate: Certificate) {
-  const document = certificateDocument(certificate, "");
-  const { conformance: _, cert_url: __, badge_url: ___, badge_markdown: ____, settlement, ...members } = document;
-  const { transaction, network, block, amount, pay_to } = settlement;
-  return { ...members, settlement: { transaction, network, block, amount, pay_to } };
-}

@@ -4,8 +4,8 @@ import { SITE_NAME } from "../platform/page/page.ts";
 import { didWeb } from "../platform/signing/did.ts";
 import { jcs } from "../platform/signing/document.ts";
 import type { FlattenedJws } from "../platform/signing/jws.ts";
-import { costOf } from "./manifest.ts";
 import { operationId, templatePath } from "./openapi.ts";
+import { costOf } from "./paid-listing.ts";
 
 export interface CardParts {
   readonly routes: readonly Listed[];

@@ -5,8 +5,8 @@ import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/htt
 import { NETWORKS } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
-import { costOf, paidListing } from "./manifest.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi.ts";
+import { costOf, paidListing } from "./paid-listing.ts";
 
 export interface LlmsParts {
   readonly routes: readonly Listed[];

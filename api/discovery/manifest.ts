@@ -1,43 +1,11 @@
 import { requirements } from "../payments/schemes/exact.ts";
 import { type JsonSchema, jsonSchema } from "../platform/http/json-schema.ts";
-import { isPaid, isQuoted, type Listed, networksOfSignIn, schemesOf } from "../platform/http/route.ts";
-import { type Atomic, formatUsd } from "../platform/money.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
+import { type Listed, networksOfSignIn } from "../platform/http/route.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
 import { bodySchema } from "./openapi.ts";
-
-/** The terms of a route with a fixed price. */
-export interface PaidListing {
-  readonly id: string;
-  /** The schemes that its 402 offers, preferred first; their amount, asset and payee are the same. */
-  readonly schemes: readonly string[];
-  readonly network: Network;
-  readonly price: Atomic;
-  readonly description: string;
-  /** Null if it is paid to the service's own address. */
-  readonly payTo: Address | null;
-}
-
-/** Null for a route that is free, quotes each call, or is not for sale. */
-export function paidListing(route: Listed): PaidListing | null {
-  if (isPaid(route)) {
-    const { id, network, price, description, seller = null, closed } = route;
-    const schemes = schemesOf(route);
-    return closed === undefined ? { id, schemes, network, price, description, payTo: seller } : null;
-  }
-  return null;
-}
-
-/** A price for people: real money, or test money without value. */
-export const priceText = ({ price, network }: PaidListing): string => `${formatUsd(price)} ${NETWORKS[network].money}`;
-
-/** What a call costs, in words; null if it is free. */
-export function costOf(route: Listed): string | null {
-  const paid = paidListing(route);
-  if (paid !== null) return priceText(paid);
-  return isQuoted(route) ? "priced per call" : null;
-}
+import { paidListing, priceText } from "./paid-listing.ts";
 
 export interface ManifestParts {
   readonly routes: readonly Listed[];

@@ -10,7 +10,7 @@ import { NETWORKS } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN_REQUIRED } from "../purchases/schemas.ts";
 import { SIGN_IN_HEADER } from "../purchases/sign-in.ts";
-import { paidListing } from "./manifest.ts";
+import { paidListing } from "./paid-listing.ts";
 import { SECURITY_PATH } from "./security-txt.ts";
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];

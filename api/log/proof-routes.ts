@@ -13,8 +13,8 @@ import {
   VERDICT_ENTRIES,
 } from "./log-paths.ts";
 import type { PublicLog } from "./prove-entries.ts";
-import { sendText } from "./routes.ts";
 import { entryType } from "./schemas.ts";
+import { sendText } from "./static-routes.ts";
 import type { LoggedEntry } from "./store.ts";
 
 /** Whether there is a record with this id, in the log or not. */

@@ -1,8 +1,8 @@
 import { formatProof } from "../../packages/verifier/src/tlog/tlog-proof.ts";
 import { inclusionProof } from "../../packages/verifier/src/tlog/tree.ts";
 import type { LogPlaces } from "./log-section.ts";
-import type { StaticLog } from "./routes.ts";
 import type { LogCheckpoints, ServedCheckpoint } from "./served-checkpoint.ts";
+import type { StaticLog } from "./static-routes.ts";
 import type { LoggedEntry, LogStore } from "./store.ts";
 
 /** Proves that an entry is in the log. */

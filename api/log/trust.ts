@@ -1,6 +1,5 @@
 import { EMPTY_ROOT, sameBytes } from "../../packages/verifier/src/tlog/hash.ts";
 import { rootHash } from "../../packages/verifier/src/tlog/tree.ts";
-import { createPatience } from "./integrate.ts";
 import type { KnownHead, KnownHeads } from "./served-checkpoint.ts";
 import type { Generation, LogStore } from "./store.ts";
 
@@ -42,6 +41,23 @@ const REMEDY =
 const seen = ({ at }: KnownHead): string => (at === null ? "time unknown" : `seen at ${at.toISOString()}`);
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+
+/** With some of them silent, so long are the silent ones waited for. */
+const SOME_SILENT_MS = 600_000;
+/** With all of them silent: records queue meanwhile, nothing is lost. */
+const ALL_SILENT_MS = 86_400_000;
+
+/** Whether those who do not answer are to be waited for, counted from when they first did not. */
+export type Patience = (answered: { readonly silent: readonly string[] }, sources: number) => boolean;
+
+/** @param elapsedMs milliseconds since an arbitrary moment; never runs backwards */
+export function createPatience(elapsedMs: () => number): Patience {
+  let since: number | null = null;
+  return ({ silent }, sources) => {
+    since = silent.length === 0 ? null : (since ?? elapsedMs());
+    return since !== null && elapsedMs() - since < (silent.length < sources ? SOME_SILENT_MS : ALL_SILENT_MS);
+  };
+}
 
 export interface TrustParts {
   readonly generation: number;

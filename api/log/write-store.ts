@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import type { Edge, Growth } from "../../packages/verifier/src/tlog/grow.ts";
 import { tileWidth } from "../../packages/verifier/src/tlog/tile.ts";
-import { issuedCertificate } from "../certificates/certificate.ts";
+import { issuedCertificate } from "../certificates/issue.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "../certificates/store.ts";
 import { bytes, inTransaction, named } from "../platform/db/connection.ts";
 import type { ExamColumns } from "../sellers/exam-store.ts";

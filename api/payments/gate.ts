@@ -2,6 +2,7 @@ import PQueue from "p-queue";
 import type { RecordedAnswer } from "../platform/http/answer.ts";
 import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
+import { type Admitted, readForm, takeIn } from "./admission.ts";
 import {
   beginCommands,
   NOT_ACKNOWLEDGED,
@@ -13,7 +14,6 @@ import {
 import { storedIdentifier } from "./header.ts";
 import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
 import { authenticate, type Checked, checkNew } from "./new-payment.ts";
-import { type Admitted, readForm, takeIn } from "./payable.ts";
 import type { PresentedPayment, Standing } from "./scheme.ts";
 import { settledWith } from "./signature.ts";
 import { isAbandoned, START, step } from "./step.ts";

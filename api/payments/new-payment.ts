@@ -1,11 +1,11 @@
 import { isWrapped, needsCode } from "../../packages/escrow/src/signature-forms.ts";
 import type { PaidRoute, Terms } from "../platform/http/route.ts";
-import { formatUsd } from "../platform/money.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
-import { type PaymentParts, readAgain, schemeNamed } from "./commands.ts";
-import type { Journal, NewPayment, PaymentRow } from "./journal.ts";
-import { readForm, takeIn } from "./payable.ts";
-import type { Chain, Head, PayerSignature, PresentedPayment, RefusedFor } from "./scheme.ts";
+import { readForm, takeIn } from "./admission.ts";
+import { type PaymentParts, schemeNamed } from "./commands.ts";
+import type { PaymentRow } from "./journal.ts";
+import { readAgain } from "./readings.ts";
+import type { Head, PayerSignature, PresentedPayment, RefusedFor } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import {
   closed,
@@ -185,47 +185,4 @@ async function settledBefore(
 function arrivalBlock(network: Network, validBefore: bigint, { number, time }: Head): number {
   const seconds = Number(time - validBefore) + MAX_TIMEOUT_SECONDS;
   return Math.max(0, number - Math.ceil(seconds / NETWORKS[network].blockSeconds));
-}
-
-interface Parts {
-  readonly journal: Pick<Journal, "inFlightBefore">;
-  readonly chains: Readonly<Record<Network, Pick<Chain, "funds">>>;
-}
-
-/**
- * Why a payer's balance does not cover a payment together with those in flight that came before it; null if it does.
- * Each of them alone would pass a simulation. The balance and the nonces are read at one block: a payment that settles
- * meanwhile is counted once.
- */
-export async function shortfall(
-  { journal, chains }: Parts,
-  { key, value }: Pick<NewPayment, "key" | "value">,
-): Promise<string | null> {
-  const { network, payer } = key;
-  const others = await journal.inFlightBefore(key);
-  if (others.length === 0) return null;
-  const { balance, unused } = await chains[network].funds(
-    payer,
-    others.map(({ nonce }) => nonce),
-  );
-  const open = others.filter(({ nonce }) => unused.includes(nonce));
-  const promised = open.reduce((sum, other) => sum + other.value, 0n);
-  if (promised + value <= balance) return null;
-  const [has, needs, wants] = [balance, promised, value].map(
-    (amount) => `${formatUsd(amount)} ${NETWORKS[network].money}`,
-  );
-  return `The payer's balance of ${has} does not cover this payment of ${wants} and its ${open.length} others in flight (${needs}). Wait until those have settled, or add funds, and sign a new one.`;
-}
-
-/** Why a payment was not sent: every place for it is taken, or too much gas was lost to failed payments today. */
-export type Because = "no place" | "gas lost";
-
-/** A payment that was not sent, and of which nothing is stored that could be sent later. */
-export class TurnedAway extends Error {
-  readonly because: Because;
-
-  constructor(because: Because, message: string) {
-    super(message);
-    this.because = because;
-  }
 }

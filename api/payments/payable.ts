@@ -1,76 +1,23 @@
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import type { z } from "zod";
 import { PAYMENT_HEADERS } from "../../packages/escrow/src/envelope.ts";
-import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
+import type { StoredAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readBody } from "../platform/http/request.ts";
-import {
-  type Offer,
-  type PaidRoute,
-  type PaymentKey,
-  type QuotedRoute,
-  type Sale,
-  schemesOf,
-} from "../platform/http/route.ts";
-import type { FieldError } from "../platform/http/schema.ts";
+import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
+import { readForm } from "./admission.ts";
 import { lose, settlementPending } from "./answers.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
 import type { Answerable, Gate } from "./gate.ts";
-import { fingerprint, isStorable, parseJson, parsePaymentHeaders, toBase64Json } from "./header.ts";
+import { fingerprint, parseJson, parsePaymentHeaders, toBase64Json } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import type { OfferReceipt } from "./receipt.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
-import type { Answer, Settlement } from "./step-types.ts";
-
-/** What a route takes as its input, or why it takes nothing. */
-export type Admitted = { readonly input: unknown } | { readonly refused: Answer };
-
-interface Asked {
-  readonly route: PaidRoute;
-  readonly body: { readonly value: unknown } | undefined;
-}
-
-interface Signed extends Pick<Asked, "route"> {
-  readonly payment: PresentedPayment;
-  /** The key that its sender is counted under. */
-  readonly client: string;
-}
-
-const UNFIT = "The body is not valid for this route. Nothing was charged.";
-
-/** Reads a request's body as its route does. */
-export function readForm({ route, body }: Asked): Admitted {
-  if (body === undefined) return malformed("The body is not JSON.");
-  if (!isStorable(body.value))
-    return malformed("The body is nested too deeply, or contains U+0000 or an unpaired surrogate.");
-  const parsed = route.input.safeParse(body.value ?? undefined);
-  if (parsed.success) return { input: parsed.data };
-  const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
-  return { refused: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
-}
-
-/** Then what only the chain or the index can tell about it; for signed payments alone. */
-export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
-  if ("refused" in form) return form;
-  const { from, nonce } = payment.authorization;
-  const taken = route.intake ? await route.intake(form.input, from, { client, nonce }) : form;
-  if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
-  if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
-  return { input: taken.input ?? null };
-}
-
-const malformed = (detail: string): Admitted => ({ refused: { say: "malformed", detail } });
-
-function fieldError(issue: z.core.$ZodIssue): FieldError {
-  const rule = issue.code === "custom" ? issue.params?.rule : undefined;
-  const error = { path: issue.path.join("."), message: issue.message };
-  return typeof rule === "number" ? { ...error, rule } : error;
-}
+import type { Answer } from "./step-types.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
@@ -349,46 +296,3 @@ async function result(c: Context, answer: Extract<Answer, { say: "result" }>, pa
 
 const recordLink = ({ location }: StoredAnswer): Record<string, string> =>
   location === null ? {} : { "content-location": location };
-
-interface Parts {
-  readonly routes: ReadonlyMap<string, PaidRoute>;
-  readonly log: { error(facts: object, message: string): void };
-}
-
-interface SoldFor extends Omit<Sale<unknown>, "payment" | "settlement" | "signal"> {
-  readonly key: PaymentKey;
-  /** By its name in the journal. */
-  readonly route: string;
-}
-
-interface Sold extends Pick<Sale<unknown>, "signal"> {
-  readonly settlement: Settlement;
-  /** The journal has it. */
-  readonly noted: boolean;
-}
-
-/**
- * Makes the sale of a settled payment. `notAtOnce`: nothing was begun, because a sale that may wait, or that others may
- * notice, is made once its settlement is stored.
- */
-export async function sell(
-  { routes, log }: Parts,
-  payment: SoldFor,
-  { settlement, noted, signal }: Sold,
-): Promise<Completion | "notAtOnce" | "handleFailed"> {
-  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
-  const about = { payTo, value, validAfter, validBefore, receivedAt, input, details };
-  const sale = { payment: key, version, ...about, settlement, signal };
-  try {
-    const route = routes.get(payment.route);
-    if (route === undefined) throw new Error(`no route is called ${payment.route}`);
-    if ("atOnce" in route.sell) return route.sell.atOnce(sale);
-    return noted ? await route.sell(sale) : "notAtOnce";
-  } catch (error) {
-    log.error(
-      { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
-      "a paid request could not be handled; it will be retried",
-    );
-    return "handleFailed";
-  }
-}

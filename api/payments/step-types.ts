@@ -1,6 +1,6 @@
 import type { StoredAnswer } from "../platform/http/answer.ts";
 import type { FieldError } from "../platform/http/schema.ts";
-import type { Because } from "./new-payment.ts";
+import type { Because } from "./admission.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { correctVerdict } from "../../api/arbiter/document.ts";
+import { correctVerdict } from "../../api/arbiter/reach-verdict.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
 import { launchBrowser } from "../support/browser/browser.ts";

@@ -1,7 +1,9 @@
+import type { Withheld } from "../../platform/http/route.ts";
 import { formatUsd } from "../../platform/money.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { LossyKind } from "../kinds/retry.ts";
-import { WINDOW_SECONDS } from "../kinds/retry.ts";
+import type { Certificate } from "../certificate.ts";
+import type { Asked } from "../kinds/kind.ts";
+import { type LossyKind, WINDOW_SECONDS } from "../kinds/retry.ts";
 import {
   type Asker,
   alsoOpen,
@@ -13,7 +15,8 @@ import {
   startAgain,
   type Told,
 } from "../sessions/answers.ts";
-import { isLapsed, isOpen, type Session } from "../sessions/session.ts";
+import { sessionCertificate, shown, signatureFacts } from "../sessions/judge.ts";
+import { type Challenge, isLapsed, isOpen, type Session } from "../sessions/session.ts";
 import { isDelivered, type LostOrder, type OrderNumber, orderOf, windowEnds } from "./lost-order.ts";
 
 export type ToldOfOrders = Told<LossyKind>;
@@ -117,4 +120,50 @@ function outstanding({ session, token }: ToldOfOrders, lost: LostOrder): string 
   if (!cameBack(lost))
     return "There is no verdict yet: the answer to an order is still lost. Send the same payment header again; do not sign a new one.";
   return `There is no verdict yet: the window of the lost order ends at ${windowEnds(lost)?.toISOString()}. Request the result then.`;
+}
+
+/** What an order costs, and who is paid: the address that the entry paid. */
+export const askedFor = (kind: LossyKind, session: Session, challenge: Challenge): Asked => ({
+  payTo: session.entry.settlement.payTo,
+  value: priceOf(kind, orderOf(session, challenge)),
+});
+
+/** What was judged, and when. `second` is the authorization that would have paid again; null for a PASS. */
+interface Judged {
+  readonly lost: LostOrder;
+  readonly second: Withheld | null;
+  readonly now: Date;
+}
+
+/** The certificate of a session: PASS if nothing was signed a second time, else FAIL. */
+export function judged(kind: LossyKind, session: Session, { lost, second, now }: Judged): Certificate {
+  const { paid } = lost;
+  if (paid === null) throw new Error(`the session ${session.id} is judged before its order is paid`);
+  const result = second === null ? "pass" : "fail";
+  const time = (at: Date | null) => at?.toISOString() ?? null;
+  return sessionCertificate(kind, session, {
+    result,
+    checks: { paid_once: result },
+    behaviour: {
+      session_started: session.startedAt.toISOString(),
+      control: {
+        ...shown(askedFor(kind, session, "control"), session.served.token.control),
+        transaction: session.control?.transaction ?? null,
+      },
+      bait: {
+        ...shown(askedFor(kind, session, "bait"), session.served.token.bait),
+        signed: second !== null,
+        offered_through: "session_token",
+      },
+      lost: {
+        way: lost.way,
+        ...paid,
+        lost_at: time(lost.lostAt),
+        sent_again_at: time(lost.sentAgainAt),
+        asked_at: time(lost.askedAt),
+      },
+      ...(second === null ? {} : { signature: signatureFacts(second) }),
+    },
+    now,
+  });
 }

@@ -34,13 +34,22 @@ import {
   senderOf,
 } from "../sessions/session.ts";
 import type { Grounds } from "../store.ts";
-import { incomplete, NOT_OFFERED, OVER, ordered, orderPath, PAID, started, type ToldOfOrders } from "./answers.ts";
 import {
   askedFor,
+  incomplete,
+  judged,
+  NOT_OFFERED,
+  OVER,
+  ordered,
+  orderPath,
+  PAID,
+  started,
+  type ToldOfOrders,
+} from "./answers.ts";
+import {
   challengeOf,
   isDelivered,
   isSafe,
-  judged,
   type LostOrder,
   type OrderNumber,
   presented,

@@ -2,7 +2,7 @@ import { type LogPlace, logSection } from "../../log/log-section.ts";
 import { explorerTransactionUrl, type Network } from "../../platform/networks.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
-import type { contestView } from "./contest-record.ts";
+import type { contestView } from "./contest-view.ts";
 
 type View = ReturnType<typeof contestView>;
 

@@ -12,7 +12,8 @@ import type { Escrow } from "../settle-deliveries.ts";
 import type { ContestRefusal } from "./answer-contests.ts";
 import { CONTEST, claimSha256, GROUNDS } from "./claim.ts";
 import { renderContest } from "./contest-page.ts";
-import { CONTEST_PATH, contestView } from "./contest-record.ts";
+import { CONTEST_PATH } from "./contest-record.ts";
+import { contestView } from "./contest-view.ts";
 import { CONTESTED } from "./schemas.ts";
 
 export interface ContestRouteParts {

@@ -2,7 +2,6 @@ import pg from "pg";
 import {
   bytes,
   change,
-  hex,
   inTransaction,
   isFatal,
   named,
@@ -10,10 +9,10 @@ import {
   transactionOn,
 } from "../../platform/db/connection.ts";
 import type { Seal } from "../../platform/db/seal.ts";
-import { createSharedMessages, type Share, type ShareAll } from "../../platform/db/shared-messages.ts";
+import { createSharedMessages, type ShareAll } from "../../platform/db/shared-messages.ts";
 import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../platform/http/answer.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
-import { type Entered, type InFlight, type Journal, MOST_FAILED, MOST_IN_FLIGHT, NotStored } from "../journal.ts";
+import { type Journal, NotStored } from "../journal.ts";
 import type { Settlement } from "../step-types.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
@@ -27,7 +26,15 @@ import {
   parsePayment,
   sealContext,
 } from "./payment-row.ts";
-import { applyWrite, insertOf, keptValues } from "./payment-writes.ts";
+import {
+  applyWrite,
+  type EntryColumns,
+  entered,
+  inFlightBefore,
+  insertOf,
+  keptValues,
+  takeOf,
+} from "./payment-writes.ts";
 import { createResolving, createUpkeep } from "./upkeep-store.ts";
 
 export interface Completing<Ending = Completion> {
@@ -116,43 +123,6 @@ const hold = (completing: Completing<unknown>): Question<boolean> => ({
   statement: named(HOLD, [...keyValues(completing.key), completing.token, transactionOf(completing)]),
   answer: ({ rowCount }) => rowCount === 1,
 });
-
-/**
- * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one
- * after the other; null: too many are in flight, or have failed.
- */
-export const entry = (statement: string): string => `WITH
-  entry AS MATERIALIZED (SELECT place, barred_seconds FROM admit_payment($3::bytea, ${MOST_IN_FLIGHT}, ${MOST_FAILED})),
-  entered AS (${statement} RETURNING 1)
-  SELECT (SELECT count(*)::int FROM entered) AS rows, place IS NULL AS crowded, barred_seconds FROM entry`;
-
-export interface EntryColumns {
-  readonly rows: number;
-  readonly crowded: boolean;
-  readonly barred_seconds: number | null;
-}
-
-export function entered({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entered {
-  if (typeof entry?.barred_seconds === "number") return { barredSeconds: entry.barred_seconds };
-  return entry?.crowded ? "crowded" : (entry?.rows ?? 0);
-}
-
-const TAKE =
-  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, entered = place FROM entry
-  WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
-
-/** Takes an abandoned payment that was received. */
-export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => named(TAKE, [...keyValues(key), token]);
-
-const BEFORE = `SELECT nonce, value FROM payment
-  WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce <> $4
-    AND (state = 'settling' OR (state = 'received' AND lease_until > now()))
-    AND entered < (SELECT entered FROM payment WHERE ${KEY})`;
-
-export async function inFlightBefore(share: Share, key: PaymentKey): Promise<readonly InFlight[]> {
-  const { rows } = await share<{ nonce: Buffer; value: string }>(named(BEFORE, keyValues(key)), lockOrder(key));
-  return rows.map(({ nonce, value }) => ({ nonce: hex(nonce), value: BigInt(value) }));
-}
 
 const FIND = `SELECT ${COLUMNS} FROM payment WHERE ${KEY}
   UNION ALL SELECT ${COLUMNS} FROM payment WHERE payer = $3 AND payment_id = $5 AND state <> 'void' AND NOT (${KEY})`;

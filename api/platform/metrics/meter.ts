@@ -1,5 +1,5 @@
 import type { ServiceStatus } from "../../operations/status.ts";
-import type { Because } from "../../payments/new-payment.ts";
+import type { Because } from "../../payments/admission.ts";
 import { NETWORKS, type Network } from "../networks.ts";
 
 /** What is counted while the service runs, since this process started. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { TurnedAway } from "../../payments/new-payment.ts";
+import { TurnedAway } from "../../payments/admission.ts";
 import type { Lease } from "../../payments/scheme.ts";
 import { keccak256 } from "../chain/typed-data.ts";
 import { ask, bytes, hex, inTransaction, type Question } from "../db/connection.ts";

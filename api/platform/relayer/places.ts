@@ -1,6 +1,6 @@
 import PQueue from "p-queue";
 import type { PublicClient } from "viem";
-import { TurnedAway } from "../../payments/new-payment.ts";
+import { TurnedAway } from "../../payments/admission.ts";
 
 /** Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse more. */
 export const PLACES = 16;

@@ -1,5 +1,5 @@
 import type { TransactionReceipt } from "viem";
-import { TurnedAway } from "../../payments/new-payment.ts";
+import { TurnedAway } from "../../payments/admission.ts";
 import { discreet } from "../chain/rpc.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { type Conditions, feesWithin, readCost, type SendingTerms, spendable } from "./fees.ts";

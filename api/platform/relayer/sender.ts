@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient } from "viem";
-import type { Because } from "../../payments/new-payment.ts";
+import type { Because } from "../../payments/admission.ts";
 import { createAccount } from "../chain/accounts.ts";
 import { together } from "../chain/batcher.ts";
 import { ask } from "../db/connection.ts";

@@ -4,7 +4,8 @@ import { formatUsd } from "../../platform/money.ts";
 import { day, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";
 import { type Exam, siteName, siteOf, VALID_DAYS } from "../record.ts";
-import { type Placed, verdictOf } from "./document.ts";
+import type { Placed } from "./document.ts";
+import { verdictOf } from "./standing.ts";
 
 /** How a seller's record looks now; its page and its badge agree. */
 export interface ExamAppearance {

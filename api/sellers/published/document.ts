@@ -1,7 +1,6 @@
 import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { CONTEXT } from "../../certificates/issue.ts";
 import { badgeUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
 import { placeDocument } from "../../log/log-overview.ts";
 import type { LogPlace } from "../../log/log-section.ts";
@@ -9,52 +8,10 @@ import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { consentDocument, requestDocument } from "../consent.ts";
-import { type EndedExam, type Exam, type ExamOrder, isCurrent, isVoid, siteName, siteOf } from "../record.ts";
+import { type EndedExam, type Exam, type ExamOrder, siteOf } from "../record.ts";
 import { compareSettlements, type NamedTransaction } from "./evidence.ts";
-import { type SellerVerification, sellerVerifyUrl } from "./verification.ts";
-
-/** What an origin's published exams may say of one of them. */
-export type ExamState = "counts" | "superseded" | "expired" | "corrected" | "reversed";
-
-export interface Standing {
-  readonly exam: EndedExam;
-  readonly state: ExamState;
-}
-
-/** A level is a PASS; a complete exam without one is a FAIL. */
-export const verdictOf = ({ result }: Pick<EndedExam, "result">): "pass" | "fail" =>
-  result.level === null ? "fail" : "pass";
-
-/** Two exams are of the same request if nothing that is sent differs. */
-const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): string =>
-  JSON.stringify([method, url, body, body === null ? null : contentType]);
-
-/**
- * Which of an origin's exams count: of each request the newest one, while it is fresh. So a FAIL stands until it expires
- * or the same request passes; a PASS of another request, or of the same with another body, does not touch it.
- * @param exams newest first; corrected and reversed ones count for nothing, as if they had not been held
- */
-export function standings(exams: readonly EndedExam[], now: Date): readonly Standing[] {
-  const seen = new Set<string>();
-  return exams.map((exam) => {
-    if (exam.correction !== null) return { exam, state: "corrected" };
-    if (exam.reversedAt !== null) return { exam, state: "reversed" };
-    const request = requestOf(exam);
-    if (seen.has(request)) return { exam, state: "superseded" };
-    seen.add(request);
-    return { exam, state: isCurrent(exam, now) ? "counts" : "expired" };
-  });
-}
-
-/** Published exams of the same request that ended before this one, newest first, without those that count for nothing. */
-export const earlierOf = (exam: EndedExam, exams: readonly EndedExam[]): readonly EndedExam[] =>
-  exams.filter(
-    (one) =>
-      !isVoid(one) &&
-      one.order.id !== exam.order.id &&
-      one.result.endedAt.getTime() <= exam.result.endedAt.getTime() &&
-      requestOf(one) === requestOf(exam),
-  );
+import { type ExamState, verdictOf } from "./standing.ts";
+import { sellerVerifyUrl } from "./verification.ts";
 
 /** A published exam among the others of its origin. */
 export interface Placed {
@@ -257,32 +214,3 @@ export const issuedSellerCertificate = ({ order, result }: EndedExam) => ({
   issued_at: result.endedAt.toISOString(),
   valid_until: (result.validUntil ?? result.endedAt).toISOString(),
 });
-
-/**
- * A site's record as an unsigned W3C Verifiable Credential (data model 2.0). It expires with the first of its
- * certificates that count.
- * @param issuer the service's did:web identifier
- * @param url where to find the origin's newest credential
- */
-export function sellerCredential(record: SellerVerification, issuer: string, url: string) {
-  const { origin, path_prefix: prefix, tested, verified, verified_means, certs, checked_at } = record;
-  const ends = certs.flatMap(({ fresh, valid_until }) => (fresh ? [valid_until] : [])).sort();
-  return {
-    "@context": CONTEXT,
-    id: url,
-    type: ["VerifiableCredential", "SellerCredential"],
-    issuer,
-    validFrom: checked_at,
-    ...(ends[0] === undefined ? {} : { validUntil: ends[0] }),
-    credentialSubject: {
-      id: siteName({ origin, prefix }),
-      // Whoever reads the origin alone must not take a part for the whole.
-      ...(prefix === "/" ? { origin } : {}),
-      path_prefix: prefix,
-      tested,
-      verified,
-      verified_means,
-      conformance: certs.map(({ age_days: _, badge_url: __, ...lasting }) => lasting),
-    },
-  };
-}

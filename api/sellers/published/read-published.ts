@@ -10,20 +10,19 @@ import { asPrefix, pathFault } from "../consent.ts";
 import type { ExamStore } from "../exam-store.ts";
 import { type EndedExam, type Exam, isExamId, type Site, siteOf } from "../record.ts";
 import { examAppearance, sellerPreview } from "./appearance.ts";
-import {
-  earlierOf,
-  type Placed,
-  SELLER_BADGE,
-  sellerCredential,
-  sellerRecord,
-  standings,
-  verdictOf,
-} from "./document.ts";
+import { type Placed, SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
 import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
 import { renderSellerPage } from "./seller-page.ts";
+import { earlierOf, standings, verdictOf } from "./standing.ts";
 import type { CorrectionStore, PublishedExamReader } from "./store.ts";
-import { payeeExams, type SellerVerification, sellerVerification, siteQuery } from "./verification.ts";
+import {
+  payeeExams,
+  type SellerVerification,
+  sellerCredential,
+  sellerVerification,
+  siteQuery,
+} from "./verification.ts";
 import { renderSellerVerification } from "./verification-page.ts";
 
 export interface PublishedParts {

@@ -20,8 +20,8 @@ import { CREDENTIAL_MEMBERS } from "../../platform/signing/schemas.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
 import { type KeptEvidence, VALID_DAYS } from "../record.ts";
 import { CHECK_WEIGHT, CONSENT_LINE, EXAMINED_REQUEST, examId, PATH_PREFIX, REMEDY } from "../schemas.ts";
-import type { sellerCredential, sellerRecord } from "./document.ts";
-import type { payeeExams, sellerVerification } from "./verification.ts";
+import type { sellerRecord } from "./document.ts";
+import type { payeeExams, sellerCredential, sellerVerification } from "./verification.ts";
 
 export const origin = z
   .string()

@@ -12,8 +12,9 @@ import type { Hex } from "../../platform/wallet.ts";
 import { bareUrl } from "../consent.ts";
 import { type Exam, type KeptBody, type KeptExchange, siteName, siteOf, VALID_DAYS } from "../record.ts";
 import { type ExamAppearance, examAppearance, examHeadline, sellerLinkedData, uncertified } from "./appearance.ts";
-import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown, verdictOf } from "./document.ts";
+import { type Placed, SELLER_BADGE, type SellerRecordParts, sellerBadgeMarkdown } from "./document.ts";
 import { compareSettlements, type SettlementsTold } from "./evidence.ts";
+import { verdictOf } from "./standing.ts";
 import { sellerVerifyUrl } from "./verification.ts";
 
 /** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */

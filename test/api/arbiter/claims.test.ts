@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
-import { decide, POLICY_V1, VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
+import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
+import { POLICY_V1, VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { CLAIMS, examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");

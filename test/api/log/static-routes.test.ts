@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { acceptsGzip } from "../../../api/log/routes.ts";
+import { acceptsGzip } from "../../../api/log/static-routes.ts";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/document.ts";
+import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/standing.ts";
 import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
 import { sampleOrder, sampleResult } from "../../support/sellers/samples.ts";

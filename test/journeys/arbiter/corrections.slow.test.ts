@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import canonicalize from "canonicalize";
 import { describe, expect, test } from "vitest";
-import { correctVerdict } from "../../../api/arbiter/document.ts";
+import { correctVerdict } from "../../../api/arbiter/reach-verdict.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";

@@ -75,7 +75,9 @@ describe.each(PRODUCTS)("two processes on one database give one verdict of the %
     expect(new Set(paid.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(paid.filter(isReplay)).toHaveLength(3);
     const bait = await sign(run, "bait");
-    const answers = (await Promise.all([everywhere((at) => attempt(at, v2(bait))), everywhere((at) => askResult(at))])).flat();
+    const answers = (
+      await Promise.all([everywhere((at) => attempt(at, v2(bait))), everywhere((at) => askResult(at))])
+    ).flat();
     const { verdict } = await stored(ground, run);
     for (const answer of answers)
       if (answer.status === 200) expectVerdict(answer, run, verdict as "pass" | "fail");

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { certificateCredential } from "../../../api/certificates/agent-registries/credential.ts";
-import { sellerCredential } from "../../../api/sellers/published/document.ts";
+import { sellerCredential } from "../../../api/sellers/published/verification.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile } from "../../support/folder.ts";
 import {

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { refuse } from "../../claim.ts";
 import type { CheckRun, CheckRunsReading } from "../../evidence.ts";
-import { refuse } from "../../request.ts";
 import { type Category, category, type Fact, type JudgedCondition, printable, readingsOf } from "../category.ts";
 import { GOOD_CONCLUSIONS_V1 } from "./tables.ts";
 

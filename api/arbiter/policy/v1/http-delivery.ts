@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { claimFault, type GuardSettings, type TargetFault } from "../../../platform/web/target.ts";
+import { malformed, refuse, unicodeText } from "../../claim.ts";
 import { type Fetched, type FetchFailure, isWanted } from "../../evidence.ts";
-import { malformed, refuse, unicodeText } from "../../request.ts";
 import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { conditionsOf, sha256Hex, wholeNumber } from "./ci-status.ts";
-import { decide } from "./policy.ts";
+import { decide } from "./decide.ts";
 import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
 export interface Conditions {

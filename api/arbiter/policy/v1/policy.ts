@@ -1,6 +1,7 @@
-import type { ConditionResult, Policy, PolicyRule, Verdict } from "../policy.ts";
+import type { Policy, PolicyRule } from "../policy.ts";
 import type { PolicyVersion } from "../version.ts";
 import { ciStatus } from "./ci-status.ts";
+import { decide } from "./decide.ts";
 import { httpDelivery } from "./http-delivery.ts";
 import { payloadHash } from "./payload-hash.ts";
 import { CI_STATUS_V1, HTTP_DELIVERY_V1, PAYLOAD_HASH_V1 } from "./tables.ts";
@@ -77,12 +78,6 @@ export const POLICY_V1: Policy = {
   ],
   rules: RULES,
 };
-
-/** All true is release, any false is refund, and anything else escalates: policy, `decision`. */
-export function decide(results: readonly ConditionResult[]): Verdict {
-  if (results.includes("false")) return "refund";
-  return results.length > 0 && results.every((result) => result === "true") ? "release" : "escalate";
-}
 
 export const VERSION_1: PolicyVersion = {
   policy: POLICY_V1,

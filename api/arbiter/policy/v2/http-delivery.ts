@@ -1,6 +1,7 @@
 import type { BrowserHeaders, ChallengeHeader, Fetched } from "../../evidence.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable, type Question } from "../category.ts";
 import type { DecisionRow, PolicyCategory } from "../policy.ts";
+import { decide } from "../v1/decide.ts";
 import {
   attemptFact,
   type Conditions,
@@ -11,7 +12,6 @@ import {
   UNSEEN,
   unknown,
 } from "../v1/http-delivery.ts";
-import { decide } from "../v1/policy.ts";
 import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables.ts";
 
 /** The time between an attempt that would decide alone and the one that has to confirm it. */

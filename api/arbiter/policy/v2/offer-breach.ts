@@ -16,8 +16,8 @@ import {
 import { judgeOfferBreach, NETWORKS_V2 } from "../../../../packages/verifier/src/verdict/v2/offer-breach.ts";
 import { type Address, parseAddress } from "../../../platform/wallet.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin } from "../../../platform/web/target.ts";
+import { type Issues, malformed, refuse } from "../../claim.ts";
 import type { FetchLimits } from "../../evidence.ts";
-import { type Issues, malformed, refuse } from "../../request.ts";
 import { type Category, type Claimed, category, type Fact, type Observation, type Question } from "../category.ts";
 import type { PolicyCategory } from "../policy.ts";
 import { conditionsOf } from "../v1/ci-status.ts";

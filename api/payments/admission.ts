@@ -1,0 +1,97 @@
+import type { z } from "zod";
+import type { PaidRoute } from "../platform/http/route.ts";
+import type { FieldError } from "../platform/http/schema.ts";
+import { formatUsd } from "../platform/money.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import { isStorable } from "./header.ts";
+import type { Journal, NewPayment } from "./journal.ts";
+import type { Chain, PresentedPayment } from "./scheme.ts";
+import type { Answer } from "./step-types.ts";
+
+/** What a route takes as its input, or why it takes nothing. */
+export type Admitted = { readonly input: unknown } | { readonly refused: Answer };
+
+interface Asked {
+  readonly route: PaidRoute;
+  readonly body: { readonly value: unknown } | undefined;
+}
+
+interface Signed extends Pick<Asked, "route"> {
+  readonly payment: PresentedPayment;
+  /** The key that its sender is counted under. */
+  readonly client: string;
+}
+
+const UNFIT = "The body is not valid for this route. Nothing was charged.";
+
+/** Reads a request's body as its route does. */
+export function readForm({ route, body }: Asked): Admitted {
+  if (body === undefined) return malformed("The body is not JSON.");
+  if (!isStorable(body.value))
+    return malformed("The body is nested too deeply, or contains U+0000 or an unpaired surrogate.");
+  const parsed = route.input.safeParse(body.value ?? undefined);
+  if (parsed.success) return { input: parsed.data };
+  const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
+  return { refused: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
+}
+
+/** Then what only the chain or the index can tell about it; for signed payments alone. */
+export async function takeIn(form: Admitted, { route, payment, client }: Signed): Promise<Admitted> {
+  if ("refused" in form) return form;
+  const { from, nonce } = payment.authorization;
+  const taken = route.intake ? await route.intake(form.input, from, { client, nonce }) : form;
+  if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
+  if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
+  return { input: taken.input ?? null };
+}
+
+const malformed = (detail: string): Admitted => ({ refused: { say: "malformed", detail } });
+
+function fieldError(issue: z.core.$ZodIssue): FieldError {
+  const rule = issue.code === "custom" ? issue.params?.rule : undefined;
+  const error = { path: issue.path.join("."), message: issue.message };
+  return typeof rule === "number" ? { ...error, rule } : error;
+}
+
+/** Why a payment was not sent: every place for it is taken, or too much gas was lost to failed payments today. */
+export type Because = "no place" | "gas lost";
+
+/** A payment that was not sent, and of which nothing is stored that could be sent later. */
+export class TurnedAway extends Error {
+  readonly because: Because;
+
+  constructor(because: Because, message: string) {
+    super(message);
+    this.because = because;
+  }
+}
+
+interface Parts {
+  readonly journal: Pick<Journal, "inFlightBefore">;
+  readonly chains: Readonly<Record<Network, Pick<Chain, "funds">>>;
+}
+
+/**
+ * Why a payer's balance does not cover a payment together with those in flight that came before it; null if it does.
+ * Each of them alone would pass a simulation. The balance and the nonces are read at one block: a payment that settles
+ * meanwhile is counted once.
+ */
+export async function shortfall(
+  { journal, chains }: Parts,
+  { key, value }: Pick<NewPayment, "key" | "value">,
+): Promise<string | null> {
+  const { network, payer } = key;
+  const others = await journal.inFlightBefore(key);
+  if (others.length === 0) return null;
+  const { balance, unused } = await chains[network].funds(
+    payer,
+    others.map(({ nonce }) => nonce),
+  );
+  const open = others.filter(({ nonce }) => unused.includes(nonce));
+  const promised = open.reduce((sum, other) => sum + other.value, 0n);
+  if (promised + value <= balance) return null;
+  const [has, needs, wants] = [balance, promised, value].map(
+    (amount) => `${formatUsd(amount)} ${NETWORKS[network].money}`,
+  );
+  return `The payer's balance of ${has} does not cover this payment of ${wants} and its ${open.length} others in flight (${needs}). Wait until those have settled, or add funds, and sign a new one.`;
+}

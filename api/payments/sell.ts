@@ -1,0 +1,46 @@
+import type { Completion } from "../platform/http/answer.ts";
+import type { PaidRoute, PaymentKey, Sale } from "../platform/http/route.ts";
+import type { Settlement } from "./step-types.ts";
+
+interface Parts {
+  readonly routes: ReadonlyMap<string, PaidRoute>;
+  readonly log: { error(facts: object, message: string): void };
+}
+
+interface SoldFor extends Omit<Sale<unknown>, "payment" | "settlement" | "signal"> {
+  readonly key: PaymentKey;
+  /** By its name in the journal. */
+  readonly route: string;
+}
+
+interface Sold extends Pick<Sale<unknown>, "signal"> {
+  readonly settlement: Settlement;
+  /** The journal has it. */
+  readonly noted: boolean;
+}
+
+/**
+ * Makes the sale of a settled payment. `notAtOnce`: nothing was begun, because a sale that may wait, or that others may
+ * notice, is made once its settlement is stored.
+ */
+export async function sell(
+  { routes, log }: Parts,
+  payment: SoldFor,
+  { settlement, noted, signal }: Sold,
+): Promise<Completion | "notAtOnce" | "handleFailed"> {
+  const { key, version, payTo, value, validAfter, validBefore, receivedAt, input, details } = payment;
+  const about = { payTo, value, validAfter, validBefore, receivedAt, input, details };
+  const sale = { payment: key, version, ...about, settlement, signal };
+  try {
+    const route = routes.get(payment.route);
+    if (route === undefined) throw new Error(`no route is called ${payment.route}`);
+    if ("atOnce" in route.sell) return route.sell.atOnce(sale);
+    return noted ? await route.sell(sale) : "notAtOnce";
+  } catch (error) {
+    log.error(
+      { err: error, route: payment.route, payer: key.payer, nonce: key.nonce },
+      "a paid request could not be handled; it will be retried",
+    );
+    return "handleFailed";
+  }
+}
