@@ -1,5 +1,4 @@
 import { pino } from "pino";
-import { runJobs } from "./jobs.ts";
 import { checkChains, checkDatabase } from "./operations/probes.ts";
 import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
 import { parseConfig } from "./platform/config/config.ts";
@@ -7,12 +6,13 @@ import { connect } from "./platform/db/connection.ts";
 import { checkInstallation } from "./platform/db/installation.ts";
 import { createPeers, requestFacts } from "./platform/http/peers.ts";
 import { createHttpServer, drain, listen } from "./platform/http/server.ts";
+import { runJobs } from "./platform/jobs/run-jobs.ts";
 import { createMetricsApp } from "./platform/metrics/metrics-app.ts";
 import { createMeter } from "./platform/metrics/prometheus.ts";
-import { build } from "./service.ts";
+import { createService } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
-export { build };
+export { createService };
 
 async function main(): Promise<void> {
   const config = parseConfig(process.env);
@@ -22,11 +22,11 @@ async function main(): Promise<void> {
   const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
   const meter = config.metrics === null ? null : createMeter();
-  const built = await build(config, pool, { log, access, meter }).catch((error: unknown) => ({
+  const built = await createService(config, pool, { log, access, meter }).catch((error: unknown) => ({
     problem: startProblem(error),
   }));
   if ("problem" in built) return fail(built.problem);
-  const { app, gate, chains, probes, jobs } = built;
+  const { app, gate, chains, probes, jobs, watch } = built;
   const problem = (await checkDatabase(pool)) ?? (await checkInstallation(pool, config)) ?? (await checkChains(chains));
   if (problem !== null) return fail(problem);
 
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   }
   log.info({ url: config.baseUrl, pay_to: config.payTo }, "listening");
   if (config.costCeiling === null && !("remote" in config.facilitator)) log.warn({}, NO_CEILING);
-  const stopJobs = runJobs(jobs);
+  const stopJobs = runJobs(jobs, { watch, log });
 
   const end = () => {
     buffered.flushSync();

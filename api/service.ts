@@ -1,262 +1,139 @@
-import { randomUUID } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { EvidenceParts } from "./arbiter/gather-evidence.ts";
-import { createVerdictStore } from "./arbiter/store.ts";
-import { wireArbiter } from "./arbiter/wiring.ts";
-import { createBoard } from "./board/read-board.ts";
-import { createBoardReader, createTotalsReader } from "./board/store.ts";
+import { createArbiter } from "./arbiter/index.ts";
+import { POLICY_VERSIONS } from "./arbiter/policy/index.ts";
+import { createBoard } from "./board/index.ts";
 import { createCafe } from "./cafe/index.ts";
-import { createCafeStore } from "./cafe/store.ts";
-import { catalog } from "./catalog.ts";
-import { createPublicationStore } from "./certificates/agent-registries/store.ts";
-import { wirePublishing } from "./certificates/agent-registries/wiring.ts";
-import { createCertification } from "./certificates/certify.ts";
-import { createOgRenderer, OG_FONTS } from "./certificates/og-image.ts";
-import { wireBehaviour } from "./certificates/sessions/wiring.ts";
-import { createCertificateStore, createVerificationReader } from "./certificates/store.ts";
-import { wireEscrow } from "./escrow/wiring.ts";
-import { wireLog, wirePublicLog } from "./log/wiring.ts";
-import { wireMeter, wireOperations } from "./operations/wiring.ts";
-import { PATIENCE_MS } from "./payments/commands.ts";
-import { createGate } from "./payments/gate.ts";
-import { createJournal } from "./payments/journal/journal-store.ts";
-import { createReceipts } from "./payments/journal/upkeep-store.ts";
-import { wireChains, wireSchemes } from "./payments/wiring.ts";
-import { elapsedMs, every, sleep } from "./platform/clock.ts";
+import { createCertificates } from "./certificates/index.ts";
+import { createDiscovery } from "./discovery/index.ts";
+import { createEscrow, openContracts } from "./escrow/index.ts";
+import { createTransparencyLog } from "./log/index.ts";
+import { createOperations } from "./operations/index.ts";
+import { createPayments } from "./payments/index.ts";
+import { elapsedMs } from "./platform/clock.ts";
 import type { Config } from "./platform/config/config.ts";
 import { isAway } from "./platform/db/connection.ts";
-import { createPrunings } from "./platform/db/prunings.ts";
-import { createSeal } from "./platform/db/seal.ts";
 import { createApp } from "./platform/http/app.ts";
-import { createPeers, inRequest } from "./platform/http/peers.ts";
-import { sold } from "./platform/http/route.ts";
-import { createActivityIndex } from "./platform/index/activity.ts";
-import type { Meter } from "./platform/metrics/meter.ts";
+import { inRequest } from "./platform/http/peers.ts";
+import type { Listed } from "./platform/http/route.ts";
 import { MAIN_NETWORK } from "./platform/networks.ts";
-import { createRelayPruning } from "./platform/relayer/store.ts";
-import { wireSigning } from "./platform/signing/wiring.ts";
-import { wirePurchases } from "./purchases/wiring.ts";
+import { createPlatform, type PlatformParts } from "./platform/platform.ts";
+import { signingRoutes } from "./platform/signing/routes.ts";
+import { type Job, under } from "./platform/slice.ts";
+import { createPurchases } from "./purchases/index.ts";
+import { createScore } from "./score/index.ts";
 import { SCORE_PRICES } from "./score/request.ts";
-import { wireScore } from "./score/wiring.ts";
-import { wireSellers } from "./sellers/published/wiring.ts";
-import { wireExams } from "./sellers/wiring.ts";
-import { wireSettlements } from "./settlement-status/wiring.ts";
-import { createSite } from "./site/home-page.ts";
-import { wirePackages } from "./site/packages/tarballs.ts";
+import { createExams, createSellerRecords } from "./sellers/index.ts";
+import { createSettlementStatus } from "./settlement-status/index.ts";
+import { renderProblem } from "./site/error-page.ts";
+import { createSite } from "./site/index.ts";
 
-/** The service's logs, meter and clock. */
-export interface BuildParts {
-  readonly log: Logger;
+export interface ServiceParts extends PlatformParts {
   /** Buffered: one line per request. */
   readonly access: Logger;
-  readonly meter?: Meter | null;
-  /** Defaults to the machine's clock. */
-  readonly now?: (() => Date) | undefined;
   /** How long a request waits until its settlement shows, in milliseconds. */
   readonly patienceMs?: number | undefined;
-  /** How late a late answer of the retry safety test comes, in milliseconds. */
+  /** How late a late answer of the retry safety test is, in milliseconds. */
   readonly lateMs?: number | undefined;
   /** The arbiter's wait between two looks; defaults to the machine's clock. */
-  readonly wait?: EvidenceParts["wait"] | undefined;
+  readonly wait?: Parameters<typeof createArbiter>[2]["wait"];
 }
 
-/** The whole service on one database pool: its application, gate and jobs. */
-export async function build(config: Config, pool: pg.Pool, parts: BuildParts) {
-  const { log, meter = null, now = () => new Date(), patienceMs = PATIENCE_MS } = parts;
-  const counted = wireMeter(meter);
-  const { chains, relayers, settler, simulators } = wireChains(config, { pool, log, meter });
-  const seal = createSeal(config.sealingKey);
-  const journal = counted.journal(createJournal(pool, seal));
-  const activity = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
-  const { baseUrl, payTo } = config;
-  const { signer, signJws, offerReceipt, publicKeys } = await wireSigning(config);
-  const certificates = counted.certificates(createCertificateStore(pool));
-  const publications = createPublicationStore(pool);
-  const certification = createCertification({
-    certificates,
-    verifications: createVerificationReader(pool, activity),
-    publications,
-    signer,
-    baseUrl,
+export type Service = Awaited<ReturnType<typeof createService>>;
+
+/** The whole service on one database pool: its slices, the table of their routes, and their jobs. */
+export async function createService(config: Config, pool: pg.Pool, parts: ServiceParts) {
+  const { patienceMs, lateMs, wait, access } = parts;
+  const platform = await createPlatform(config, pool, parts);
+  const { keys, peers, log: logger, meter } = platform;
+  const { baseUrl } = config;
+
+  const payments = createPayments(platform, config);
+  const { arbiter: relayer, ...account } = await openContracts(platform, config);
+  const schemes = payments.schemes(account);
+  const policies = POLICY_VERSIONS.map(({ policy }) => policy);
+  const log = await createTransparencyLog(platform, config, { relayer, policies });
+  const { publicLog } = log;
+  const escrow = createEscrow(platform, config, { ...account, publicLog, wait });
+  const facilitator = payments.relayers?.[MAIN_NETWORK].address;
+  const ownWallets = [...escrow.ownWallets, ...(facilitator === undefined ? [] : [facilitator])];
+  const sellers = createSellerRecords(platform, config, { publicLog });
+  const exams = createExams(platform, config, { payments, ownWallets });
+  const certificates = await createCertificates(platform, config, {
+    ...{ payments, publicLog, relayer, lateMs },
+    shared: sellers.shared,
     scorePrice: SCORE_PRICES.one,
-    now,
   });
-  const { behaviour, retry, upkeep } = wireBehaviour({
-    config,
-    pool,
-    seal,
-    certificates,
-    publications,
-    chains,
-    settler,
-    simulators,
-    log,
-    now,
-    lateMs: parts.lateMs,
+  const score = createScore(platform, config, { ...account, payeeUrl: sellers.payeeUrl });
+  const arbiter = await createArbiter(platform, config, {
+    ...{ publicLog, ownWallets, wait },
+    tiers: score.tiers,
+    deals: escrow,
   });
-  const { escrow, demo, contracts, ...wired } = await wireEscrow({
-    config,
-    pool,
-    chains,
-    log,
-    now,
-    signer,
-    meter,
-    wait: parts.wait,
+  const settlementStatus = createSettlementStatus(platform, config, { heard: [certificates.heard] });
+  const cafe = createCafe(platform, config);
+  const purchases = createPurchases(platform, config, { schemes, offerReceipt: payments.offerReceipt });
+  const board = createBoard(platform, config);
+  const discovery = createDiscovery(platform, config);
+  const site = await createSite(platform, config, { ...arbiter, ...board, held: escrow.held });
+  const operations = createOperations(platform, config, {
+    ...{ payments, arbiter: relayer },
+    logFacts: log.facts,
+    position: certificates.activity.position,
   });
-  const { relayer: arbiter, ...publishing } = await wirePublishing({
-    config,
-    pool,
-    chains,
-    log,
-    now,
-    signer,
-    store: publications,
-    certificates,
-    relayer: wired.relayer,
-  });
-  const ownWallets = [...wired.ownWallets, ...(relayers?.[MAIN_NETWORK] ? [relayers[MAIN_NETWORK].address] : [])];
-  const { scores, tiers } = wireScore({ config, contracts, pool, now, log });
-  const court = await wireArbiter({
-    config,
-    store: counted.verdicts(createVerdictStore(pool)),
-    signer,
-    now,
-    ownWallets,
-    escrowChain: wired.chain,
-    client: chains[MAIN_NETWORK].client,
-    tiers,
-    wait: parts.wait,
-  });
-  const {
-    store: logStore,
-    generation,
-    integrate,
-    checkpoints,
-    published,
-    facts: logFacts,
-  } = await wireLog({
-    config,
-    pool,
-    signer,
-    publicKeys,
-    chain: chains[MAIN_NETWORK],
-    relayer: arbiter,
-    now,
-    log,
-  });
-  const operations = wireOperations({
-    config,
-    pool,
-    chains,
-    facilitators: relayers,
-    arbiters: arbiter === null ? [] : [arbiter],
-    journal,
-    logFacts,
-    position: activity.position,
-  });
-  const peers = createPeers(config.trustedProxies);
-  const board = createBoard({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
-  const schemes = wireSchemes({
-    chains,
-    simulators,
-    settler,
-    contracts,
-    arbiter: wired.relayer,
-    ceiling: config.costCeiling,
-    factories: config.walletFactories,
-    sending: { policy: config.batches, log, meter },
-  });
-  const examining = wireExams({ config, pool, chains, settler, simulators, ownWallets, now, log });
-  const publicLog = wirePublicLog({ generation, store: logStore, checkpoints });
-  const routes = catalog({
-    publicLog,
-    certification,
-    ordering: publishing.ordering,
-    escrow,
-    demo,
-    contracts,
-    limits: config.escrowLimits,
-    ...court,
-    scores,
-    cafe: createCafe({ store: createCafeStore(pool), now }),
-    behaviour,
-    ...wireSettlements({ config, pool, chains, log, now, peers, signer, heard: [retry.hear] }),
-    retry,
-    exams: examining.exams,
-    peers,
-    board,
-    site: createSite({ board, arbiter: court.arbiter, held: wired.held, now }),
-    baseUrl,
-    now,
-    payTo,
-    facilitator: "remote" in config.facilitator ? config.facilitator.remote : baseUrl,
-    securityContact: config.securityContact,
-    signJws,
-    publicKeys,
-    receipts: createReceipts(pool),
-    purchases: wirePurchases({ config, pool, chains, schemes, log, now }),
-    offerReceipt,
-    probes: operations.probes,
-    tarballs: await wirePackages(log),
-    isAway,
-    toolFailed: (error) => log.error({ err: error }, "a tool failed"),
-    ...wireSellers({ pool, publicLog, signer, baseUrl, now }),
-    renderOgImage: createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font)))),
-  });
-  const gate = createGate({
-    journal,
-    chains,
-    schemes,
-    baseUrl,
-    now,
-    log,
-    routes: new Map(sold(routes).map((route) => [route.id, route])),
-    newToken: randomUUID,
-    sleep,
-    patienceMs,
-    every,
-    elapsedMs,
-  });
+
+  const exists = {
+    certificate: async (id: string) =>
+      (await certificates.certification.certificate(id)) !== null ||
+      ((await sellers.sellers.exam(id))?.placed ?? null) !== null,
+    verdict: async (id: string) => (await arbiter.arbiter.get(id)) !== null,
+    evaluation: async (payment: string) => (await escrow.escrow.evaluation(payment as `0x${string}`)) !== null,
+  };
+  // The single table: mounting, 402 terms and every published list derive from it.
+  const table = () => routes;
+  const routes: readonly Listed[] = [
+    ...site.home(table),
+    ...operations.routes,
+    ...payments.routes(table),
+    ...purchases.routes(table),
+    ...discovery.documents(table),
+    ...site.guides(table),
+    // Before the records, whose paths they share.
+    ...log.proofs(exists),
+    ...certificates.routes,
+    ...sellers.routes,
+    ...certificates.tests,
+    ...exams.routes,
+    ...score.routes,
+    ...arbiter.routes,
+    ...escrow.routes,
+    ...settlementStatus.routes,
+    ...cafe.routes,
+    ...certificates.inspect(table),
+    ...board.routes,
+    ...log.routes,
+    ...discovery.mcp(table),
+    ...under("Keys", signingRoutes(keys.published, baseUrl)),
+  ];
+  const { gate, handlerOf, jobs: paying } = payments.sell(routes, { schemes, patienceMs });
+  const jobs: readonly Job[] = [paying, operations, escrow, certificates, exams, log].flatMap((one) =>
+    "jobs" in one ? one.jobs : one,
+  );
   const app = createApp({
-    routes,
-    gate,
-    schemes,
-    payTo,
-    baseUrl,
-    offerReceipt,
-    now,
-    log,
-    isAway,
-    accessLog: parts.access,
+    ...{ routes, handlerOf, renderProblem, isAway, inRequest, elapsedMs, peers, meter },
+    log: logger,
+    accessLog: access,
     rateLimitPerMinute: config.rateLimitPerMinute,
-    peers,
-    inRequest,
-    elapsedMs,
-    meter,
   });
-  const { probes, relayers: tended, watch } = operations;
+  const { probes, watch } = operations;
   return {
     app,
     gate,
-    chains,
+    jobs,
+    watch,
     probes,
-    jobs: {
-      gate,
-      journal,
-      prunings: [createRelayPruning(pool), ...createPrunings(pool)],
-      relayers: tended,
-      upkeep,
-      escrow,
-      publish: publishing.publish,
-      exams: examining.runner,
-      watchExams: examining.watch,
-      integrate,
-      published,
-      watch,
-      log,
-    },
+    chains: platform.chains,
+    escrow: escrow.escrow,
+    upkeep: certificates.upkeep,
   };
 }

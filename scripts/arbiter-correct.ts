@@ -1,9 +1,8 @@
 import { parseArgs } from "node:util";
 import { verdictPath } from "../api/arbiter/document.ts";
+import { recordParts } from "../api/arbiter/index.ts";
 import { CORRECTION_DAYS } from "../api/arbiter/products.ts";
 import { type Correction, correctVerdict } from "../api/arbiter/reach-verdict.ts";
-import { createVerdictStore } from "../api/arbiter/store.ts";
-import { wireRecord } from "../api/arbiter/wiring.ts";
 import { readContracts } from "../api/escrow/contracts-chain.ts";
 import { ESCROW_NETWORK } from "../api/escrow/payment.ts";
 import { createChain } from "../api/platform/chain/chain.ts";
@@ -12,7 +11,7 @@ import { connect } from "../api/platform/db/connection.ts";
 import { didWeb } from "../api/platform/signing/did.ts";
 import { createSigner } from "../api/platform/signing/document.ts";
 import { signingKey } from "../api/platform/signing/keys.ts";
-import { wireScore } from "../api/score/wiring.ts";
+import { openScores } from "../api/score/index.ts";
 import { embeddedEnvironment } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
@@ -62,12 +61,8 @@ async function correct(config: Config, { id, reason }: Order): Promise<Correctio
     const contracts = await readContracts(client, ESCROW_NETWORK, escrowAddresses);
     const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
     return await correctVerdict(
-      wireRecord({
-        config,
-        store: createVerdictStore(pool),
-        signer,
-        now,
-        tiers: wireScore({ config, contracts, pool, now, log }).tiers,
+      recordParts({ pool, meter: null, now, keys: { signer } }, config, {
+        tiers: openScores({ pool, now, log }, config, { contracts }).tiers,
       }),
       id,
       reason,

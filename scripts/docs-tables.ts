@@ -24,7 +24,7 @@ import { MAX_BODY_BYTES } from "../api/platform/http/request.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import { MAX_WALLETS } from "../api/score/request.ts";
-import { build } from "../api/service.ts";
+import { createService } from "../api/service.ts";
 import gas from "../contracts/gas-snapshot.json" with { type: "json" };
 import { WINDOW_DAYS } from "../indexer/ledger.ts";
 import { SCORE_TABLES } from "./score-tables.ts";
@@ -80,7 +80,7 @@ export async function readRoutes(): Promise<readonly RouteLine[]> {
   const config = parseConfig(SETTINGS);
   if ("problem" in config) throw new Error(config.problem);
   const silent = pino({ level: "silent" });
-  const { app } = await build(config, new pg.Pool(), { log: silent, access: silent });
+  const { app } = await createService(config, new pg.Pool(), { log: silent, access: silent });
   const answer = await app.request("/openapi.json");
   const { paths } = (await answer.json()) as { paths: Record<string, Record<string, Operation>> };
   return Object.entries(paths).flatMap(([path, operations]) =>

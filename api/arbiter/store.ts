@@ -1,5 +1,6 @@
 import pg from "pg";
 import { inTransaction, type Statement, type Transaction, transactionOn } from "../platform/db/connection.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
@@ -196,3 +197,17 @@ export interface VerdictStore {
   corrections(limit: number): Promise<readonly ListedVerdict[]>;
   totals(): Promise<VerdictTotals>;
 }
+
+/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
+export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
+  ...store,
+  adding(verdict) {
+    meter.verdict(verdict.request.category, verdict.outcome);
+    return store.adding(verdict);
+  },
+  async add(verdict, transaction) {
+    const added = await store.add(verdict, transaction);
+    meter.verdict(added.request.category, added.outcome);
+    return added;
+  },
+});

@@ -3,10 +3,10 @@ import { NO_INPUT, type PaidRoute, paidRoute, type Route } from "../platform/htt
 import { formatUsd } from "../platform/money.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
 import { renderCafe } from "./cafe-page.ts";
-import type { Cafe } from "./index.ts";
 import { CAFE_NETWORK, cafeOverview, ITEMS, type Item, MENU, orderPath } from "./menu.ts";
 import { ORDER, type Order } from "./receipt.ts";
 import { CAFE, receiptSchema } from "./schemas.ts";
+import type { Cafe } from "./serve-order.ts";
 
 export interface CafeRouteParts {
   readonly cafe: Cafe;

@@ -3,6 +3,7 @@ import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.
 import { bytes, hex, type Statement } from "../platform/db/connection.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { ActivityIndex } from "../platform/index/activity.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
 import { NETWORKS, networkOfChain } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type {
@@ -262,3 +263,12 @@ export interface CertificateStore {
 export interface VerificationReader {
   facts(wallet: Address, now: Date): Promise<VerificationFacts>;
 }
+
+/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
+export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
+  ...store,
+  adding(certificate, grounds) {
+    meter.certificate(certificate.product, certificate.result);
+    return store.adding(certificate, grounds);
+  },
+});

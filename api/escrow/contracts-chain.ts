@@ -1,7 +1,6 @@
 import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
 import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../contracts/commerce-payments.ts";
-import { evaluatorAbi } from "../../packages/escrow/src/evaluator-abi.ts";
 import type { EscrowContract } from "../payments/schemes/escrowed.ts";
 import { requireCommercePayments } from "../payments/settle/holds.ts";
 import { isTransport } from "../platform/chain/rpc.ts";
@@ -72,19 +71,4 @@ async function readKind(client: PublicClient, address: Address): Promise<Kind> {
 function refused(error: unknown): null {
   if (isTransport(error)) throw error;
   return null;
-}
-
-/**
- * Checks that the contract turns this arbiter's verdicts into decisions on ERC-8183 jobs: one that waits for another's
- * would let every job that names it expire.
- * @throws Error that says what is there instead
- */
-export async function requireEvaluator(client: PublicClient, address: Address, arbiter: Address): Promise<void> {
-  const call = { address, abi: evaluatorAbi, functionName: "ARBITER" } as const;
-  const named = await client.readContract(call).catch((cause: unknown) => {
-    const reason = cause instanceof BaseError ? cause.shortMessage : "the node did not answer";
-    throw new Error(`EVALUATOR_ADDRESS is wrong, or Base cannot be reached: ${address}: ${reason}`, { cause });
-  });
-  if (!isAddressEqual(named, arbiter))
-    throw new Error(`the arbiter of ${address} is ${named}, but ARBITER_PRIVATE_KEY belongs to ${arbiter}`);
 }

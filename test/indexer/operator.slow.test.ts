@@ -5,7 +5,7 @@ import { readContracts } from "../../api/escrow/contracts-chain.ts";
 import { createEscrowIndex, type EscrowIndex } from "../../api/escrow/index-store.ts";
 import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { MAIN_NETWORK } from "../../api/platform/networks.ts";
-import { ignoredOf } from "../../api/score/wiring.ts";
+import { ignoredOf } from "../../api/score/index.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { connectChain } from "../../indexer/chain.ts";

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import type { Address } from "../../api/platform/wallet.ts";
+import { openLookUps } from "../../api/score/index.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import { type LookUps, withLookup } from "../../api/score/lookup/look-up.ts";
-import { wireLookUps } from "../../api/score/wiring.ts";
 import type { ChainReading } from "../../packages/verifier/src/score/facts.ts";
 import { SERVICE } from "./history.ts";
 
@@ -17,16 +17,14 @@ export interface LookUpPlan {
 /** The look-ups of a service with this database. What fails is thrown into `failures`. */
 export function lookUpsOf({ pool, rpcUrls, now, perClient = 10_000, perHour = 10_000 }: LookUpPlan) {
   const failures: object[] = [];
-  const lookUps = wireLookUps({
-    config: {
+  const lookUps = openLookUps(
+    { pool, now, log: { warn: (facts: object) => failures.push(facts) } },
+    {
       ...{ indexViewsSchema: "live", payTo: SERVICE, ownAddresses: [] },
       lookUps: { rpcUrls, perSecond: 10_000, perClient, perHour },
     },
-    contracts: [],
-    pool,
-    now,
-    log: { warn: (facts) => failures.push(facts) },
-  });
+    { contracts: [] },
+  );
   return { lookUps, failures };
 }
 

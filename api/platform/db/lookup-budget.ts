@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { BudgetSpent, type LookupBudget } from "../../score/lookup/inflows.ts";
 import { networkOf } from "../http/request.ts";
 
 const HOUR_SECONDS = 3_600;
@@ -17,6 +16,25 @@ export interface BudgetLimits {
   /** Requests to nodes in an hour: of one client, and of all together. */
   readonly client: number;
   readonly all: number;
+}
+
+/** Counts requests to nodes, for all processes. */
+export interface LookupBudget {
+  /** @throws BudgetSpent if this client, or all together, have had theirs */
+  spend(client: string): Promise<void>;
+}
+
+/** There will be more after so many seconds. */
+export class BudgetSpent extends Error {
+  override readonly name = "BudgetSpent";
+  readonly whose: "client" | "all";
+  readonly retryAfterSeconds: number;
+
+  constructor(whose: "client" | "all", retryAfterSeconds: number) {
+    super(`the look-ups of this hour are spent: ${whose}`);
+    this.whose = whose;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
 }
 
 /**

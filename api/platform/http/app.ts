@@ -4,13 +4,11 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { type PayableParts, payable, quoted } from "../../payments/payable.ts";
-import { renderProblem } from "../../site/error-page.ts";
 import type { Meter } from "../metrics/meter.ts";
 import { page, wantsHtml } from "../page/page.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
-import { isPaid, isQuoted, mountPath, type Route, suffixOf } from "./route.ts";
+import { mountPath, type Route, suffixOf } from "./route.ts";
 
 export interface AppLog {
   warn(facts: object, message: string): void;
@@ -22,8 +20,14 @@ export interface AccessLog {
   info(facts: object, message: string): void;
 }
 
-export interface AppParts extends PayableParts {
+type Handler = (c: Context) => Response | Promise<Response>;
+
+export interface AppParts {
   readonly routes: readonly Route[];
+  /** Sells a paid route; serves a free one. */
+  readonly handlerOf: (route: Route) => Handler;
+  /** The page of an error, for browsers. */
+  readonly renderProblem: (problem: ReturnType<typeof problemBody>) => string;
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
   readonly peers: Clients & {
@@ -68,13 +72,14 @@ const EVERY_ANSWER = [
 /** The HTTP application: mounts every route of the table, answers errors as problem details, and nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
+  const answer = answersOf(parts);
   app.use(everyRequest(parts));
   // The library's middleware sets headers on a finished response, costing every answer a second one, so only preflights
   // use it. It allows the headers that the preflight asks for: no request has cookies.
   app.options("*", cors({ origin: "*", maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(lengthLimit(bodyLimits(parts.routes)));
-  for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, handlerOf(route, parts)));
+  for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, parts.handlerOf(route)));
   for (const [path, methods] of allowed(parts.routes)) {
     const allow = [...methods, "OPTIONS"].join(", ");
     app.all(path, (c) => {
@@ -86,21 +91,16 @@ export function createApp(parts: AppParts): Hono<Env> {
     });
   }
   app.notFound((c) =>
-    answerProblem(c, new Problem("not_found", { detail: `Nothing exists at ${c.req.path.slice(0, 200)}.` })),
+    answer(c, new Problem("not_found", { detail: `Nothing exists at ${c.req.path.slice(0, 200)}.` })),
   );
   app.onError((error, c) => {
     const problem = problemOf(error, parts.isAway);
     const facts = { err: error, request_id: c.get("requestId") };
     if (problem.code === "internal_error") parts.log.error(facts, "a request failed");
     else if (problem !== error) parts.log.warn(facts, "a request found a part of the service away");
-    return answerProblem(c, problem);
+    return answer(c, problem);
   });
   return app;
-}
-
-function handlerOf(route: Route, parts: AppParts): (c: Context) => Response | Promise<Response> {
-  if (isPaid(route)) return payable(route, parts);
-  return isQuoted(route) ? quoted(route, parts) : route.handle;
 }
 
 /** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways or not at all. */
@@ -133,19 +133,21 @@ const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
     ),
   );
 
-function answerProblem(c: Context<Env>, { code, details }: Problem): Response {
-  const body = problemBody(code, details, c.get("requestId"));
-  const { status } = PROBLEMS[code];
-  if (status === 404 && wantsHtml(c)) {
-    c.header("cache-control", "no-store");
-    return page(c, renderProblem(body), 404);
-  }
-  return c.body(JSON.stringify(body), status, {
-    "content-type": "application/problem+json",
-    "cache-control": "no-store",
-    ...details.headers,
-  });
-}
+const answersOf =
+  ({ renderProblem }: Pick<AppParts, "renderProblem">) =>
+  (c: Context<Env>, { code, details }: Problem): Response => {
+    const body = problemBody(code, details, c.get("requestId"));
+    const { status } = PROBLEMS[code];
+    if (status === 404 && wantsHtml(c)) {
+      c.header("cache-control", "no-store");
+      return page(c, renderProblem(body), 404);
+    }
+    return c.body(JSON.stringify(body), status, {
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      ...details.headers,
+    });
+  };
 
 /**
  * Setting headers through Hono would cost every answer a Headers object; Node's response is the only way around that.

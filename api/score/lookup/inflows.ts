@@ -117,25 +117,6 @@ export interface Claim {
   readonly seconds: number;
 }
 
-/** Counts requests to nodes, for all processes. */
-export interface LookupBudget {
-  /** @throws BudgetSpent if this client, or all together, have had theirs */
-  spend(client: string): Promise<void>;
-}
-
-/** There will be more after so many seconds. */
-export class BudgetSpent extends Error {
-  override readonly name = "BudgetSpent";
-  readonly whose: "client" | "all";
-  readonly retryAfterSeconds: number;
-
-  constructor(whose: "client" | "all", retryAfterSeconds: number) {
-    super(`the look-ups of this hour are spent: ${whose}`);
-    this.whose = whose;
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
 /** Reads transfers of final blocks from nodes. */
 export interface InflowReader {
   /** The newest final block to look up to; null while no authorized payment is final. */

@@ -1,5 +1,6 @@
 import type { ChainReading, PayeeFact } from "../../../packages/verifier/src/score/facts.ts";
 import { otherFunders } from "../../../packages/verifier/src/score/funders.ts";
+import { BudgetSpent, type LookupBudget } from "../../platform/db/lookup-budget.ts";
 import { networkOf } from "../../platform/http/request.ts";
 import type { NotYet } from "../../platform/http/route.ts";
 import type { Address } from "../../platform/wallet.ts";
@@ -12,17 +13,15 @@ import {
   needsLookup,
   type Payees,
 } from "./examine.ts";
-import {
-  type Basis,
-  BudgetSpent,
-  type InflowReader,
-  type LookupBudget,
-  type LookupStore,
-  type Mark,
-  type PayeesIndex,
-  type PayeesReading,
-  type Progress,
-  type Snapshot,
+import type {
+  Basis,
+  InflowReader,
+  LookupStore,
+  Mark,
+  PayeesIndex,
+  PayeesReading,
+  Progress,
+  Snapshot,
 } from "./inflows.ts";
 
 export interface LookUpParts {

@@ -34,7 +34,7 @@ export type Tarballs = ReadonlyMap<string, Tarball>;
 export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url));
 
 /** What can be installed from the service. It starts without any and says so. */
-export async function wirePackages(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
+export async function openTarballs(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
   const tarballs = await readTarballs(TARBALLS);
   const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));
   if (missing.length > 0)

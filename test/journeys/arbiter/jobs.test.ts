@@ -4,7 +4,7 @@ import { type Abi, type Address, type Hex, hashTypedData, parseAbi, parseEventLo
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
-import { requireEvaluator } from "../../../api/escrow/contracts-chain.ts";
+import { requireEvaluator } from "../../../api/arbiter/evaluator-chain.ts";
 import {
   dealRefOf,
   encodeEvaluate,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import {
   type ContestableHold,
   contest,
@@ -177,7 +177,7 @@ test("a chain that halts keeps the window open, and releases when it goes on", a
 
 test("many at once, and the release at the same time, in two processes: one contest, one answer, one outcome", async () => {
   const log = pino({ level: "silent" });
-  const other = (await build(service.config, database, { log, access: log })).jobs.escrow;
+  const other = (await createService(service.config, database, { log, access: log })).escrow;
   // One after the other: their holds have one sender.
   const held = [await open(), await open(), await open(), await open()];
   await mineAt(Math.min(...held.map(({ until }) => until)) - 1);

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { zeroHash } from "viem";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { type ContestableHold, contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
 import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
@@ -17,7 +17,7 @@ const { service, at, site, pass, mineAt } = scene;
 const owner = await forFile(connect(service.database.ownerUrl, 1));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
-const { escrow } = (await build(service.config, pool, { log, access: log })).jobs;
+const { escrow } = await createService(service.config, pool, { log, access: log });
 const merchant = newMerchant();
 
 /** What an open contest of another sale does that waits for its turn: the next ones wait with it. */

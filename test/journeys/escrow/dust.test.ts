@@ -5,7 +5,7 @@ import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/esc
 import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -36,7 +36,8 @@ const config = { escrowAddresses: [scene.escrow.address] };
 const service = await forFile(startService({ chain, jobs: false, config }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
-const { jobs } = await build(service.config, pool, { log, access: log });
+const built = await createService(service.config, pool, { log, access: log });
+const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 afterEach(() => chain.client.setAutomine(true));
 
 /** Holds of one payer for one merchant, in a few transactions. */
@@ -93,8 +94,8 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   const open = async () => (await pool.query("SELECT FROM escrow_task WHERE state = 'open'")).rowCount;
   // A block whenever there is something for it: what counts is the order. What a node was not given, the upkeep sends.
   const turn = async () => {
-    await jobs.escrow.settleDue();
-    for (const { tend } of jobs.relayers) await tend();
+    await built.escrow.settleDue();
+    for (const { run } of relaying) await run();
     if ((await chain.client.getTxpoolStatus()).pending > 0) await chain.mine();
     return open();
   };

@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -47,7 +47,7 @@ const service = await forFile(startService({ chain, now, jobs: false, config }))
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
 // The jobs of the same installation, so that a test says when each one runs.
-const jobs = (await build(service.config, pool, { log, access: log, now })).jobs.escrow;
+const jobs = (await createService(service.config, pool, { log, access: log, now })).escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow, operator] }));
 await indexer.saying("index ready");
@@ -191,7 +191,7 @@ test("overdue holds are refunded as far as the day's gas goes, the most valuable
   const spent = (await pool.query("SELECT coalesce(sum(gas), 0)::int AS gas FROM escrow_gas")).rows[0].gas;
   const passWith = async (limits: { minimum: bigint; keeperGas: bigint }) => {
     const config = { ...service.config, escrowLimits: { ...service.config.escrowLimits, ...limits } };
-    return (await build(config, pool, { log, access: log, now })).jobs.escrow.refundOverdue();
+    return (await createService(config, pool, { log, access: log, now })).escrow.refundOverdue();
   };
   expect(await passWith({ minimum: 10_000n, keeperGas: BigInt(spent) + 50_000n })).toBe(1);
   expect(await Promise.all(made.map((one) => rows("escrow_task", one)))).toMatchObject([[], [{}], []]);

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { askedOnChain, deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
@@ -19,7 +19,7 @@ const service = await forFile(startService({ chain, jobs: false, config: { escro
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
 // The jobs of the same installation, so that the test says when they run.
-const jobs = (await build(service.config, pool, { log, access: log })).jobs.escrow;
+const jobs = (await createService(service.config, pool, { log, access: log })).escrow;
 
 async function carried(): Promise<void> {
   await pool.query(END_TURNS);

@@ -3,7 +3,7 @@ import type { Hex, LocalAccount } from "viem";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { outcomePurpose } from "../../../api/escrow/calldata.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -34,7 +34,8 @@ const config = { escrowAddresses: [scene.escrow.address] };
 const service = await forFile(startService({ chain, jobs: false, config }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
-const { jobs } = await build(service.config, pool, { log, access: log });
+const built = await createService(service.config, pool, { log, access: log });
+const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 let merchant: LocalAccount;
 
 beforeEach(() => {
@@ -66,9 +67,9 @@ async function relayed(): Promise<readonly { purposes: Hex[]; failed: number[]; 
 async function carriedUntil(isDone: () => Promise<boolean>): Promise<void> {
   const turn = async () => {
     await pool.query(END_TURNS);
-    await jobs.escrow.settleDue();
-    await jobs.escrow.idle();
-    for (const { tend } of jobs.relayers) await tend();
+    await built.escrow.settleDue();
+    await built.escrow.idle();
+    for (const { run } of relaying) await run();
     return isDone();
   };
   await expect.poll(turn, PATIENT).toBe(true);
@@ -81,7 +82,7 @@ const areOver = async (made: readonly Held[]) =>
 async function inThePool(made: readonly Held[]) {
   const before = (await relayed()).length;
   await chain.client.setAutomine(false);
-  await jobs.escrow.settleDue();
+  await built.escrow.settleDue();
   const sent = async () => (await relayed()).slice(before);
   await expect.poll(async () => (await sent()).flatMap(({ purposes }) => purposes).length, PATIENT).toBe(made.length);
   // What is stored reaches the node a moment later.
@@ -97,7 +98,7 @@ test("twenty that wait take a few transactions, each outcome is there once, and 
   expect(sent.length).toBeLessThanOrEqual(4);
   await chain.client.setAutomine(true);
   await chain.mine();
-  await jobs.escrow.idle();
+  await built.escrow.idle();
   for (const [place, one] of made.entries()) await expectOutcome(scene, one, decisionAt(place));
   const { rows } = await pool.query("SELECT state, count(*)::int FROM escrow_task GROUP BY state");
   expect(rows).toEqual([{ state: "mined", count: 20 }]);
@@ -145,7 +146,7 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   });
   await chain.client.setAutomine(true);
   await chain.mine();
-  await jobs.escrow.idle();
+  await built.escrow.idle();
   for (const [place, one] of good.entries()) if (one !== taken) await expectOutcome(scene, one, decisionAt(place));
   expect(await statusOf(scene, taken)).toBe("refunded");
   expect((await relayed()).find(({ purposes }) => purposes.includes(shared[1] ?? "0x"))?.failed).toEqual([2]);

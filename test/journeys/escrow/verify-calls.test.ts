@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { deployEscrow, type Held, hold, newMerchant } from "../../support/escrow/contract.ts";
@@ -23,7 +23,7 @@ const escrowAddresses = [current.address, earlier.address];
 const service = await forFile(startService({ chain, jobs: false, config: { rpcUrls, escrowAddresses } }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
-const { jobs } = await build(service.config, pool, { log, access: log });
+const built = await createService(service.config, pool, { log, access: log });
 
 async function callsOf(work: () => Promise<unknown>): Promise<number> {
   let calls = 0;
@@ -100,7 +100,7 @@ test("outcomes that are not final cost a look at each block, however many it has
     while (made.length < count) made.push(await hold({ chain, escrow: current }, merchant.address));
     for (const one of made) expect((await deliver(service, merchant, { ...one, ...GOOD })).status).toBe(200);
     await chain.client.setAutomine(false);
-    await jobs.escrow.settleDue();
+    await built.escrow.settleDue();
     const sent = "SELECT coalesce(sum(cardinality(purposes)), 0)::int AS sent FROM relay WHERE mined_hash IS NULL";
     await expect.poll(async () => (await pool.query(sent)).rows[0].sent, PATIENT).toBe(count);
     const pending = async () => (await chain.client.getTxpoolStatus()).pending;
@@ -108,7 +108,7 @@ test("outcomes that are not final cost a look at each block, however many it has
     await expect.poll(pending, PATIENT).toBe(rows[0].count);
     await chain.client.setAutomine(true);
     await chain.mine();
-    await jobs.escrow.idle();
+    await built.escrow.idle();
   };
   const blocks = async () => {
     const { rows } = await pool.query(
@@ -118,7 +118,7 @@ test("outcomes that are not final cost a look at each block, however many it has
   };
   const look = async () => {
     await pool.query(END_TURNS);
-    return callsOf(() => jobs.escrow.watchMined());
+    return callsOf(() => built.escrow.watchMined());
   };
   await end(1);
   expect(await blocks()).toEqual([1]);

@@ -3,11 +3,10 @@ import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Pool } from "pg";
 import type { LocalAccount } from "viem";
+import { recordParts as partsOf } from "../../../api/arbiter/index.ts";
 import type { Tiers } from "../../../api/arbiter/parties.ts";
 import type { Verdict } from "../../../api/arbiter/policy/policy.ts";
 import type { VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
-import { createVerdictStore } from "../../../api/arbiter/store.ts";
-import { wireRecord } from "../../../api/arbiter/wiring.ts";
 import { didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
@@ -203,7 +202,7 @@ export async function recordParts(
 ): Promise<VerdictParts> {
   const signer = createSigner(await signingKey(config.signingKey), didWeb(config.baseUrl));
   const wait = async () => undefined;
-  return wireRecord({ config, store: createVerdictStore(pool), signer, now, tiers, wait });
+  return partsOf({ pool, meter: null, now, keys: { signer } }, config, { tiers, wait });
 }
 
 const NO_SCORES: Tiers = {

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { build } from "../../../api/service.ts";
+import { createService } from "../../../api/service.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";
 import { startService, type TestService } from "../service/service.ts";
@@ -40,7 +40,7 @@ export async function startContestScene(): Promise<ContestScene> {
   const service = await startService({ chain, jobs: false, config });
   const pool = connect(service.config.databaseUrl);
   const log = pino({ level: "silent" });
-  const jobs = (await build(service.config, pool, { log, access: log })).jobs.escrow;
+  const jobs = (await createService(service.config, pool, { log, access: log })).escrow;
   const owner = connect(service.database.ownerUrl, 1);
   return {
     chain,

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type Logger, pino } from "pino";
-import { runJobs } from "../../../api/jobs.ts";
 import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createHttpServer, listen } from "../../../api/platform/http/server.ts";
-import { build } from "../../../api/service.ts";
+import { runJobs } from "../../../api/platform/jobs/run-jobs.ts";
+import { createService, type Service } from "../../../api/service.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
@@ -32,9 +32,9 @@ export interface TestService {
   readonly mounted: readonly { readonly method: string; readonly path: string }[];
   /** Everything logged, one JSON text per line. */
   readonly logged: readonly string[];
-  readonly gate: Awaited<ReturnType<typeof build>>["gate"];
+  readonly gate: Service["gate"];
   /** The recurring work on withheld signatures and decoys, run on demand. */
-  readonly upkeep: Awaited<ReturnType<typeof build>>["jobs"]["upkeep"];
+  readonly upkeep: Service["upkeep"];
   /** One pass over the publications in ERC-8004's registries; fails where there are none. */
   readonly publish: () => Promise<number>;
   readonly stop: () => Promise<void>;
@@ -48,7 +48,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   await plan.chain.setBalance(RELAYER.address, 10n ** 20n);
   const { log, logged } = recordingLog();
   const pool = connect(config.databaseUrl);
-  const { app, gate, jobs } = await build(config, pool, {
+  const { app, gate, jobs, watch, upkeep } = await createService(config, pool, {
     log,
     access: log,
     now: plan.now,
@@ -60,7 +60,7 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   const servers = [createHttpServer(app.fetch), createHttpServer(app.fetch)];
   await listen(servers, port, "localhost");
   holdToItsWord(config.baseUrl);
-  const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs);
+  const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs, { watch, log });
   return {
     url: config.baseUrl,
     config,
@@ -73,8 +73,12 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     ),
     logged,
     gate,
-    upkeep: jobs.upkeep,
-    publish: () => jobs.publish?.() ?? Promise.reject(new Error("nothing is published here")),
+    upkeep,
+    async publish() {
+      const publishing = jobs.find(({ name }) => name === "erc8004");
+      if (publishing === undefined) throw new Error("nothing is published here");
+      return Number(await publishing.run());
+    },
     async stop() {
       letGo(config.baseUrl);
       for (const server of servers) server.close();

@@ -5,8 +5,8 @@ import { createContractSignatures } from "../../../../api/platform/chain/signatu
 import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
+import { settlementParts } from "../../../../api/settlement-status/index.ts";
 import { STATEMENT_REQUEST } from "../../../../api/settlement-status/statement-request.ts";
-import { wireSettlements } from "../../../../api/settlement-status/wiring.ts";
 
 // What strangers can ask of a node for nothing is bounded, and shared out.
 
@@ -102,16 +102,18 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
 test("a statement is sold while thousands of networks flood what is free", async () => {
   const { chain, calls, answer } = slowChain();
   const noDatabase = { query: () => Promise.reject(new Error("no database")) };
-  const { settlements, statements } = wireSettlements({
-    config: { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
-    pool: noDatabase as never,
-    chains: { "eip155:8453": chain, "eip155:84532": chain },
-    log: { warn: () => undefined } as never,
-    now: () => new Date(Number(TIME) * 1_000),
-    peers: {} as never,
-    heard: [],
-    signer: {} as never,
-  });
+  const { settlements, statements } = settlementParts(
+    {
+      pool: noDatabase as never,
+      chains: { "eip155:8453": chain, "eip155:84532": chain },
+      log: { warn: () => undefined } as never,
+      now: () => new Date(Number(TIME) * 1_000),
+      peers: {} as never,
+      keys: {} as never,
+    },
+    { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
+    { heard: [] },
+  );
   const authorization = { from: FROM, to: address(8), value: "1", validAfter: "0", validBefore: String(TIME + 60n) };
   const request = (item: number) =>
     STATEMENT_REQUEST.parse({ authorization: { ...authorization, nonce: nonce(item) } });

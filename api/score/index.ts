@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type pg from "pg";
 import { openProvider } from "../../indexer/fetch/provider.ts";
 import type { Tiers } from "../arbiter/parties.ts";
 import type { EscrowContract } from "../payments/schemes/escrowed.ts";
 import { every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { createLookupBudget } from "../platform/db/lookup-budget.ts";
+import { type Platform, under } from "../platform/slice.ts";
 import type { Address } from "../platform/wallet.ts";
 import { createScoreIndex } from "./index-store.ts";
 import { createInflowReader } from "./lookup/chain.ts";
@@ -13,26 +13,30 @@ import { createPayeesIndex } from "./lookup/index-store.ts";
 import { createLookUps, type LookUps } from "./lookup/look-up.ts";
 import { createLookupStore, createMarkStore } from "./lookup/store.ts";
 import { createScores } from "./read-scores.ts";
+import { type ScoreRouteParts, scoreRoutes } from "./routes.ts";
 import { createScoreCertificates, createScoreExams } from "./store.ts";
 
-export interface LookUpWires {
-  readonly config: Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo">;
+type ScorePlatform = Pick<Platform, "pool" | "now"> & { readonly log: { warn(facts: object, message: string): void } };
+type LookUpConfig = Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo">;
+
+interface LookUpNeeds {
   readonly contracts: readonly Pick<EscrowContract, "address" | "store">[];
-  readonly pool: pg.Pool;
-  readonly now: () => Date;
-  readonly log: { readonly warn: (facts: object, message: string) => void };
 }
 
 /** From whom no transfer counts: what an escrow pays out comes from its buyers, not from it. The index leaves out the same. */
 export const ignoredOf = (
-  { payTo, ownAddresses }: Pick<LookUpWires["config"], "payTo" | "ownAddresses">,
-  contracts: LookUpWires["contracts"],
+  { payTo, ownAddresses }: Pick<LookUpConfig, "payTo" | "ownAddresses">,
+  contracts: LookUpNeeds["contracts"],
 ): readonly Address[] => [
   ...new Set([payTo, ...ownAddresses, ...contracts.flatMap(({ address, store }) => [address, store])]),
 ];
 
 /** The look-ups of scope `selective`. */
-export function wireLookUps({ config, contracts, pool, now, log }: LookUpWires): LookUps {
+export function openLookUps(
+  { pool, now, log }: ScorePlatform,
+  config: LookUpConfig,
+  { contracts }: LookUpNeeds,
+): LookUps {
   const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
   const provider = openProvider(rpcUrls, perSecond, { isLasting: true });
   return createLookUps({
@@ -48,18 +52,25 @@ export function wireLookUps({ config, contracts, pool, now, log }: LookUpWires):
   });
 }
 
-export interface ScoreWires {
-  readonly config: LookUpWires["config"] & Pick<Config, "baseUrl" | "escrowAddresses">;
-  readonly contracts: LookUpWires["contracts"];
-  readonly pool: pg.Pool;
-  readonly now: () => Date;
-  readonly log: LookUpWires["log"];
+/** The risk scores that are sold, and the tiers of a verdict's parties. */
+export function createScore(
+  platform: Platform,
+  config: Config,
+  needs: LookUpNeeds & Pick<ScoreRouteParts, "payeeUrl">,
+) {
+  const { scores, tiers } = openScores(platform, config, needs);
+  return { tiers, routes: under("Risk score", scoreRoutes({ scores, payeeUrl: needs.payeeUrl })) };
 }
 
-/** The risk scores, and the tiers that the arbiter reports. */
-export function wireScore({ config, contracts, pool, now, log }: ScoreWires) {
+/** Reads scores; `tiers` is what a verdict shows of its parties. */
+export function openScores(
+  platform: ScorePlatform,
+  config: LookUpConfig & Pick<Config, "baseUrl">,
+  needs: LookUpNeeds,
+) {
+  const { pool, now } = platform;
   const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema });
-  const lookUps = wireLookUps({ config, contracts, pool, now, log });
+  const lookUps = openLookUps(platform, config, needs);
   const certificates = createScoreCertificates(pool);
   const exams = createScoreExams(pool);
   const scores = createScores({ index, lookUps, certificates, exams, baseUrl: config.baseUrl, now });

@@ -1,10 +1,8 @@
 import { LRUCache } from "lru-cache";
-import type { VerdictStore } from "../arbiter/store.ts";
-import type { CertificateStore } from "../certificates/store.ts";
-import type { Journal } from "../payments/journal.ts";
-import type { Write } from "../payments/step-types.ts";
-import type { PaymentKey } from "../platform/http/route.ts";
-import type { Meter } from "../platform/metrics/meter.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import type { Meter } from "../../platform/metrics/meter.ts";
+import type { Journal } from "../journal.ts";
+import type { Write } from "../step-types.ts";
 
 /** How many unfinished settlements to remember; one that another process ends is never looked up again. */
 const TIMED = 10_000;
@@ -65,26 +63,3 @@ function createTimer(meter: Meter, seconds: () => number) {
     if (state === "settling") submitted.set(id, began ?? seconds());
   };
 }
-
-/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
-export const countedCertificates = (store: CertificateStore, meter: Meter): CertificateStore => ({
-  ...store,
-  adding(certificate, grounds) {
-    meter.certificate(certificate.product, certificate.result);
-    return store.adding(certificate, grounds);
-  },
-});
-
-/** Wraps the store and counts what is to be added, even in a transaction lost to a failing database. */
-export const countedVerdicts = (store: VerdictStore, meter: Meter): VerdictStore => ({
-  ...store,
-  adding(verdict) {
-    meter.verdict(verdict.request.category, verdict.outcome);
-    return store.adding(verdict);
-  },
-  async add(verdict, transaction) {
-    const added = await store.add(verdict, transaction);
-    meter.verdict(added.request.category, added.outcome);
-    return added;
-  },
-});

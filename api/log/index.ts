@@ -1,40 +1,45 @@
 import { createHash, sign } from "node:crypto";
-import type pg from "pg";
-import type { Logger } from "pino";
 import * as bands from "../../packages/verifier/src/score/bands.ts";
 import { NOTE_TYPE, verifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
-import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
-import type { ChainReader } from "../platform/chain/chain.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
+import type { Listed } from "../platform/http/route.ts";
+import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { Relayer } from "../platform/relayer/relayer.ts";
-import { jcs, type Signer } from "../platform/signing/document.ts";
+import { jcs } from "../platform/signing/document.ts";
 import { type PublicJwk, signingKey } from "../platform/signing/keys.ts";
+import { type Job, type Platform, under } from "../platform/slice.ts";
 import { type Announced, createDocuments } from "./entry.ts";
 import { createLog } from "./integrate.ts";
 import { logOrigin } from "./log-paths.ts";
 import { createLogPlaces } from "./log-section.ts";
+import { type ProofRouteParts, proofRoutes } from "./proof-routes.ts";
 import { createProveEntry, type PublicLog } from "./prove-entries.ts";
-import type { LogCheckpoints } from "./served-checkpoint.ts";
+import { logRoutes } from "./routes.ts";
 import { createStaticLog } from "./static-routes.ts";
-import { createLogStore, type LogStore } from "./store.ts";
-import { wireLogWitnesses } from "./witness/wiring.ts";
+import { createLogStore } from "./store.ts";
+import { wireLogWitnesses } from "./witness/index.ts";
 import { createLogWriter } from "./write-store.ts";
 
-export interface LogWires {
-  readonly config: Pick<Config, "baseUrl" | "log">;
-  readonly pool: pg.Pool;
-  readonly signer: Signer;
-  readonly publicKeys: readonly PublicJwk[];
-  readonly chain: ChainReader;
+interface LogNeeds {
   /** The arbiter's account, which anchors the log; null if it sends nothing. */
   readonly relayer: Relayer | null;
-  readonly now: () => Date;
-  readonly log: Logger;
+  /** The arbiter's policies, which are entries of the log. */
+  readonly policies: readonly { readonly version: number; readonly effective_date: string }[];
 }
 
+export type TransparencyLog = Awaited<ReturnType<typeof createTransparencyLog>>;
+
 /** The transparency log: its key and origin, its store, and the work that puts records into it. */
-export async function wireLog({ config, pool, signer, publicKeys, chain, relayer, ...parts }: LogWires) {
+export async function createTransparencyLog(platform: Platform, config: Config, { relayer, policies }: LogNeeds) {
+  const {
+    pool,
+    keys: { signer, published: publicKeys },
+    now,
+    log: logger,
+  } = platform;
+  const chain = platform.chains[MAIN_NETWORK];
+  const parts = { now, log: logger };
   const { baseUrl } = config;
   const { generation } = config.log;
   const origin = config.log.origin ?? logOrigin(baseUrl, generation);
@@ -54,17 +59,25 @@ export async function wireLog({ config, pool, signer, publicKeys, chain, relayer
     store,
     writer: createLogWriter(pool),
     documentOf: createDocuments({ signer, baseUrl }),
-    announced: announcements(baseUrl, publicKeys[0]),
+    announced: announcements(baseUrl, policies, publicKeys[0]),
     elapsedMs,
   });
+  const resources = createStaticLog(store);
+  const places = createLogPlaces(store, checkpoints);
+  const prove = createProveEntry({ store, checkpoints, elapsedMs });
+  const publicLog: PublicLog = { generation, store, checkpoints, resources, places, prove };
+  const jobs: readonly Job[] = [
+    { name: "log", everyMs: 500, run: log.integrate },
+    // One for each witness, so that none waits for another, and one for anchors.
+    ...witnessing.jobs(log.distrust).map((job) => ({ ...job, everyMs: 500 })),
+  ];
   return {
-    ...log,
-    store,
-    generation,
-    origin,
-    vkey: key.vkey,
-    checkpoints,
-    published: witnessing.jobs(log.distrust),
+    publicLog,
+    /** Proofs of single records; they share paths with the records, so they come first in the table. */
+    proofs: (exists: ProofRouteParts["exists"]): readonly Listed[] =>
+      under("Transparency log", proofRoutes({ publicLog, exists })),
+    routes: under("Transparency log", logRoutes({ publicLog, baseUrl })),
+    jobs,
     facts: () => witnessing.facts(log.state()),
   };
 }
@@ -75,8 +88,12 @@ const sha256 = (value: unknown): string => createHash("sha256").update(jcs(value
 const SCORE_RULES = Object.fromEntries(Object.entries(bands).filter(([, value]) => typeof value !== "function"));
 
 /** What this release publishes by being started: policies, the version of the score, the key that signs. */
-const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly Announced[] => [
-  ...POLICY_VERSIONS.map(({ policy }) => ({
+const announcements = (
+  baseUrl: string,
+  policies: LogNeeds["policies"],
+  key: PublicJwk | undefined,
+): readonly Announced[] => [
+  ...policies.map((policy) => ({
     type: "policy" as const,
     ref: String(policy.version),
     members: {
@@ -99,18 +116,3 @@ const announcements = (baseUrl: string, key: PublicJwk | undefined): readonly An
   },
   ...(key === undefined ? [] : [{ type: "signing_key" as const, ref: key.kid, members: { type: "SigningKey", key } }]),
 ];
-
-/** What everyone may read of the log. */
-export function wirePublicLog(parts: {
-  readonly generation: number;
-  readonly store: LogStore;
-  readonly checkpoints: LogCheckpoints;
-}): PublicLog {
-  const { store, checkpoints } = parts;
-  return {
-    ...parts,
-    resources: createStaticLog(store),
-    places: createLogPlaces(store, checkpoints),
-    prove: createProveEntry({ store, checkpoints, elapsedMs: () => performance.now() }),
-  };
-}

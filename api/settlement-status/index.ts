@@ -1,43 +1,42 @@
-import type pg from "pg";
-import type { Logger } from "pino";
-import type { ChainReader } from "../platform/chain/chain.ts";
 import { elapsedMs } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { createLookupBudget } from "../platform/db/lookup-budget.ts";
-import type { Clients } from "../platform/http/request.ts";
-import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
-import type { Signer } from "../platform/signing/document.ts";
-import { BudgetSpent } from "../score/lookup/inflows.ts";
+import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
+import { eachNetwork, NETWORKS } from "../platform/networks.ts";
+import { type Platform, type Slice, under } from "../platform/slice.ts";
 import { createAuthorizationReader } from "./chain.ts";
 import { createLookUp } from "./look-up.ts";
 import type { FinalFacts, HearAsked } from "./reading.ts";
-import type { SettlementRouteParts } from "./routes.ts";
+import { type SettlementRouteParts, settlementRoutes } from "./routes.ts";
 import { createStatements } from "./sell-statement.ts";
 import { createAuthorizationFacts, createKnownTransactions } from "./store.ts";
 
-export interface SettlementWires {
-  readonly config: Pick<Config, "lookUps">;
-  readonly pool: pg.Pool;
-  readonly chains: Readonly<Record<Network, ChainReader>>;
-  readonly log: Logger;
-  readonly now: () => Date;
-  readonly peers: Clients;
+interface SettlementNeeds {
+  /** Hear of every question, in this order. */
   readonly heard: readonly HearAsked[];
-  readonly signer: Signer;
 }
 
-/** What became of authorizations, of any payer. */
-export function wireSettlements({
-  config,
-  pool,
-  chains,
-  log,
-  now,
-  peers: clients,
-  heard,
-  signer,
-}: SettlementWires): SettlementRouteParts {
-  const { perClient, perHour } = config.lookUps;
+/** Whether a USDC authorization has settled, of any payer. */
+export const createSettlementStatus = (
+  platform: Platform,
+  config: Pick<Config, "lookUps">,
+  needs: SettlementNeeds,
+): Slice => ({ routes: under("Settlement", settlementRoutes(settlementParts(platform, config, needs))), jobs: [] });
+
+/** The free look-ups and the sold statements, each with its own queue and searches. */
+export function settlementParts(
+  {
+    pool,
+    chains,
+    log,
+    now,
+    peers: clients,
+    keys: { signer },
+  }: Pick<Platform, "pool" | "chains" | "log" | "now" | "peers"> & {
+    readonly keys: Pick<Platform["keys"], "signer">;
+  },
+  { lookUps: { perClient, perHour } }: Pick<Config, "lookUps">,
+  { heard }: SettlementNeeds,
+): SettlementRouteParts {
   const maySearch = (purpose: string) => {
     const budget = createLookupBudget(pool, { client: perClient, all: perHour }, purpose);
     return (client: string) =>

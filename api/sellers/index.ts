@@ -1,17 +1,15 @@
 import { hkdfSync } from "node:crypto";
-import type pg from "pg";
-import type { Logger } from "pino";
 import { privateKeyToAccount } from "viem/accounts";
+import type { PublicLog } from "../log/prove-entries.ts";
+import type { Payments } from "../payments/index.ts";
 import { authorizationTypedData } from "../payments/schemes/authorization.ts";
-import type { Settler, TransferSimulator } from "../payments/schemes/exact.ts";
-import type { ChainReader } from "../platform/chain/chain.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { createLookupBudget } from "../platform/db/lookup-budget.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
-import type { Address } from "../platform/wallet.ts";
+import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { type Job, type Platform, type Slice, under } from "../platform/slice.ts";
+import { type Address, parseAddress } from "../platform/wallet.ts";
 import { guard } from "../platform/web/guard-settings.ts";
-import { BudgetSpent } from "../score/lookup/inflows.ts";
 import { createExamLedger, createFinalView, createHeadLook } from "./chain.ts";
 import { createExamStore } from "./exam-store.ts";
 import { createExamWatch, createExamWork } from "./exam-work-store.ts";
@@ -19,24 +17,49 @@ import { createFreeExams } from "./free-exam.ts";
 import { createGrantStore, createProbeStore } from "./orders-store.ts";
 import { watchPayments } from "./payment-fate.ts";
 import { EXAM_NETWORK, PROBES_AN_HOUR } from "./products.ts";
+import { createPublished, sellerAddresses } from "./published/read-published.ts";
+import { publishedRoutes } from "./published/routes.ts";
+import { createPublishedExamReader } from "./published/store.ts";
+import { examRoutes } from "./routes.ts";
 import { createExamRunner, type ExamRunner } from "./run-exam.ts";
 import { createExamIntake } from "./take-order.ts";
 import { createVisitor } from "./visitor.ts";
 
-export interface ExamWires {
-  readonly config: Config;
-  readonly pool: pg.Pool;
-  readonly chains: Readonly<Record<Network, ChainReader>>;
-  readonly settler: Pick<Settler, "submit">;
-  readonly simulators: Readonly<Record<Network, TransferSimulator>>;
-  /** Of the service, besides where it is paid and where exams are paid from. */
-  readonly ownWallets: readonly string[];
-  readonly now: () => Date;
-  readonly log: Logger;
+/** The published records of sellers. */
+export function createSellerRecords(
+  { pool, now, keys: { signer } }: Platform,
+  { baseUrl }: Config,
+  { publicLog }: { readonly publicLog: PublicLog },
+) {
+  const store = createExamStore(pool);
+  const reader = createPublishedExamReader(pool);
+  const sellers = createPublished({ store, reader, signer, baseUrl, now });
+  return {
+    sellers,
+    routes: under("Certification", publishedRoutes({ sellers, baseUrl })),
+    /** What sellers' records answer at the addresses that they share with agents' certificates. */
+    shared: sellerAddresses({ sellers, publicLog, baseUrl, now }),
+    async payeeUrl(text: string): Promise<string | null> {
+      const wallet = parseAddress(text);
+      const exams = wallet === null ? [] : (await sellers.payee(wallet)).exams;
+      return exams.length === 0 ? null : `${baseUrl}/payee/${wallet}`;
+    },
+  };
 }
 
-/** Exams of sellers: what is sold, and what runs them; the runner is null where no account pays. */
-export function wireExams({ config, pool, chains, settler, simulators, ownWallets, now, log }: ExamWires) {
+interface ExamNeeds {
+  readonly payments: Pick<Payments, "settler" | "simulators">;
+  /** Of the service, besides where it is paid and where exams are paid from. */
+  readonly ownWallets: readonly string[];
+}
+
+/** Exams of sellers: their sale, and their runs where an account pays for them. */
+export function createExams(
+  platform: Platform,
+  config: Config,
+  { payments: { settler, simulators }, ownWallets }: ExamNeeds,
+): Slice {
+  const { pool, chains, now, log, peers } = platform;
   const { baseUrl, exams, payTo } = config;
   const chain = chains[EXAM_NETWORK];
   const settings = { ...guard(config), baseUrl };
@@ -99,5 +122,12 @@ export function wireExams({ config, pool, chains, settler, simulators, ownWallet
   const takeFree = createFreeExams({ store, grants: createGrantStore(pool), intake, baseUrl, now });
   const watched = createExamWatch(pool);
   const watch = () => watchPayments({ watched, finalView });
-  return { exams: { intake, store, takeFree, isForSale: payer !== null }, runner, watch };
+  const routes = examRoutes({ exams: { intake, store, takeFree, isForSale: payer !== null }, baseUrl, peers });
+  const jobs: readonly Job[] = [
+    ...(runner === null
+      ? []
+      : [{ name: "exams", everyMs: 1_000, run: () => runner.runDue(), idle: () => runner.idle() }]),
+    { name: "exam payments", everyMs: 5_000, run: watch },
+  ];
+  return { routes: under("Certification", routes), jobs };
 }

@@ -1,0 +1,87 @@
+import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
+import { createChain } from "../platform/chain/chain.ts";
+import { sleepUnlessAborted } from "../platform/clock.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Listed } from "../platform/http/route.ts";
+import { eachNetwork, MAIN_NETWORK } from "../platform/networks.ts";
+import { type Platform, under } from "../platform/slice.ts";
+import type { Address } from "../platform/wallet.ts";
+import { guard } from "../platform/web/guard-settings.ts";
+import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
+import { type Arbiter, createArbiter as createClaims } from "./arbiter.ts";
+import { createAttestor } from "./attestation.ts";
+import { createTransactions } from "./chain.ts";
+import { requireEvaluator } from "./evaluator-chain.ts";
+import type { EvidenceParts } from "./gather-evidence.ts";
+import { createGithubChecks } from "./github.ts";
+import type { EscrowDeals, Tiers } from "./parties.ts";
+import { POLICY_VERSIONS } from "./policy/index.ts";
+import type { VerdictParts } from "./reach-verdict.ts";
+import { type ArbiterRouteParts, arbiterRoutes } from "./routes.ts";
+import { countedVerdicts, createVerdictStore } from "./store.ts";
+
+interface ArbiterNeeds extends Pick<ArbiterRouteParts, "publicLog"> {
+  readonly tiers: Tiers;
+  /** Of the service: they are never a neutral claim's parties. */
+  readonly ownWallets: readonly string[];
+  /** Names the parties of an escrow payment. */
+  readonly deals: EscrowDeals;
+  /** Between two looks at the evidence; defaults to the machine's clock. */
+  readonly wait?: EvidenceParts["wait"] | undefined;
+}
+
+/** The external arbiter: claims, verdicts, the policy, and the log of both. */
+export async function createArbiter(
+  platform: Platform,
+  config: Config,
+  { publicLog, deals, ownWallets: others, ...needs }: ArbiterNeeds,
+): Promise<{ readonly arbiter: Arbiter; readonly routes: readonly Listed[] }> {
+  const record = recordParts(platform, config, needs);
+  const evaluator = config.evaluatorAddress;
+  if (evaluator !== null)
+    await requireEvaluator(platform.chains[MAIN_NETWORK].client, evaluator, record.attestor.address);
+  const own = [config.payTo, record.attestor.address, ...others].map((one) => one.toLowerCase() as Address);
+  const ownWallets = [...new Set(own)];
+  const arbiter = createClaims({ ...record, deals, ownWallets });
+  const claims = { ...guard(config), ownWallets, policies: record.policies, now: record.now };
+  const { baseUrl } = config;
+  return { arbiter, routes: under("Arbiter", arbiterRoutes({ arbiter, claims, publicLog, evaluator, baseUrl })) };
+}
+
+/** Everything needed to reach and record a verdict. */
+export function recordParts(
+  {
+    pool,
+    meter,
+    now,
+    keys: { signer },
+  }: Pick<Platform, "pool" | "meter" | "now"> & {
+    readonly keys: Pick<Platform["keys"], "signer">;
+  },
+  config: Config,
+  { tiers, wait = sleepUnlessAborted }: Pick<ArbiterNeeds, "tiers" | "wait">,
+): VerdictParts {
+  const { baseUrl, github, arbiterKey, rpcUrls, logBlockRange, rpcBatch } = config;
+  const userAgent = `agent-payment-trust-arbiter/1 (+${baseUrl}/arbiter)`;
+  const stored = createVerdictStore(pool);
+  return {
+    fetcher: createGuardedFetch({ ...guard(config), userAgent }),
+    checkRuns: createGithubChecks({ ...github, userAgent }),
+    transactions: createTransactions(
+      eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch })),
+      custodiesOf(config),
+    ),
+    policies: POLICY_VERSIONS,
+    wait,
+    store: meter === null ? stored : countedVerdicts(stored, meter),
+    signer,
+    attestor: createAttestor(arbiterKey),
+    tiers,
+    baseUrl,
+    now,
+  };
+}
+
+/** Contracts that hold payments for others, or collect them to hold: base/commerce-payments and our own. */
+const custodiesOf = ({ escrowAddresses }: Config): ReadonlySet<string> =>
+  new Set([...COMMERCE_PAYMENTS_CUSTODIES, ...escrowAddresses].map((one) => one.toLowerCase()));

@@ -1,0 +1,11 @@
+import type { Config } from "../platform/config/config.ts";
+import { type Platform, type Slice, under } from "../platform/slice.ts";
+import { type Board, createBoard as createReader } from "./read-board.ts";
+import { boardRoutes } from "./routes.ts";
+import { createBoardReader, createTotalsReader } from "./store.ts";
+
+/** The public board and the anonymous totals. */
+export function createBoard({ pool, now }: Platform, { baseUrl }: Config): Slice & { readonly board: Board } {
+  const board = createReader({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });
+  return { board, routes: under("Board", boardRoutes({ board, baseUrl })), jobs: [] };
+}

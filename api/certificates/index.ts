@@ -1,0 +1,177 @@
+import { createHash, randomBytes, randomInt } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type { PublicLog } from "../log/prove-entries.ts";
+import type { Payments } from "../payments/index.ts";
+import { createDecoys } from "../platform/chain/seeded-accounts.ts";
+import { createUsdcReader } from "../platform/chain/usdc.ts";
+import { sleep } from "../platform/clock.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Listed } from "../platform/http/route.ts";
+import { type ActivityIndex, createActivityIndex } from "../platform/index/activity.ts";
+import type { Atomic } from "../platform/money.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import type { Relayer } from "../platform/relayer/relayer.ts";
+import { type Job, type Platform, type Table, under } from "../platform/slice.ts";
+import { checkRegistries, createRegistries } from "./agent-registries/chain.ts";
+import { createOrderIntake, testOrdering } from "./agent-registries/order.ts";
+import { createPublishing } from "./agent-registries/publish.ts";
+import { createPublicationStore, type PublicationStore } from "./agent-registries/store.ts";
+import { createCertification } from "./certify.ts";
+import { createDecoyRefunds } from "./decoys/give-back.ts";
+import { createDecoyStore } from "./decoys/store.ts";
+import type { SharedAddresses } from "./links.ts";
+import { createOgRenderer, OG_FONTS } from "./og-image.ts";
+import { createProofs } from "./proofs/publish-proofs.ts";
+import { createProofStore } from "./proofs/store.ts";
+import { WAYS, type Way } from "./retry/lost-order.ts";
+import { retryRoutes } from "./retry/routes.ts";
+import { createRetryTests } from "./retry/run-retry.ts";
+import { createLostOrderStore } from "./retry/store.ts";
+import { certificationRoutes, inspectRoute } from "./routes.ts";
+import { BEHAVIOUR_NETWORK, behaviourRoutes } from "./sessions/routes.ts";
+import { createBehaviour } from "./sessions/run-session.ts";
+import { createSessionStore } from "./sessions/store.ts";
+import {
+  type CertificateStore,
+  countedCertificates,
+  createCertificateStore,
+  createVerificationReader,
+} from "./store.ts";
+
+interface CertificateNeeds {
+  readonly payments: Pick<Payments, "settler" | "simulators">;
+  readonly publicLog: PublicLog;
+  /** Certificates of sellers, at the same addresses. */
+  readonly shared: SharedAddresses;
+  /** Of one score, for the record's offer. */
+  readonly scorePrice: Atomic;
+  /** The arbiter's account, which publishes to other registries; null if it sends nothing. */
+  readonly relayer: Relayer | null;
+  /** How late a late answer of the retry test is, in milliseconds, if not as published. */
+  readonly lateMs?: number | undefined;
+}
+
+/** The certificates of agents: tests, records, badges, credentials, and their publication elsewhere. */
+export async function createCertificates(platform: Platform, config: Config, needs: CertificateNeeds) {
+  const {
+    pool,
+    meter,
+    now,
+    peers,
+    keys: { signer },
+  } = platform;
+  const { baseUrl } = config;
+  const { publicLog, shared } = needs;
+  const stored = createCertificateStore(pool);
+  const certificates = meter === null ? stored : countedCertificates(stored, meter);
+  const publications = createPublicationStore(pool);
+  const activity: ActivityIndex = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const certification = createCertification({
+    certificates,
+    verifications: createVerificationReader(pool, activity),
+    publications,
+    signer,
+    baseUrl,
+    scorePrice: needs.scorePrice,
+    now,
+  });
+  const stores = { certificates, publications };
+  const { ordering, publish } = await openRegistries(platform, config, { ...stores, relayer: needs.relayer });
+  const { behaviour, retry, proofs, refunds } = createTests(platform, config, { ...stores, ...needs });
+  const renderOgImage = createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font))));
+  const jobs: readonly Job[] = [
+    ...(publish === null ? [] : [{ name: "erc8004", everyMs: 2_000, run: publish }]),
+    { name: "publish", everyMs: 10_000, run: () => proofs.publishDue() },
+    { name: "watch kept", everyMs: 30_000, run: () => proofs.watch() },
+    // All processes together make one pass a minute.
+    { name: "refund", everyMs: 15_000, run: () => refunds.giveBack() },
+  ];
+  return {
+    certification,
+    activity,
+    /** Hears which authorizations are asked about. */
+    heard: retry.hear,
+    upkeep: { proofs, refunds },
+    jobs,
+    routes: under("Certification", [
+      ...certificationRoutes({ certification, shared, ordering, publicLog, baseUrl, now, renderOgImage }),
+    ]),
+    tests: under("Certification", [
+      ...behaviourRoutes({ behaviour, ordering, baseUrl, peers }),
+      ...retryRoutes({ retry, ordering, baseUrl, peers }),
+    ]),
+    inspect: (routes: Table): readonly Listed[] => under("Certification", [inspectRoute(routes, baseUrl)]),
+  };
+}
+
+interface Stores {
+  readonly certificates: CertificateStore;
+  readonly publications: PublicationStore;
+}
+
+/** Publishing to the registries of ERC-8004, by the arbiter's account, if it is turned on. */
+async function openRegistries(
+  { chains, log, now, keys: { signer } }: Platform,
+  { erc8004, baseUrl }: Config,
+  { certificates, publications: store, relayer }: Stores & Pick<CertificateNeeds, "relayer">,
+) {
+  if (erc8004 === null || relayer === null)
+    return { ordering: testOrdering(null, createOrderIntake(null)), publish: null };
+  const chain = chains[MAIN_NETWORK];
+  await checkRegistries(chain.client, erc8004);
+  const registries = createRegistries({ chain, relayer, identity: erc8004.identity });
+  const { gasPerDay } = erc8004;
+  return {
+    ordering: testOrdering(erc8004, createOrderIntake(registries)),
+    publish: createPublishing({ store, registries, certificates, signer, baseUrl, gasPerDay, now, log }),
+  };
+}
+
+/** The behavioral tests, the proofs of their withheld signatures, and the refunds of their decoys. */
+function createTests(
+  { pool, seal, chains, log, now }: Platform,
+  config: Config,
+  {
+    certificates,
+    publications,
+    payments: { settler, simulators },
+    lateMs,
+  }: Stores & Pick<CertificateNeeds, "payments" | "lateMs">,
+) {
+  const { baseUrl } = config;
+  const network = BEHAVIOUR_NETWORK;
+  const decoys = createDecoys(config.decoySeed);
+  const usdc = createUsdcReader(chains[network], NETWORKS[network]);
+  const testing = {
+    sessions: createSessionStore(pool),
+    certificates,
+    publications,
+    decoys,
+    newToken: () => randomBytes(16).toString("base64url"),
+    tokenSha256: (token: string) => createHash("sha256").update(token).digest(),
+    toss: () => randomInt(2) === 1,
+    baseUrl,
+    now,
+  };
+  const behaviour = createBehaviour(testing);
+  const retry = createRetryTests({
+    ...testing,
+    lostOrders: createLostOrderStore(pool),
+    draw: () => WAYS[randomInt(WAYS.length)] as Way,
+    sleep,
+    lateMs,
+  });
+  const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
+  const refunds = createDecoyRefunds({
+    decoys: createDecoyStore(pool, network),
+    signer: decoys,
+    usdc,
+    settler,
+    refusal: async (authorization, signature) => (await simulators[network].simulate(authorization, signature)).refused,
+    network,
+    baseUrl,
+    now,
+    log,
+  });
+  return { behaviour, retry, proofs, refunds };
+}

@@ -1,0 +1,160 @@
+import { NO_TRANSACTIONS } from "../arbiter/evidence.ts";
+import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
+import { createGithubChecks } from "../arbiter/github.ts";
+import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
+import type { PublicLog } from "../log/prove-entries.ts";
+import type { EscrowAccount } from "../payments/index.ts";
+import { current, schemesIn } from "../payments/schemes/escrowed.ts";
+import { createAccount } from "../platform/chain/accounts.ts";
+import { createDemoMerchant } from "../platform/chain/seeded-accounts.ts";
+import { elapsedMs, sleep, sleepUnlessAborted } from "../platform/clock.ts";
+import type { Config } from "../platform/config/config.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { SHARES } from "../platform/relayer/places.ts";
+import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import { type Job, type Platform, under } from "../platform/slice.ts";
+import type { Hex } from "../platform/wallet.ts";
+import { guard } from "../platform/web/guard-settings.ts";
+import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
+import { withNotices } from "./carry-outcomes.ts";
+import { createEscrowChain } from "./chain.ts";
+import { AT_ONCE, type ContestParts } from "./contest/answer-contests.ts";
+import { contestRoutes } from "./contest/routes.ts";
+import { createContestStore } from "./contest/store.ts";
+import { readContracts } from "./contracts-chain.ts";
+import { demoRoutes } from "./demo/routes.ts";
+import { createDemo } from "./demo/sell-espresso.ts";
+import { createEscrowIndex } from "./index-store.ts";
+import { ESCROW_NETWORK } from "./payment.ts";
+import { escrowRoutes } from "./routes.ts";
+import { createEscrowSender, createOverdueHolds } from "./sender-chain.ts";
+import { createEscrow as createSettling } from "./settle-deliveries.ts";
+import { createEscrowStore } from "./store.ts";
+
+/**
+ * The escrow contracts that this service arbitrates, and the account that sends the arbiter's transactions; null if there
+ * is nothing for it to send.
+ * @throws Error if a contract is another one, or has another arbiter
+ */
+export async function openContracts(
+  platform: Platform,
+  config: Config,
+): Promise<EscrowAccount & { readonly arbiter: Relayer | null }> {
+  const contracts = await readContracts(platform.chains[ESCROW_NETWORK].client, ESCROW_NETWORK, config.escrowAddresses);
+  const arbiter = contracts.length === 0 && config.erc8004 === null ? null : createArbiterRelayer(platform, config);
+  for (const { address, arbiter: named } of schemesIn(contracts).map((scheme) => current(contracts, scheme)))
+    if (arbiter && named !== arbiter.address.toLowerCase())
+      throw new Error(`the arbiter of ${address} is ${named}, but ARBITER_PRIVATE_KEY belongs to ${arbiter.address}`);
+  return { contracts, relayer: contracts.length === 0 ? null : arbiter, arbiter };
+}
+
+/** Sends the arbiter's transactions. */
+export const createArbiterRelayer = (
+  { pool, chains, log }: Pick<Platform, "pool" | "chains" | "log">,
+  { arbiterKey, failedGasWei }: Pick<Config, "arbiterKey" | "failedGasWei">,
+): Relayer =>
+  createRelayer({
+    pool,
+    log,
+    privateKey: arbiterKey,
+    client: chains[ESCROW_NETWORK].client,
+    chainId: NETWORKS[ESCROW_NETWORK].chainId,
+    counter: null,
+    shares: SHARES.arbiter,
+    mostLostWei: failedGasWei,
+  });
+
+interface EscrowNeeds extends EscrowAccount {
+  readonly publicLog: PublicLog;
+  /** Between two looks of the arbiter; defaults to the machine's clock. */
+  readonly wait?: EvidenceParts["wait"] | undefined;
+}
+
+/** The escrow this service arbitrates; without a contract it knows no payment and has nothing to do. */
+export function createEscrow(platform: Platform, config: Config, needs: EscrowNeeds) {
+  const {
+    pool,
+    chains,
+    log,
+    now,
+    meter,
+    keys: { signer },
+  } = platform;
+  const { contracts, relayer, publicLog } = needs;
+  const { baseUrl, escrowLimits: limits } = config;
+  const network = ESCROW_NETWORK;
+  const { client } = chains[network];
+  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const chain = createEscrowChain({ chain: chains[network], contracts, index });
+  const arbiter = createAccount(config.arbiterKey);
+  const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
+  const { store, notices } = withNotices(createEscrowStore(pool));
+  const escrow = createSettling({
+    ...contestParts(platform, config, needs),
+    contracts,
+    store,
+    chain,
+    sender,
+    overdue: createOverdueHolds(index, network),
+    limits,
+    signer,
+    baseUrl,
+    now,
+    log,
+  });
+  const merchant = createDemoMerchant(config.decoySeed);
+  const demo = createDemo({ contracts, escrow, chain, ended: notices.ended, merchant, baseUrl, elapsedMs, sleep });
+  const jobs: readonly Job[] = [
+    {
+      name: "escrow",
+      everyMs: 500,
+      run: () => escrow.settleDue(),
+      onWork: notices.onDecided,
+      idle: () => escrow.idle(),
+    },
+    { name: "escrow blocks", everyMs: 2_000, run: () => escrow.watchMined() },
+    { name: "keep", everyMs: 10_000, run: () => escrow.refundOverdue() },
+    { name: "contests", everyMs: 2_000, run: () => escrow.answerContests() },
+  ];
+  return {
+    escrow,
+    jobs,
+    routes: under("Escrow", [
+      ...escrowRoutes({ escrow, publicLog, contracts, limits, now, baseUrl }),
+      ...contestRoutes({ escrow, publicLog, baseUrl }),
+      ...demoRoutes({ demo, baseUrl }),
+    ]),
+    ownWallets: [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])],
+    /** Payer and payee of a payment in one of the contracts; null if there is none. Rejects if the chain cannot be read. */
+    async parties(payment: Hex) {
+      const hold = await chain.holdById(payment);
+      return hold && { payer: hold.info.payer, payee: hold.info.receiver };
+    },
+    /** What all contracts hold, in atomic USDC; null while the index cannot tell. */
+    async held() {
+      const balances = await Promise.all(contracts.map(({ address }) => index.balances(address)));
+      if (balances.includes(null)) return null;
+      return balances.reduce((sum, one) => sum + (one && one !== "absent" ? one.held : 0n), 0n);
+    },
+  };
+}
+
+/** Contests are free: however many there are, they fetch this much together and wait this long for their turn. */
+const FETCHES = { maxFetches: AT_ONCE, queueMs: 2_000 };
+
+/** What contests are stored in and judged by. */
+function contestParts(
+  { pool, now }: Platform,
+  config: Config,
+  { wait = sleepUnlessAborted }: Pick<EscrowNeeds, "wait">,
+): Pick<ContestParts, "contests" | "evidence" | "claims"> {
+  const userAgent = `agent-payment-trust-arbiter/1 (+${config.baseUrl}/escrow)`;
+  const fetcher = createGuardedFetch({ ...guard(config), userAgent, ...FETCHES });
+  const checkRuns = createGithubChecks({ ...config.github, userAgent });
+  const policies = POLICY_VERSIONS;
+  return {
+    contests: createContestStore(pool),
+    evidence: { fetcher, checkRuns, transactions: NO_TRANSACTIONS, policies, now, wait },
+    claims: { ...guard(config), policies, now },
+  };
+}

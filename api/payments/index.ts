@@ -1,0 +1,229 @@
+import { randomUUID } from "node:crypto";
+import type { Context } from "hono";
+import type { PublicClient } from "viem";
+import { elapsedMs, every, sleep } from "../platform/clock.ts";
+import type { Config } from "../platform/config/config.ts";
+import { isPaid, isQuoted, type Listed, type Route, sold } from "../platform/http/route.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
+import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
+import { SHARES } from "../platform/relayer/places.ts";
+import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import { type Job, type Platform, type Table, under } from "../platform/slice.ts";
+import type { Address } from "../platform/wallet.ts";
+import { PATIENCE_MS } from "./commands.ts";
+import { createGate } from "./gate.ts";
+import { countedJournal } from "./journal/counted-journal.ts";
+import { createJournal } from "./journal/journal-store.ts";
+import { createReceipts } from "./journal/upkeep-store.ts";
+import type { Journal } from "./journal.ts";
+import { payable, quoted } from "./payable.ts";
+import { createOfferReceipt } from "./receipt.ts";
+import { receiptRoutes } from "./routes.ts";
+import type { Scheme } from "./scheme.ts";
+import { createAuthCapture } from "./schemes/auth-capture.ts";
+import { createCommerce } from "./schemes/commerce.ts";
+import type { EscrowContract } from "./schemes/escrowed.ts";
+import { createExact } from "./schemes/exact.ts";
+import { type BatchPolicy, createBatching } from "./settle/batching.ts";
+import { createInProcessSettler, createRemoteSettler } from "./settle/facilitator.ts";
+import { createHolds, holdsOf } from "./settle/holds.ts";
+import { createTransferSimulator, type SimulatorParts, transfersTo } from "./settle/transfer.ts";
+
+export type Payments = ReturnType<typeof createPayments>;
+
+/** The payments: what settles them, the journal that remembers them, and the gate that takes them. */
+export function createPayments(platform: Platform, config: Config) {
+  const { pool, seal, log, meter, now, chains } = platform;
+  const { relayers, settler, simulators } = createSettling(platform, config);
+  const stored = createJournal(pool, seal);
+  const journal = meter === null ? stored : countedJournal(stored, meter, () => elapsedMs() / 1000);
+  const offerReceipt = createOfferReceipt(platform.keys.signCompact);
+  const { baseUrl, payTo } = config;
+
+  return {
+    journal,
+    relayers,
+    settler,
+    simulators,
+    offerReceipt,
+
+    routes: (routes: Table): readonly Listed[] =>
+      under("Discovery", receiptRoutes({ receipts: createReceipts(pool), routes, baseUrl })),
+
+    /** The schemes that the service accepts, by name. Without an account that sends holds, no escrow is offered. */
+    schemes: (escrow: EscrowAccount): ReadonlyMap<string, Scheme> => {
+      const holds = createHolds({
+        client: chains[MAIN_NETWORK].client,
+        relayer: escrow.relayer,
+        ceiling: config.costCeiling,
+        batchingOf: holdBatchings(platform, config, escrow),
+      });
+      const escrowed = { contracts: escrow.contracts, chains, holds };
+      const schemes = [
+        createExact({ chains, simulators, settler }),
+        createAuthCapture({
+          ...escrowed,
+          factories: config.walletFactories,
+          isSignedByWrapped: ({ network, ...signed }, asker) => chains[network].verifyWrappedSignature(signed, asker),
+        }),
+        createCommerce(escrowed),
+      ];
+      return new Map(schemes.map((scheme) => [scheme.id, scheme]));
+    },
+
+    /** Sells the routes of the table: the gate, the handler of each paid route, and what finishes payments. */
+    sell(
+      routes: readonly Listed[],
+      {
+        schemes,
+        patienceMs,
+      }: { readonly schemes: ReadonlyMap<string, Scheme>; readonly patienceMs?: number | undefined },
+    ) {
+      const gate = createGate({
+        journal,
+        chains,
+        schemes,
+        baseUrl,
+        now,
+        log,
+        routes: new Map(sold(routes).map((route) => [route.id, route])),
+        newToken: randomUUID,
+        sleep,
+        patienceMs: patienceMs ?? PATIENCE_MS,
+        every,
+        elapsedMs,
+      });
+      const parts = { gate, schemes, payTo, baseUrl, offerReceipt, now, log, peers: platform.peers };
+      const jobs: readonly Job[] = [
+        { name: "resolve", everyMs: 1_000, run: () => gate.resolveDue() },
+        { name: "watch", everyMs: 30_000, run: watchPayments(journal, log) },
+      ];
+      const handlerOf = (route: Route): ((c: Context) => Response | Promise<Response>) => {
+        if (isPaid(route)) return payable(route, parts);
+        return isQuoted(route) ? quoted(route, parts) : route.handle;
+      };
+      return { gate, jobs, handlerOf };
+    },
+  };
+}
+
+/** The contracts that hold payments, and the account that sends holds; null if there is no contract. */
+export interface EscrowAccount {
+  readonly contracts: readonly EscrowContract[];
+  readonly relayer: Relayer | null;
+}
+
+/** The test network's gas has no value. */
+const mostLostWei = ({ failedGasWei }: Config, network: Network): bigint | null =>
+  network === MAIN_NETWORK ? failedGasWei : null;
+
+/** The facilitator, own or remote, and the simulation of every transfer before it. */
+function createSettling({ pool, log, meter, chains }: Platform, config: Config) {
+  // The test network's money has no value, and its gas neither.
+  const ceilings = eachNetwork((network) => (network === MAIN_NETWORK ? config.costCeiling : null));
+  const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
+    createTransferSimulator({
+      client: chains[network].client,
+      network: NETWORKS[network],
+      ceiling: ceilings[network],
+      ...by,
+    });
+  if ("remote" in config.facilitator) {
+    const settler = createRemoteSettler(config.facilitator.remote);
+    const simulators = eachNetwork((network) =>
+      simulator(network, { sentBy: null, simulateTogether: async () => null }),
+    );
+    return { relayers: null, settler, simulators };
+  }
+  const { privateKey } = config.facilitator;
+  const lanes = eachNetwork((network) => {
+    const { client } = chains[network];
+    const { chainId } = NETWORKS[network];
+    const relayer = createRelayer({
+      pool,
+      log,
+      privateKey,
+      client,
+      chainId,
+      counter: meter && {
+        relayed: (mined) => meter.relayed(network, mined),
+        replaced: () => meter.replaced(network),
+        turnedAway: (because) => meter.turnedAway(network, because),
+      },
+      shares: SHARES.facilitator,
+      mostLostWei: mostLostWei(config, network),
+    });
+    const { payTo, batches: policy } = config;
+    const sharing = transfersTo({ usdc: NETWORKS[network].usdc.address, payTo });
+    return {
+      relayer,
+      ceiling: ceilings[network],
+      batching: createBatching({ client, network: NETWORKS[network], relayer, sharing, policy, log, meter }),
+    };
+  });
+  return {
+    relayers: eachNetwork((network) => lanes[network].relayer),
+    settler: createInProcessSettler(lanes),
+    simulators: eachNetwork((network) => {
+      const { relayer, batching } = lanes[network];
+      return simulator(network, { sentBy: relayer, simulateTogether: batching.simulate });
+    }),
+  };
+}
+
+/** Fifty of the dearest holds take 12 million gas, and a transaction on Base may have 16.7 (EIP-7825). */
+const MOST_HOLDS = 50;
+
+function holdBatchings(
+  { chains, log, meter }: Platform,
+  { batches: policy }: Pick<Config, "batches">,
+  { contracts, relayer }: EscrowAccount,
+) {
+  const { client } = chains[MAIN_NETWORK];
+  const batchings = new Map(
+    contracts.flatMap(({ address }) =>
+      relayer === null ? [] : [[address, batchingOf(address, { client, relayer, policy, log, meter })] as const],
+    ),
+  );
+  return (contract: Address) => batchings.get(contract) ?? null;
+}
+
+interface HoldSending {
+  readonly client: PublicClient;
+  readonly relayer: Relayer;
+  readonly policy: BatchPolicy;
+  readonly log: Platform["log"];
+  readonly meter: Meter | null;
+}
+
+const batchingOf = (contract: Address, { policy, meter, ...parts }: HoldSending) =>
+  createBatching({
+    ...parts,
+    network: NETWORKS[MAIN_NETWORK],
+    sharing: holdsOf(contract),
+    policy: { ...policy, most: Math.min(policy.most, MOST_HOLDS) },
+    // The meter shows whether the facilitator's batches are on.
+    meter: meter && { ...meter, batching: () => undefined },
+  });
+
+/** An unresolved payment older than this deserves an alert, and another one only much later. */
+const ALERT_AFTER_SECONDS = 120;
+const ALERT_AGAIN_MS = 600_000;
+
+/** Warns of payments that wait, every ten minutes; names each payment that makes no progress once. */
+function watchPayments(journal: Journal, log: Platform["log"]): () => Promise<void> {
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const { unresolved, oldestSeconds } = await journal.backlog();
+    if ((oldestSeconds ?? 0) <= ALERT_AFTER_SECONDS) warnedAt = Number.NEGATIVE_INFINITY;
+    else if (elapsedMs() - warnedAt > ALERT_AGAIN_MS) {
+      warnedAt = elapsedMs();
+      log.warn({ unresolved, oldest_seconds: oldestSeconds }, "payments are waiting for their outcome");
+    }
+    const parked = await journal.nameParked();
+    if (parked.length === 0) return;
+    // A settled payment is a charge without its result.
+    const level = parked.some(({ state }) => state === "settled") ? "error" : "warn";
+    log[level]({ payments: parked }, "payments make no progress; they are set aside and looked at once an hour");
+  };
+}

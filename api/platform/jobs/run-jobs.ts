@@ -1,0 +1,37 @@
+import type { Job } from "../slice.ts";
+import { createBell } from "./bell.ts";
+import type { JobWatch } from "./job-watch.ts";
+
+export interface RunParts {
+  readonly watch: JobWatch;
+  readonly log: { error(facts: object, message: string): void };
+}
+
+/** Starts the recurring jobs; the returned function stops them and waits for running ones to finish. */
+export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => Promise<void> {
+  let isStopped = false;
+  const started = jobs.map(({ name, everyMs, run, onWork }) => {
+    const bell = createBell();
+    onWork?.(bell.ring);
+    const repeat = async () => {
+      while (!isStopped) {
+        const end = watch.begin(name);
+        await run().then(
+          () => end("done"),
+          (error: unknown) => {
+            end("failed");
+            log.error({ err: error }, `the job ${name} failed; it will run again`);
+          },
+        );
+        await bell.wait(everyMs);
+      }
+    };
+    return { ended: repeat(), ring: bell.ring };
+  });
+  return async () => {
+    isStopped = true;
+    for (const { ring } of started) ring();
+    await Promise.all(started.map(({ ended }) => ended));
+    await Promise.all(jobs.map(({ idle }) => idle?.()));
+  };
+}

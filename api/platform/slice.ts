@@ -1,0 +1,48 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { ChainReader } from "./chain/chain.ts";
+import type { Seal } from "./db/seal.ts";
+import type { Peers } from "./http/peers.ts";
+import type { Listed, Route, Tag } from "./http/route.ts";
+import type { Meter } from "./metrics/meter.ts";
+import type { Network } from "./networks.ts";
+import type { ServiceKeys } from "./signing/service-keys.ts";
+
+/** What every slice is built on. */
+export interface Platform {
+  readonly pool: pg.Pool;
+  readonly chains: Readonly<Record<Network, ChainReader>>;
+  readonly keys: ServiceKeys;
+  readonly seal: Seal;
+  readonly peers: Peers;
+  readonly log: Logger;
+  /** Null if nothing is counted. */
+  readonly meter: Meter | null;
+  readonly now: () => Date;
+}
+
+/** Recurring work of a slice. A process has one run of it at a time. */
+export interface Job {
+  /** Unique; the metrics and the status page show it. */
+  readonly name: string;
+  /** The pause after each run. */
+  readonly everyMs: number;
+  readonly run: () => Promise<unknown>;
+  /** Calls back when there is work before the pause is over. */
+  readonly onWork?: (wake: () => void) => void;
+  /** Resolves when work that a run has left behind is done. */
+  readonly idle?: () => Promise<unknown>;
+}
+
+/** A feature: what it answers, and what it does by itself. */
+export interface Slice {
+  readonly routes: readonly Listed[];
+  readonly jobs: readonly Job[];
+}
+
+/** The whole table of routes, complete by the time a route is called. */
+export type Table = () => readonly Listed[];
+
+/** Files routes under a heading of the published lists. */
+export const under = (tag: Tag, routes: readonly Route[]): readonly Listed[] =>
+  routes.map((route) => ({ ...route, tag }));

@@ -1,0 +1,38 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import type { OfferReceipt } from "../payments/receipt.ts";
+import type { Scheme } from "../payments/scheme.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Listed } from "../platform/http/route.ts";
+import { type Platform, type Table, under } from "../platform/slice.ts";
+import { createPurchaseLists } from "./list-purchases.ts";
+import { PURCHASES_PATH, purchaseRoutes } from "./routes.ts";
+import { createNonces, NONCE_CHANCE_BYTES } from "./sign-in.ts";
+import { createPurchaseStore } from "./store.ts";
+
+interface PurchaseNeeds {
+  readonly schemes: ReadonlyMap<string, Scheme>;
+  readonly offerReceipt: OfferReceipt;
+}
+
+/** The purchases of a wallet that signs in. Processes share the sealing key, so each takes the nonces of the others. */
+export function createPurchases(platform: Platform, config: Config, { schemes, offerReceipt }: PurchaseNeeds) {
+  const { baseUrl, sealingKey } = config;
+  const { pool, chains, log, now, peers } = platform;
+  const uri = `${baseUrl}${PURCHASES_PATH}`;
+  const secret = Buffer.from(hkdfSync("sha256", sealingKey, "", "sign-in nonces", 32));
+  const purchases = createPurchaseLists({
+    chains,
+    schemes,
+    now,
+    store: createPurchaseStore(pool),
+    nonces: createNonces(secret, uri),
+    chance: () => randomBytes(NONCE_CHANCE_BYTES),
+    uri,
+    // A node's client may quote the signature in its errors.
+    failed: (error) => log.warn({ reason: (error as Error).name }, "a sign-in could not be verified"),
+  });
+  return {
+    routes: (routes: Table): readonly Listed[] =>
+      under("Discovery", purchaseRoutes({ purchases, peers, offerReceipt, baseUrl, now, routes })),
+  };
+}
