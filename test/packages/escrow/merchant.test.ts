@@ -64,7 +64,7 @@ describe("the offer", () => {
     });
     expect(possible).toContainEqual(ours);
     expect(ours).toMatchObject({ scheme: "commerce", amount: "100000", maxTimeoutSeconds: 120 });
-    const seconds = Math.ceil(before / 1000);
+    const seconds = Math.ceil(after / 1000);
     expect(Number(ours?.extra.authorizationExpirySeconds) - seconds).toBeLessThan(86_402);
     expect(Number(ours?.extra.refundExpirySeconds) - Number(ours?.extra.preApprovalExpirySeconds)).toBe(
       2 * 86_400 - 120,
