@@ -1,5 +1,7 @@
 import { pino } from "pino";
+import { createMetricsApp } from "./operations/metrics-app.ts";
 import { checkChains, checkDatabase } from "./operations/probes.ts";
+import { createMeter } from "./operations/prometheus.ts";
 import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
 import { parseConfig } from "./platform/config/config.ts";
 import { connect } from "./platform/db/connection.ts";
@@ -7,8 +9,6 @@ import { checkInstallation } from "./platform/db/installation.ts";
 import { createPeers, requestFacts } from "./platform/http/peers.ts";
 import { createHttpServer, drain, listen } from "./platform/http/server.ts";
 import { runJobs } from "./platform/jobs/run-jobs.ts";
-import { createMetricsApp } from "./platform/metrics/metrics-app.ts";
-import { createMeter } from "./platform/metrics/prometheus.ts";
 import { createService } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.

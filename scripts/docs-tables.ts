@@ -17,7 +17,7 @@ import { DEMO_PATH, DEMO_PRICE } from "../api/escrow/demo/sell-espresso.ts";
 import { TIMEOUT_SECONDS } from "../api/escrow/payment.ts";
 import { MAX_HEADER_BYTES } from "../api/payments/header.ts";
 import { MAX_TIMEOUT_SECONDS } from "../api/payments/schemes/exact.ts";
-import { WINDOW_MARGIN_SECONDS } from "../api/payments/signature.ts";
+import { WINDOW_MARGIN_SECONDS } from "../api/platform/chain/authorization.ts";
 import { parseConfig } from "../api/platform/config/config.ts";
 import { PROBLEMS } from "../api/platform/http/errors.ts";
 import { MAX_BODY_BYTES } from "../api/platform/http/request.ts";

@@ -2,8 +2,9 @@ import { listedKey } from "../../packages/verifier/src/offer-receipt/did-documen
 import { InputError } from "../../packages/verifier/src/refusal.ts";
 import type { OfferBreachClaim } from "../../packages/verifier/src/verdict/v2/evidence.ts";
 import { checkSignatures, didDocumentUrl, type FoundKey } from "../../packages/verifier/src/verdict/v2/signatures.ts";
+import type { Fetched, Fetcher, FetchLimits } from "../platform/web/guarded-fetch/request.ts";
 import type { Claim } from "./claim.ts";
-import type { CheckRuns, Evidence, Fetched, Fetcher, FetchLimits, Transactions } from "./evidence.ts";
+import type { CheckRuns, Evidence, Transactions } from "./evidence.ts";
 import type { Fact, Observation, Question, SignaturesReading } from "./policy/category.ts";
 import { type PolicyVersions, type Rules, rulesFor } from "./policy/version.ts";
 

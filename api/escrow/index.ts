@@ -3,25 +3,27 @@ import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
 import { createGithubChecks } from "../arbiter/github.ts";
 import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
 import type { PublicLog } from "../log/prove-entries.ts";
-import type { EscrowAccount } from "../payments/index.ts";
+import { type EscrowAccount, PAYMENTS } from "../payments/index.ts";
 import { current, schemesIn } from "../payments/schemes/escrowed.ts";
 import { createAccount } from "../platform/chain/accounts.ts";
-import { createDemoMerchant } from "../platform/chain/seeded-accounts.ts";
 import { elapsedMs, sleep, sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { SHARES } from "../platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import type { Cargo } from "../platform/relayer/sender.ts";
 import { type Job, type Platform, under } from "../platform/slice.ts";
 import type { Hex } from "../platform/wallet.ts";
 import { guard } from "../platform/web/guard-settings.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
+import { servedBy } from "./calldata.ts";
 import { withNotices } from "./carry-outcomes.ts";
 import { createEscrowChain } from "./chain.ts";
 import { AT_ONCE, type ContestParts } from "./contest/answer-contests.ts";
 import { contestRoutes } from "./contest/routes.ts";
 import { createContestStore } from "./contest/store.ts";
 import { readContracts } from "./contracts-chain.ts";
+import { createDemoMerchant } from "./demo/merchant.ts";
 import { demoRoutes } from "./demo/routes.ts";
 import { createDemo } from "./demo/sell-espresso.ts";
 import { createEscrowIndex } from "./index-store.ts";
@@ -48,6 +50,9 @@ export async function openContracts(
   return { contracts, relayer: contracts.length === 0 ? null : arbiter, arbiter };
 }
 
+/** What the arbiter's transactions carry: payments, and outcomes by event. */
+export const OUTCOMES: Cargo = { ...PAYMENTS, servedBy };
+
 /** Sends the arbiter's transactions. */
 export const createArbiterRelayer = (
   { pool, chains, log }: Pick<Platform, "pool" | "chains" | "log">,
@@ -60,6 +65,7 @@ export const createArbiterRelayer = (
     client: chains[ESCROW_NETWORK].client,
     chainId: NETWORKS[ESCROW_NETWORK].chainId,
     counter: null,
+    cargo: OUTCOMES,
     shares: SHARES.arbiter,
     mostLostWei: failedGasWei,
   });

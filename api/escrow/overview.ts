@@ -1,21 +1,13 @@
 import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
 import { currentOf, type EscrowContract, schemesIn } from "../payments/schemes/escrowed.ts";
+import type { EscrowLimits } from "../platform/config/values.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
 import { contestPolicy, contestSigned } from "./contest/grounds.ts";
 import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/sell-espresso.ts";
-import {
-  custodyOf,
-  type EscrowLimits,
-  FEE_BPS,
-  FEE_TEXT,
-  GAS_A_FEE_UNIT,
-  OUTCOME_GAS,
-  TIMEOUT_SECONDS,
-  TIMEOUT_TEXT,
-} from "./payment.ts";
+import { custodyOf, FEE_BPS, FEE_TEXT, GAS_A_FEE_UNIT, OUTCOME_GAS, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
 import { DELIVERY_VERSION } from "./ports.ts";
 
 /** Concatenated, because this file itself reads no environment. */

@@ -1,11 +1,11 @@
-export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed.ts";
-
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
 import type { EscrowContract } from "../payments/schemes/escrowed.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Decision } from "./ports.ts";
+
+export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed.ts";
 
 export type { PaymentInfo };
 export { FEE_BPS };
@@ -39,18 +39,6 @@ export const TIMEOUT_TEXT = `${TIMEOUT_SECONDS / 60} minutes`;
 /** What the merchant gets when a payment is released: everything but the fee, rounded down. */
 export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10_000n;
 
-/** What an instance's outcomes may cost it. Published at `/escrow`. */
-export interface EscrowLimits {
-  /** The least that it evaluates or refunds by itself, in atomic USDC. */
-  readonly minimum: bigint;
-  /** The gas that a merchant's releases may cost in a day (UTC) beyond what their fees pay for. */
-  readonly merchantGas: bigint;
-  /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
-  readonly keeperGas: bigint;
-}
-
-/** The least minimum of any instance, in atomic USDC. */
-export const MINIMUM_AMOUNT = 10_000;
 /** What an outcome is reckoned with, alone or with others, until it is mined. */
 export const OUTCOME_GAS = 50_000n;
 /** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */

@@ -1,5 +1,6 @@
+import type { EscrowLimits } from "../platform/config/values.ts";
 import type { CarryingParts } from "./carry-outcomes.ts";
-import { type EscrowLimits, type Hold, OUTCOME_GAS } from "./payment.ts";
+import { type Hold, OUTCOME_GAS } from "./payment.ts";
 import type { EscrowChain, EscrowStore, OverdueHolds } from "./ports.ts";
 
 /** How many overdue holds a pass looks at. */

@@ -3,6 +3,7 @@ import { CONTEST_ROOM_SECONDS } from "../../packages/escrow/src/contest-terms.ts
 import { EVALUATION_ENTRIES, linkProof } from "../log/log-paths.ts";
 import type { PublicLog } from "../log/prove-entries.ts";
 import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import type { EscrowLimits } from "../platform/config/values.ts";
 import { inPath, json, jsonOrPage } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { parseJson, readBody } from "../platform/http/request.ts";
@@ -15,7 +16,6 @@ import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import type { Ambiguous } from "./find-hold.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
-import type { EscrowLimits } from "./payment.ts";
 import type { Answered, Evaluation } from "./ports.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 import { ESCROW, EVALUATED, EVALUATION } from "./schemas.ts";

@@ -1,9 +1,9 @@
 import type pg from "pg";
 import { parseVerifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
+import type { WitnessPolicy } from "../platform/config/log-settings.ts";
 import { bytes, named } from "../platform/db/connection.ts";
 import { type LogCheckpoints, nextServed, type Servable } from "./served-checkpoint.ts";
 import type { LogStore, StoredCheckpoint } from "./store.ts";
-import type { WitnessPolicy } from "./witness/settings.ts";
 import type { WitnessStore } from "./witness/store.ts";
 
 /** The newest size that so many of these keys have cosigned, at or above a size. */

@@ -1,11 +1,12 @@
 import type { z } from "zod";
+import type { Chain } from "../platform/chain/view.ts";
 import type { PaidRoute } from "../platform/http/route.ts";
 import type { FieldError } from "../platform/http/schema.ts";
 import { formatUsd } from "../platform/money.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { isStorable } from "./header.ts";
 import type { Journal, NewPayment } from "./journal.ts";
-import type { Chain, PresentedPayment } from "./scheme.ts";
+import type { PresentedPayment } from "./scheme.ts";
 import type { Answer } from "./step-types.ts";
 
 /** What a route takes as its input, or why it takes nothing. */
@@ -51,19 +52,6 @@ function fieldError(issue: z.core.$ZodIssue): FieldError {
   const rule = issue.code === "custom" ? issue.params?.rule : undefined;
   const error = { path: issue.path.join("."), message: issue.message };
   return typeof rule === "number" ? { ...error, rule } : error;
-}
-
-/** Why a payment was not sent: every place for it is taken, or too much gas was lost to failed payments today. */
-export type Because = "no place" | "gas lost";
-
-/** A payment that was not sent, and of which nothing is stored that could be sent later. */
-export class TurnedAway extends Error {
-  readonly because: Because;
-
-  constructor(because: Because, message: string) {
-    super(message);
-    this.because = because;
-  }
 }
 
 interface Parts {

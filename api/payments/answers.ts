@@ -1,13 +1,13 @@
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
+import { WINDOW_MARGIN_SECONDS } from "../platform/chain/authorization.ts";
 import { Problem, problemBody } from "../platform/http/errors.ts";
 import type { Loss } from "../platform/http/route.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import { toBase64Json } from "./header.ts";
 import type { PresentedPayment } from "./scheme.ts";
-import { WINDOW_MARGIN_SECONDS } from "./signature.ts";
 import type { Answer, Reason, Row, Run } from "./step-types.ts";
 
 /** What a client hears that has to come again with the same header. */

@@ -1,14 +1,16 @@
+import type { Chain, Expected, Settlement, View } from "../platform/chain/view.ts";
 import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
+import { TurnedAway } from "../platform/relayer/places.ts";
 import type { Hex } from "../platform/wallet.ts";
-import { shortfall, TurnedAway } from "./admission.ts";
+import { shortfall } from "./admission.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
 import { readAgain } from "./readings.ts";
-import type { Chain, Expected, Scheme } from "./scheme.ts";
+import type { Scheme } from "./scheme.ts";
 import { sell } from "./sell.ts";
 import { laterOf, windowOpen } from "./signature.ts";
-import type { Command, Settlement, StepEvent, View } from "./step-types.ts";
+import type { Command, StepEvent } from "./step-types.ts";
 
 const HEARTBEAT_MS = 10_000;
 /**

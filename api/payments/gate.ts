@@ -1,4 +1,5 @@
 import PQueue from "p-queue";
+import type { Settlement, Standing } from "../platform/chain/view.ts";
 import type { RecordedAnswer } from "../platform/http/answer.ts";
 import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
@@ -14,10 +15,10 @@ import {
 import { storedIdentifier } from "./header.ts";
 import type { Journal, Kept, NewPayment, PaymentRow } from "./journal.ts";
 import { authenticate, type Checked, checkNew } from "./new-payment.ts";
-import type { PresentedPayment, Standing } from "./scheme.ts";
+import type { PresentedPayment } from "./scheme.ts";
 import { settledWith } from "./signature.ts";
 import { isAbandoned, START, step } from "./step.ts";
-import type { Answer, Arrival, Settlement, StepEvent } from "./step-types.ts";
+import type { Answer, Arrival, StepEvent } from "./step-types.ts";
 
 /** How long a request waits for another process to finish with the same payment. */
 const WAIT_MS = 20_000;

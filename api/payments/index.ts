@@ -8,12 +8,14 @@ import type { Meter } from "../platform/metrics/meter.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { SHARES } from "../platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
+import type { Cargo } from "../platform/relayer/sender.ts";
 import { type Job, type Platform, type Table, under } from "../platform/slice.ts";
 import type { Address } from "../platform/wallet.ts";
 import { PATIENCE_MS } from "./commands.ts";
 import { createGate } from "./gate.ts";
 import { countedJournal } from "./journal/counted-journal.ts";
 import { createJournal } from "./journal/journal-store.ts";
+import { areHeld, haveProved } from "./journal/leases-store.ts";
 import { createReceipts } from "./journal/upkeep-store.ts";
 import type { Journal } from "./journal.ts";
 import { payable, quoted } from "./payable.ts";
@@ -27,6 +29,7 @@ import { createExact } from "./schemes/exact.ts";
 import { type BatchPolicy, createBatching } from "./settle/batching.ts";
 import { createInProcessSettler, createRemoteSettler } from "./settle/facilitator.ts";
 import { createHolds, holdsOf } from "./settle/holds.ts";
+import { failedPlaces } from "./settle/settlement-batch.ts";
 import { createTransferSimulator, type SimulatorParts, transfersTo } from "./settle/transfer.ts";
 
 export type Payments = ReturnType<typeof createPayments>;
@@ -107,6 +110,9 @@ export function createPayments(platform: Platform, config: Config) {
   };
 }
 
+/** What the facilitator's transactions carry. */
+export const PAYMENTS: Cargo = { areHeld, haveProved, failedPlaces, servedBy: () => null };
+
 /** The contracts that hold payments, and the account that sends holds; null if there is no contract. */
 export interface EscrowAccount {
   readonly contracts: readonly EscrowContract[];
@@ -150,6 +156,7 @@ function createSettling({ pool, log, meter, chains }: Platform, config: Config) 
         replaced: () => meter.replaced(network),
         turnedAway: (because) => meter.turnedAway(network, because),
       },
+      cargo: PAYMENTS,
       shares: SHARES.facilitator,
       mostLostWei: mostLostWei(config, network),
     });

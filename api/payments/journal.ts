@@ -1,8 +1,9 @@
+import type { Settlement } from "../platform/chain/view.ts";
 import type { Completion, RecordedAnswer, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { ProtocolVersion } from "./scheme.ts";
-import type { Row, Settlement, State, Write } from "./step-types.ts";
+import type { Row, State, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
 export interface NewPayment {

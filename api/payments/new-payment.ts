@@ -1,11 +1,12 @@
 import { isWrapped, needsCode } from "../../packages/escrow/src/signature-forms.ts";
+import type { Head, PayerSignature, View } from "../platform/chain/view.ts";
 import type { PaidRoute, Terms } from "../platform/http/route.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { readForm, takeIn } from "./admission.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import type { PaymentRow } from "./journal.ts";
 import { readAgain } from "./readings.ts";
-import type { Head, PayerSignature, PresentedPayment, RefusedFor } from "./scheme.ts";
+import type { PresentedPayment, RefusedFor } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import {
   closed,
@@ -16,7 +17,7 @@ import {
   unixSeconds,
   windowProblem,
 } from "./signature.ts";
-import type { Answer, View } from "./step-types.ts";
+import type { Answer } from "./step-types.ts";
 
 /** A request whose payment is not in the journal. */
 interface NewRequest {

@@ -1,6 +1,6 @@
+import type { Settlement } from "../platform/chain/view.ts";
 import type { Completion } from "../platform/http/answer.ts";
 import type { PaidRoute, PaymentKey, Sale } from "../platform/http/route.ts";
-import type { Settlement } from "./step-types.ts";
 
 interface Parts {
   readonly routes: ReadonlyMap<string, PaidRoute>;

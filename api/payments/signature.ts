@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { accountForm, unwrapped } from "../../packages/escrow/src/signature-forms.ts";
 import { signerOf } from "../platform/chain/accounts.ts";
+import { WINDOW_MARGIN_SECONDS } from "../platform/chain/authorization.ts";
+import type { PayerSignature } from "../platform/chain/view.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { PayerSignature, SchemeRules } from "./scheme.ts";
+import type { SchemeRules } from "./scheme.ts";
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
@@ -46,8 +48,6 @@ export const signatureSha256 = (signature: Hex): string =>
     .update(Buffer.from(signature.slice(2), "hex"))
     .digest("hex");
 
-/** How long an authorization must still be valid when it arrives; with less, it might expire while it settles. */
-export const WINDOW_MARGIN_SECONDS = 20;
 /** How long an authorization may be valid when it arrives: a stored signature is not to be useful for long. */
 const MAX_WINDOW_HOURS = 24;
 const MAX_WINDOW_SECONDS = BigInt(MAX_WINDOW_HOURS * 3600);

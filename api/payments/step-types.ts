@@ -1,17 +1,10 @@
+import type { Settlement, View } from "../platform/chain/view.ts";
 import type { StoredAnswer } from "../platform/http/answer.ts";
 import type { FieldError } from "../platform/http/schema.ts";
-import type { Because } from "./admission.ts";
+import type { Because } from "../platform/relayer/places.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";
-
-/** Where the canonical chain shows that the authorization paid us. */
-export interface Settlement {
-  readonly transaction: `0x${string}`;
-  readonly block: number;
-  readonly blockHash: `0x${string}`;
-  readonly logIndex: number;
-}
 
 /** What a decision needs to know about a journal row. */
 export interface Row {
@@ -27,18 +20,6 @@ export interface Row {
   readonly revived: boolean;
   readonly response: StoredAnswer | null;
 }
-
-/**
- * One consistent read by (payer, nonce). `dead` is only ever concluded from a final block. `reverted`: the transaction
- * that we sent was mined without settling, and left the nonce unused.
- */
-export type View =
-  | { readonly nonce: "unused" }
-  /** `excused`: nothing shows that the payer made it fail. */
-  | { readonly nonce: "reverted"; readonly transaction: `0x${string}`; readonly excused?: true }
-  | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
-  | { readonly nonce: "spent" }
-  | { readonly nonce: "dead"; readonly reason: "expired" | "burnt" };
 
 export type Answer =
   | {

@@ -1,17 +1,6 @@
+import type { Settlement, View } from "../platform/chain/view.ts";
 import { result, unavailable, VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
-import type {
-  Answer,
-  Arrival,
-  Command,
-  Reason,
-  Row,
-  Run,
-  Settlement,
-  StepDecision,
-  StepEvent,
-  View,
-  Write,
-} from "./step-types.ts";
+import type { Answer, Arrival, Command, Reason, Row, Run, StepDecision, StepEvent, Write } from "./step-types.ts";
 
 export const START: Run = {
   row: null,

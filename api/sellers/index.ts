@@ -2,7 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { privateKeyToAccount } from "viem/accounts";
 import type { PublicLog } from "../log/prove-entries.ts";
 import type { Payments } from "../payments/index.ts";
-import { authorizationTypedData } from "../payments/schemes/authorization.ts";
+import { authorizationTypedData } from "../platform/chain/authorization.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
@@ -23,7 +23,7 @@ import { createPublishedExamReader } from "./published/store.ts";
 import { examRoutes } from "./routes.ts";
 import { createExamRunner, type ExamRunner } from "./run-exam.ts";
 import { createExamIntake } from "./take-order.ts";
-import { createVisitor } from "./visitor.ts";
+import { createVisitor } from "./visitor-web.ts";
 
 /** The published records of sellers. */
 export function createSellerRecords(

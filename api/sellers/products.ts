@@ -1,6 +1,4 @@
-import { accountKey, whole } from "../platform/config/values.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
-import type { Hex } from "../platform/wallet.ts";
 
 /** Where exams are paid for, and where they pay. */
 export const EXAM_NETWORK = MAIN_NETWORK;
@@ -41,23 +39,3 @@ export const CONSENT_DAYS = 90;
 
 /** The most that an exam can take from our account, at this price of its seller, in atomic units. */
 export const mostSpent = (amount: bigint): bigint => BigInt(MOST_RUNS) * (PAYMENTS_A_RUN * amount + 1n);
-
-export const EXAM_VARIABLES = {
-  EXAM_PRIVATE_KEY: accountKey("the private key that pays in exams of sellers").optional(),
-  EXAM_DAILY_SPEND: whole(0, 1_000_000_000_000).default(50_000_000),
-};
-
-/** What pays in exams of sellers, and how much of it in 24 hours, in atomic USDC. */
-export interface ExamSettings {
-  readonly privateKey: Hex;
-  readonly daily: bigint;
-}
-
-interface Given {
-  readonly EXAM_PRIVATE_KEY?: string | undefined;
-  readonly EXAM_DAILY_SPEND: number;
-}
-
-/** Null where no exams are sold. */
-export const examSettings = ({ EXAM_PRIVATE_KEY: key, EXAM_DAILY_SPEND: daily }: Given): ExamSettings | null =>
-  key === undefined ? null : { privateKey: key as Hex, daily: BigInt(daily) };

@@ -5,22 +5,14 @@ import { createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { createLogSearch, type SearchArea } from "../platform/chain/log-search.ts";
 import { larger, smaller } from "../platform/chain/logs.ts";
+import { firstShown, type HashedBlock } from "../platform/chain/nodes.ts";
 import { createAllowance, paced } from "../platform/chain/pace.ts";
 import { readAtBlock } from "../platform/chain/read-at-block.ts";
 import { discreet } from "../platform/chain/rpc.ts";
 import { usdcCalls } from "../platform/chain/usdc.ts";
 import type { NetworkFacts } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
-import {
-  type AuthorizationReader,
-  firstShown,
-  type HashedBlock,
-  type NonceEnd,
-  type NonceName,
-  type NonceReading,
-  type Period,
-  type Searched,
-} from "./reading.ts";
+import type { AuthorizationReader, NonceEnd, NonceName, NonceReading, Period, Searched } from "./reading.ts";
 
 /** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };

@@ -1,5 +1,6 @@
+import type { Block, HashedBlock } from "../platform/chain/nodes.ts";
 import type { Question } from "./question.ts";
-import type { Block, HashedBlock, NonceEnd, NonceReading } from "./reading.ts";
+import type { NonceEnd, NonceReading } from "./reading.ts";
 
 /** Where a question's time stands between `validAfter` and `validBefore`; `unknown` where these are. */
 export type ValidityWindow = "not_yet" | "open" | "closed" | "unknown";

@@ -1,22 +1,17 @@
 import { LRUCache } from "lru-cache";
+import { AGREEING, type Block, firstShown, type HashedBlock, READINGS, standingOf } from "../platform/chain/nodes.ts";
 import type { Asker } from "../platform/http/request.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import { decide, type Missing, type Seen, type Status } from "./decide.ts";
 import type { Question } from "./question.ts";
-import {
-  AGREEING,
-  type AuthorizationReader,
-  type Block,
-  type FinalFacts,
-  firstShown,
-  type HashedBlock,
-  type KnownTransaction,
-  type NonceEnd,
-  type NonceName,
-  type NonceReading,
-  READINGS,
-  standingOf,
+import type {
+  AuthorizationReader,
+  FinalFacts,
+  KnownTransaction,
+  NonceEnd,
+  NonceName,
+  NonceReading,
 } from "./reading.ts";
 
 /** How a nonce ended, and whether that is final. */

@@ -1,17 +1,8 @@
-import type { Chain } from "../payments/scheme.ts";
+import type { Block, HashedBlock } from "../platform/chain/nodes.ts";
+import type { Chain } from "../platform/chain/view.ts";
 import type { Asker } from "../platform/http/request.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-
-/** A block as a node shows it; time in Unix seconds. */
-export interface Block {
-  readonly number: number;
-  readonly time: bigint;
-}
-
-export interface HashedBlock extends Block {
-  readonly hash: Hex;
-}
 
 /** A nonce's state at the newest block of the node that answered. */
 export interface NonceReading {
@@ -101,48 +92,3 @@ export interface StatusAsked {
  * Anybody can ask anything any number of times, so it must be cheap. What it rejects with is logged and changes nothing.
  */
 export type HearAsked = (asked: StatusAsked) => Promise<void>;
-
-/** Nodes behind one URL take turns: of so many readings, one is of a node that keeps up and has pruned nothing. */
-export const READINGS = 3;
-/** So many of them must agree before anything is called final. */
-export const AGREEING = 2;
-
-/**
- * What the first node shows that knows it; null if none does. A node that has pruned it answers with nothing or with an
- * error, so neither is an answer while another one may know. Rejects if none knows and one could not be asked.
- */
-export async function firstShown<Value>(ask: () => Promise<Value | null>): Promise<Value | null> {
-  let failure: { readonly error: unknown } | null = null;
-  for (let reading = 0; reading < READINGS; reading++) {
-    try {
-      const shown = await ask();
-      if (shown !== null) return shown;
-    } catch (error) {
-      failure = { error };
-    }
-  }
-  if (failure !== null) throw failure.error;
-  return null;
-}
-
-/** What has become of a block: nodes agree that it is on the chain, they do not, or it is not there any more. */
-export type Standing = "agreed" | "contested" | "gone";
-
-/**
- * Whether nodes have this block at its height. A lagging node may still have a branch that the chain has left, so a single
- * one that shows another block is heard; one that shows none has not come so far, or has pruned it. Rejects if none shows any.
- */
-export async function standingOf(
-  reader: Pick<AuthorizationReader, "hashAt">,
-  block: Pick<HashedBlock, "number" | "hash">,
-): Promise<Standing> {
-  const shown: Hex[] = [];
-  for (let reading = 0; reading < READINGS; reading++) {
-    const hash = await reader.hashAt(block.number).catch(() => null);
-    if (hash !== null) shown.push(hash);
-  }
-  if (shown.length === 0) throw new Error(`no node shows block ${block.number}`);
-  const same = shown.filter((hash) => hash === block.hash).length;
-  if (same === 0) return "gone";
-  return same === shown.length && same >= AGREEING ? "agreed" : "contested";
-}

@@ -1,6 +1,6 @@
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import { type AuthorizationType, authorizationDigest } from "../payments/schemes/authorization.ts";
 import { isAccountSignature, undeployed } from "../payments/signature.ts";
+import { type AuthorizationType, authorizationDigest } from "../platform/chain/authorization.ts";
 import { answered, type Completion } from "../platform/http/answer.ts";
 import type { Intake, Sale } from "../platform/http/route.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";

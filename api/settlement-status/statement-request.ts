@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Authorization } from "../payments/scheme.ts";
-import type { AuthorizationType } from "../payments/schemes/authorization.ts";
+import type { AuthorizationType } from "../platform/chain/authorization.ts";
+import type { Authorization } from "../platform/chain/view.ts";
 import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";

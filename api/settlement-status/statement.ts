@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { authorizationDigest } from "../payments/schemes/authorization.ts";
+import { authorizationDigest } from "../platform/chain/authorization.ts";
+import type { Block, HashedBlock } from "../platform/chain/nodes.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import { explorerTransactionUrl, NETWORKS } from "../platform/networks.ts";
 import type { Missing, Status, ValidityWindow } from "./decide.ts";
 import type { Question } from "./question.ts";
-import type { Block, HashedBlock, NonceEnd } from "./reading.ts";
+import type { NonceEnd } from "./reading.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
 
 /** What each status means for who holds or signed the authorization. */

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import { KEY, keyValues } from "../payments/journal/payment-row.ts";
+import { KEY, keyValues } from "../payments/journal/row-store.ts";
+import type { HashedBlock } from "../platform/chain/nodes.ts";
 import { hex } from "../platform/db/connection.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { FinalFacts, HashedBlock, KnownTransaction, NonceEnd, NonceName } from "./reading.ts";
+import type { FinalFacts, KnownTransaction, NonceEnd, NonceName } from "./reading.ts";
 
 /** As many as the table has room for. */
 const SLOTS = 131_072;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
-import { createDemoMerchant } from "../../api/platform/chain/seeded-accounts.ts";
+import { createDemoMerchant } from "../../api/escrow/demo/merchant.ts";
 import { replaceFile } from "./replace-file.ts";
 
 /** The secrets of an embedded installation. PostgreSQL's passwords are stored with its data. */

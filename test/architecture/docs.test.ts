@@ -165,7 +165,8 @@ describe("settings", () => {
   /** The variables of a program's schema. */
   const readBy = (file: string): readonly string[] => {
     const [, own = ""] = /const ENVIRONMENT = z\.object\(\{\n(.*?)^\}\);/ms.exec(read(file)) ?? [];
-    const [, log = ""] = /const LOG_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/log/witness/settings.ts")) ?? [];
+    const [, log = ""] =
+      /const LOG_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/platform/config/log-settings.ts")) ?? [];
     const [, exam = ""] = /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/sellers/products.ts")) ?? [];
     const schema = own.includes("...LOG_VARIABLES") ? own + log + exam : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);

@@ -18,7 +18,7 @@ export const HTTP: readonly string[] = [
   "api/log/routes.ts",
   "api/log/proof-routes.ts",
   "api/log/static-routes.ts",
-  "api/platform/metrics/metrics-app.ts",
+  "api/operations/metrics-app.ts",
   "api/operations/routes.ts",
   "api/site/packages/routes.ts",
   "api/payments/answers.ts",

@@ -1,7 +1,7 @@
 import { domainSeparator, parseEventLogs } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Authorization } from "../../api/payments/scheme.ts";
+import type { Authorization } from "../../api/platform/chain/view.ts";
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";

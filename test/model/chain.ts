@@ -1,4 +1,4 @@
-import type { View } from "../../api/payments/step-types.ts";
+import type { View } from "../../api/platform/chain/view.ts";
 import { miningMoves } from "./mining.ts";
 import { failedIn } from "./relay.ts";
 import {

@@ -1,5 +1,6 @@
 import { isAbandoned } from "../../api/payments/step.ts";
-import type { Answer, View } from "../../api/payments/step-types.ts";
+import type { Answer } from "../../api/payments/step-types.ts";
+import type { View } from "../../api/platform/chain/view.ts";
 import {
   type Authorization,
   asRead,

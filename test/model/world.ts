@@ -1,4 +1,5 @@
-import type { Command, Reason, Row, Run, Settlement, State } from "../../api/payments/step-types.ts";
+import type { Command, Reason, Row, Run, State } from "../../api/payments/step-types.ts";
+import type { Settlement } from "../../api/platform/chain/view.ts";
 import type { StoredAnswer } from "../../api/platform/http/answer.ts";
 import type { BatchOff, Relay, Relaying } from "./batch.ts";
 

@@ -1,15 +1,13 @@
 import type { z } from "zod";
 import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { Address } from "../../platform/wallet.ts";
+import type { Fetched, FetchLimits, FetchRequest } from "../../platform/web/guarded-fetch/request.ts";
 import type { GuardSettings } from "../../platform/web/target.ts";
 import type {
   CheckRunsReading,
   CheckSuitesReading,
   Commit,
   CommitStatusesReading,
-  Fetched,
-  FetchLimits,
-  FetchRequest,
   SuitesOf,
   TransactionQuestion,
   TransactionReading,

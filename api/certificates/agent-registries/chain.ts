@@ -15,10 +15,10 @@ import { identityRegistryAbi, reputationRegistryAbi, validationRegistryAbi } fro
 import type { ChainReader } from "../../platform/chain/chain.ts";
 import type { LogFilter, MinedLog } from "../../platform/chain/logs.ts";
 import { discreet, isTransport } from "../../platform/chain/rpc.ts";
+import type { RegistryAddresses } from "../../platform/config/values.ts";
 import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { RegistryAddresses } from "./order.ts";
 import type { Publication } from "./publication.ts";
 import type { Carried, Registries, Stated } from "./store.ts";
 

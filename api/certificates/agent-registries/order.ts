@@ -1,14 +1,8 @@
 import { z } from "zod";
+import type { RegistryAddresses } from "../../platform/config/values.ts";
 import type { Intake, PaidRoute } from "../../platform/http/route.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Registries } from "./store.ts";
-
-/** The registries of ERC-8004 that this installation publishes to. */
-export interface RegistryAddresses {
-  readonly reputation: Address;
-  /** Null if it answers no validation requests. */
-  readonly validation: Address | null;
-}
 
 /** What the buyer of a test wants published, as the journal stores it. */
 export interface RegistryOrder {

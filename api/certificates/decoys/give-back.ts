@@ -1,9 +1,10 @@
-import type { Authorization } from "../../payments/scheme.ts";
 import type { Settler } from "../../payments/schemes/exact.ts";
+import type { FinalHead, UsdcTransfers } from "../../platform/chain/usdc.ts";
+import type { Authorization } from "../../platform/chain/view.ts";
 import type { Network } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { entriesOf, LEAST_REFUND, NOBODY, REFUNDS_A_DAY, refundOf, WATCHED_DAYS } from "./refund.ts";
-import type { Debt, DecoyOf, DecoySigner, DecoyStore, FinalHead, UsdcTransfers } from "./store.ts";
+import type { Debt, DecoyOf, DecoySigner, DecoyStore } from "./store.ts";
 
 /** Blocks read at a time, and how often in one pass. */
 const SPAN = 9_000;

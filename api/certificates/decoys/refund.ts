@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import type { Authorization } from "../../payments/scheme.ts";
+import type { FinalHead, Transfer } from "../../platform/chain/usdc.ts";
+import type { Authorization } from "../../platform/chain/view.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { SESSION_PRICES } from "../kinds/kind.ts";
-import type { Debt, DecoyOf, Entry, FinalHead, Transfer } from "./store.ts";
+import type { Debt, DecoyOf, Entry } from "./store.ts";
 
 /** How long after its session an address is watched. */
 export const WATCHED_DAYS = 90;

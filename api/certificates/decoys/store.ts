@@ -1,5 +1,6 @@
 import type pg from "pg";
-import type { Authorization } from "../../payments/scheme.ts";
+import type { Transfer } from "../../platform/chain/usdc.ts";
+import type { Authorization } from "../../platform/chain/view.ts";
 import { bytes, hex, inTransaction } from "../../platform/db/connection.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
@@ -183,16 +184,6 @@ export interface DecoyOf {
   readonly fromBlock: number | null;
 }
 
-/** USDC that moved, in atomic units. */
-export interface Transfer {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly block: number;
-  readonly transaction: Hex;
-  readonly logIndex: number;
-}
-
 /** A transfer as a decoy's books show it: to it, or from it back to a sender. */
 export interface Entry extends Pick<Transfer, "value" | "block" | "transaction" | "logIndex"> {
   readonly decoy: Address;
@@ -247,23 +238,6 @@ export interface DecoyStore {
   pend(debt: Debt, refund: Pending): Promise<boolean>;
   /** Notes that a refund is about to be submitted. */
   submitting(debt: Debt, now: Date): Promise<void>;
-}
-
-export interface FinalHead {
-  readonly number: number;
-  /** Unix seconds. */
-  readonly time: bigint;
-}
-
-export interface UsdcTransfers {
-  finalHead(): Promise<FinalHead>;
-  /** Transfers from and to these addresses, both blocks included, oldest first. */
-  transfersOf(
-    addresses: readonly Address[],
-    blocks: { readonly from: number; readonly to: number },
-  ): Promise<readonly Transfer[]>;
-  /** For each nonce, in order, whether it was used or canceled. */
-  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }
 
 /** Signs for decoys without exposing their keys. */

@@ -1,11 +1,12 @@
-import { authorizationTypedData, authorizationWire } from "../../payments/schemes/authorization.ts";
+import { authorizationTypedData, authorizationWire } from "../../platform/chain/authorization.ts";
+import type { UsdcReader } from "../../platform/chain/usdc.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Behaviour } from "../certificate.ts";
 import { isPublished } from "../sessions/judge.ts";
 import type { CertificateStore } from "../store.ts";
-import type { ProofStore, Sealed, UsdcReader } from "./store.ts";
+import type { ProofStore, Sealed } from "./store.ts";
 
 /**
  * A signature that was answered and never submitted. The authorization's times are in unix seconds, its value in atomic

@@ -1,10 +1,9 @@
 import type pg from "pg";
-import { KEY, keyValues, sealContext } from "../../payments/journal/payment-row.ts";
+import { KEY, keyValues, sealContext } from "../../payments/journal/row-store.ts";
 import { hex, inTransaction } from "../../platform/db/connection.ts";
 import type { Seal } from "../../platform/db/seal.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import { networkOfChain } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
 import type { WithheldSignature } from "./publish-proofs.ts";
 
 interface Columns {
@@ -93,12 +92,4 @@ export interface ProofStore {
   publish(withheld: WithheldSignature, document: object | null): Promise<void>;
   /** It is not due for an hour. */
   putOff(payment: PaymentKey): Promise<void>;
-}
-
-/** Reads one chain's USDC. */
-export interface UsdcReader {
-  /** Unix seconds of the newest final block. */
-  finalTime(): Promise<bigint>;
-  /** For each nonce, in order, whether it was used or canceled. */
-  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }

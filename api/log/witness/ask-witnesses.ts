@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { Witness } from "../../platform/config/log-settings.ts";
 import type { KnownHead, KnownHeads } from "../served-checkpoint.ts";
-import type { Witness } from "./settings.ts";
 import type { WitnessCalls, WitnessReply } from "./store.ts";
 
 /** Where a witness shows what it has of a log (C2SP tlog-witness). */

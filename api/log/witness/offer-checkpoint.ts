@@ -4,9 +4,9 @@ import { parseNote, parseSignatures, verifySignatures } from "../../../packages/
 import type { ReadTiles } from "../../../packages/verifier/src/tlog/tile.ts";
 import { consistencyProof, rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import type { Witness } from "../../platform/config/log-settings.ts";
 import type { LogStore, StoredCheckpoint } from "../store.ts";
 import { headUrl, witnessedHead } from "./ask-witnesses.ts";
-import type { Witness } from "./settings.ts";
 import {
   type Cosignature,
   LONGEST_WAIT_SECONDS,

@@ -1,7 +1,7 @@
 import type pg from "pg";
+import type { WitnessPolicy } from "../../platform/config/log-settings.ts";
 import { bytes, inTransaction, named } from "../../platform/db/connection.ts";
 import { createPresence, isGone } from "../../platform/db/presence.ts";
-import type { WitnessPolicy } from "./settings.ts";
 
 /** A cosignature that has been verified. */
 export interface Cosignature {

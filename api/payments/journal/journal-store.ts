@@ -1,4 +1,5 @@
 import pg from "pg";
+import type { Settlement } from "../../platform/chain/view.ts";
 import {
   bytes,
   change,
@@ -13,7 +14,6 @@ import { createSharedMessages, type ShareAll } from "../../platform/db/shared-me
 import type { Completion, KnownCompletion, StoredAnswer, TransactedCompletion } from "../../platform/http/answer.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import { type Journal, NotStored } from "../journal.ts";
-import type { Settlement } from "../step-types.ts";
 import {
   PAYMENT_COLUMNS as COLUMNS,
   KEY,
@@ -25,17 +25,9 @@ import {
   PROGRESS,
   parsePayment,
   sealContext,
-} from "./payment-row.ts";
-import {
-  applyWrite,
-  type EntryColumns,
-  entered,
-  inFlightBefore,
-  insertOf,
-  keptValues,
-  takeOf,
-} from "./payment-writes.ts";
+} from "./row-store.ts";
 import { createResolving, createUpkeep } from "./upkeep-store.ts";
+import { applyWrite, type EntryColumns, entered, inFlightBefore, insertOf, keptValues, takeOf } from "./write-store.ts";
 
 export interface Completing<Ending = Completion> {
   readonly key: PaymentKey;

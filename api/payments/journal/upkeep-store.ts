@@ -13,7 +13,7 @@ import {
   type PaymentColumns,
   parsePayment,
   UNFINISHED_COLUMNS,
-} from "./payment-row.ts";
+} from "./row-store.ts";
 
 /** So many are deleted in one statement: it never holds anyone up. */
 const PRUNED_TOGETHER = 1_000;

@@ -1,13 +1,15 @@
 import { z } from "zod";
 import { PAYMENT_INFO_TYPEHASH, type PaymentInfo } from "../../../packages/escrow/src/payment-info.ts";
 import type { EscrowFacts, Offer } from "../../../packages/escrow/src/terms.ts";
+import { authorizationDigest } from "../../platform/chain/authorization.ts";
 import { addressWord, bytes32Word, keccak256, uintWord } from "../../platform/chain/typed-data.ts";
+import type { Authorization, Chain } from "../../platform/chain/view.ts";
 import type { Terms } from "../../platform/http/route.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Lease } from "../../platform/relayer/sender.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { lookFor } from "../commands.ts";
-import type { Authorization, Chain, Lease, Payload, Scheme, SchemeRules } from "../scheme.ts";
-import { authorizationDigest } from "./authorization.ts";
+import type { Payload, Scheme, SchemeRules } from "../scheme.ts";
 
 /** The x402 scheme that pays a contract. */
 export type EscrowSchemeId = EscrowFacts["scheme"];

@@ -1,24 +1,15 @@
 import type { PaymentRequirements } from "@x402/core/types";
 import { getAddress } from "viem";
 import { z } from "zod";
+import { authorizationDigest } from "../../platform/chain/authorization.ts";
+import type { Authorization, Chain, Head } from "../../platform/chain/view.ts";
 import type { Terms } from "../../platform/http/route.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
+import type { Lease } from "../../platform/relayer/sender.ts";
 import { type Address, type Hex, parseAddress } from "../../platform/wallet.ts";
 import { lookFor } from "../commands.ts";
-import type {
-  Authorization,
-  Chain,
-  ClaimedTerms,
-  Head,
-  Lease,
-  Payload,
-  PresentedPayment,
-  Scheme,
-  SchemeRules,
-  Submission,
-} from "../scheme.ts";
-import { authorizationDigest } from "./authorization.ts";
+import type { ClaimedTerms, Payload, PresentedPayment, Scheme, SchemeRules, Submission } from "../scheme.ts";
 
 type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
 

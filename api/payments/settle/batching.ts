@@ -1,14 +1,20 @@
 import type { PublicClient, TransactionReceipt } from "viem";
 import { createShortMemory, together } from "../../platform/chain/batcher.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
+import type { Head } from "../../platform/chain/view.ts";
 import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Call } from "../../platform/relayer/form.ts";
-import { isNoPlace, type Lane, type NextBlock, PLACE_WITHIN_MS, TRY_AGAIN_MS } from "../../platform/relayer/places.ts";
+import {
+  isNoPlace,
+  type Lane,
+  type NextBlock,
+  PLACE_WITHIN_MS,
+  TRY_AGAIN_MS,
+  TurnedAway,
+} from "../../platform/relayer/places.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { TurnedAway } from "../admission.ts";
-import type { Head } from "../scheme.ts";
 import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./facilitator.ts";
 import { failedPlaces, isDeployed, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
 

@@ -1,11 +1,11 @@
 import type { PaymentPayload } from "@x402/core/types";
 import type { TransactionReceipt } from "viem";
+import { authorizationDigest, authorizationWire } from "../../platform/chain/authorization.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Member, Shipment } from "../../platform/relayer/form.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
-import { authorizationDigest, authorizationWire } from "../schemes/authorization.ts";
 import { requirements, type Settler } from "../schemes/exact.ts";
 import type { Batching } from "./batching.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";

@@ -7,10 +7,11 @@ import {
   type TransactionReceipt,
 } from "viem";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
+import { isBatch } from "../../platform/chain/authorizations.ts";
+import type { Authorization } from "../../platform/chain/view.ts";
 import type { SendingTerms } from "../../platform/relayer/fees.ts";
 import type { Call } from "../../platform/relayer/form.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Authorization } from "../scheme.ts";
 
 /** What one payment's call within a batch may use: an ordinary account's needs at most 80,019 (docs/decisions/settlement-batch.md). */
 const CALL_GAS = 100_000n;
@@ -84,10 +85,6 @@ export async function settlingIn(
   const [failed] = decodeFunctionResult({ abi: settlementBatchAbi, functionName: "settle", data: data ?? "0x" });
   return Array.from({ length: count }, (_, place) => !has(failed, place));
 }
-
-/** Whether a transaction to this address settles payments together. */
-export const isBatch = (address: Address | null): boolean =>
-  address?.toLowerCase() === SETTLEMENT_BATCH.address.toLowerCase();
 
 const has = (mask: bigint, place: number): boolean => ((mask >> BigInt(place)) & 1n) === 1n;
 

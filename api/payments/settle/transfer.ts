@@ -1,9 +1,9 @@
 import { encodeFunctionData, type PublicClient } from "viem";
 import { usdcAbi } from "../../../contracts/abi.ts";
 import { discreet, revertReason } from "../../platform/chain/rpc.ts";
+import type { Authorization, Head } from "../../platform/chain/view.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
-import type { Authorization, Head } from "../scheme.ts";
 import type { TransferSimulator } from "../schemes/exact.ts";
 import type { Sharing } from "./batching.ts";
 import { type BatchTerms, batchCall, isPackable, type SignedTransfer } from "./settlement-batch.ts";

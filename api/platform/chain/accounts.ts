@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { hashTypedData, type LocalAccount, serializeTransaction, type TransactionSerializableEIP1559 } from "viem";
 import type { Address, Hex } from "../wallet.ts";
@@ -66,3 +66,6 @@ export function createAccount(privateKey: Hex): Account {
     },
   };
 }
+
+export const derivedKey = (seed: Uint8Array, name: string): Hex =>
+  `0x${createHmac("sha256", seed).update(name).digest("hex")}`;

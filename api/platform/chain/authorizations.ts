@@ -1,16 +1,16 @@
 import { type Hex, type Log, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Expected, Head } from "../../payments/scheme.ts";
-import type { Settlement, View } from "../../payments/step-types.ts";
-import { AGREEING, READINGS } from "../../settlement-status/reading.ts";
+import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { Address } from "../wallet.ts";
 import { together } from "./batcher.ts";
 import type { FinalBlock, Finality } from "./chain.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
 import { type LogFilter, type LogReader, larger, type MinedLog, smaller } from "./logs.ts";
+import { AGREEING, READINGS } from "./nodes.ts";
 import { type Allowance, spending } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { usdcCalls } from "./usdc.ts";
+import type { Expected, Head, Settlement, View } from "./view.ts";
 
 const [USED, TRANSFER] = usdcEventsAbi;
 const [CANCELED] = parseAbi(["event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"]);
@@ -292,3 +292,7 @@ export function createGlance(logs: LogReader, usdc: Address) {
       ? null
       : seen(expected).catch(() => null);
 }
+
+/** Whether a transaction to this address settles payments together. */
+export const isBatch = (address: Address | null): boolean =>
+  address?.toLowerCase() === SETTLEMENT_BATCH.address.toLowerCase();

@@ -1,20 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPublicClient, type HttpTransportConfig, http, type PublicClient, type TransactionReceipt } from "viem";
-import type { Chain, Failed, FailedPayment, Head, Standing } from "../../payments/scheme.ts";
-import { isBatch } from "../../payments/settle/settlement-batch.ts";
-import type { Settlement } from "../../payments/step-types.ts";
-import { standingOf } from "../../settlement-status/reading.ts";
 import { NETWORKS, type Network } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
-import { createGlance, findSettlement } from "./authorizations.ts";
+import { createGlance, findSettlement, isBatch } from "./authorizations.ts";
 import { createRecent } from "./batcher.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
+import { standingOf } from "./nodes.ts";
 import { type Allowance, createAllowance } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { CALLS_IN_A_BATCH, createBatchFetch, discreet, rpcFetch } from "./rpc.ts";
 import { type ContractSignatures, createContractSignatures } from "./signatures.ts";
 import { payerFunds, usdcCalls } from "./usdc.ts";
+import type { Chain, Failed, FailedPayment, Head, Settlement, Standing } from "./view.ts";
 
 interface Asked extends FailedPayment {
   readonly usdc: Address;

@@ -8,12 +8,12 @@ import {
   parseAbi,
 } from "viem";
 import { unwrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import type { PayerSignature } from "../../payments/scheme.ts";
 import type { Asker } from "../http/request.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { createRecent } from "./batcher.ts";
 import { paced } from "./pace.ts";
 import { isOutOfGas, isTransport } from "./rpc.ts";
+import type { PayerSignature } from "./view.ts";
 
 /** Room to deploy a wallet, ask it, and run the validator itself; a factory that wants more gets an error. */
 const MOST_GAS = 2_000_000n;

@@ -7,14 +7,12 @@ import {
   toEventSelector,
 } from "viem";
 import { usdcAbi as abi, usdcEventsAbi } from "../../../contracts/abi.ts";
-import type { Transfer, UsdcTransfers } from "../../certificates/decoys/store.ts";
-import type { UsdcReader } from "../../certificates/proofs/store.ts";
-import type { Funds } from "../../payments/scheme.ts";
 import type { NetworkFacts } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
 import type { ChainReader } from "./chain.ts";
 import { type Call, readAtBlock } from "./read-at-block.ts";
 import { discreet } from "./rpc.ts";
+import type { Funds } from "./view.ts";
 
 /** The view functions of USDC at an address. */
 export const usdcCalls = (target: Address) => ({
@@ -114,4 +112,39 @@ export async function payerFunds(client: PublicClient, { usdc, payer, nonces }: 
   const states = nonces.map((nonce) => ({ nonce, state: isUsed(payer, nonce) }));
   const { of } = await readAtBlock(client, { calls: [balance, ...states.map(({ state }) => state)] });
   return { balance: of(balance), unused: states.flatMap(({ nonce, state }) => (of(state) ? [] : [nonce])) };
+}
+
+/** USDC that moved, in atomic units. */
+export interface Transfer {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly block: number;
+  readonly transaction: Hex;
+  readonly logIndex: number;
+}
+
+export interface FinalHead {
+  readonly number: number;
+  /** Unix seconds. */
+  readonly time: bigint;
+}
+
+export interface UsdcTransfers {
+  finalHead(): Promise<FinalHead>;
+  /** Transfers from and to these addresses, both blocks included, oldest first. */
+  transfersOf(
+    addresses: readonly Address[],
+    blocks: { readonly from: number; readonly to: number },
+  ): Promise<readonly Transfer[]>;
+  /** For each nonce, in order, whether it was used or canceled. */
+  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
+}
+
+/** Reads one chain's USDC. */
+export interface UsdcReader {
+  /** Unix seconds of the newest final block. */
+  finalTime(): Promise<bigint>;
+  /** For each nonce, in order, whether it was used or canceled. */
+  areUsed(authorizations: readonly { readonly payer: Address; readonly nonce: Hex }[]): Promise<readonly boolean[]>;
 }

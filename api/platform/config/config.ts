@@ -1,15 +1,27 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
-import type { RegistryAddresses } from "../../certificates/agent-registries/order.ts";
-import { type EscrowLimits, MINIMUM_AMOUNT } from "../../escrow/payment.ts";
-import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "../../log/witness/settings.ts";
-import { EXAM_VARIABLES, type ExamSettings, examSettings } from "../../sellers/products.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
+import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings.ts";
+import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
 import { roleProblems } from "./roles.ts";
-import { accountKey, addressesOf, addressOf, contract, isHttp, key32, listOf, lower, url, whole } from "./values.ts";
+import {
+  accountKey,
+  addressesOf,
+  addressOf,
+  contract,
+  type EscrowLimits,
+  isHttp,
+  key32,
+  listOf,
+  lower,
+  MINIMUM_AMOUNT,
+  type RegistryAddresses,
+  url,
+  whole,
+} from "./values.ts";
 
 const isRange = (text: string): boolean => {
   const [address = "", prefix, ...more] = text.split("/");

@@ -2,7 +2,7 @@ import { hkdfSync } from "node:crypto";
 import { isAddress, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { z } from "zod";
-import { type Hex, parseAddress } from "../wallet.ts";
+import { type Address, type Hex, parseAddress } from "../wallet.ts";
 
 // What the values of settings have to be like; each names what it expects.
 
@@ -102,3 +102,23 @@ function isOnCurve(key: Hex): boolean {
     return false;
   }
 }
+
+/** The registries of ERC-8004 that this installation publishes to. */
+export interface RegistryAddresses {
+  readonly reputation: Address;
+  /** Null if it answers no validation requests. */
+  readonly validation: Address | null;
+}
+
+/** What an instance's outcomes may cost it. Published at `/escrow`. */
+export interface EscrowLimits {
+  /** The least that it evaluates or refunds by itself, in atomic USDC. */
+  readonly minimum: bigint;
+  /** The gas that a merchant's releases may cost in a day (UTC) beyond what their fees pay for. */
+  readonly merchantGas: bigint;
+  /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
+  readonly keeperGas: bigint;
+}
+
+/** The least minimum of any instance, in atomic USDC. */
+export const MINIMUM_AMOUNT = 10_000;

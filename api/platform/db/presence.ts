@@ -1,8 +1,6 @@
 import { randomInt } from "node:crypto";
 import type pg from "pg";
-import { keyValues } from "../../payments/journal/payment-row.ts";
-import type { Lease } from "../../payments/scheme.ts";
-import { named, type Question } from "./connection.ts";
+import { named } from "./connection.ts";
 
 /** Any number: the class of locks that show who lives. */
 const CLASS = 7_402_404;
@@ -80,41 +78,4 @@ async function hold(pool: pg.Pool, hasBroken: () => void): Promise<Session> {
     await end();
     throw error;
   }
-}
-
-const HELD = `SELECT EXISTS (SELECT FROM payment
-    WHERE payment.chain = lease.chain AND payment.asset = lease.asset AND payment.payer = lease.payer
-      AND payment.nonce = lease.nonce AND lease_token = token AND state IN ('settling', 'fulfilled')) AS held
-  FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[], $5::uuid[])
-    WITH ORDINALITY AS lease (chain, asset, payer, nonce, token, place) ORDER BY place`;
-
-/** Whether each payment is still to be submitted, and by the run that has this lease of it. */
-export function areHeld(leases: readonly Lease[]): Question<readonly boolean[]> {
-  const rows = leases.map(({ key, token }) => [...keyValues(key), token]);
-  const columns = [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column]));
-  return {
-    statement: { name: "payments-held", text: HELD, values: columns },
-    answer: ({ rows }: pg.QueryResult<{ held: boolean }>) => rows.map(({ held }) => held),
-  };
-}
-
-const PROVED = `SELECT payer IS NOT NULL
-    AND EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer AND payment.chain = lease.chain
-      AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL)
-    AND NOT EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer
-      AND state = 'void' AND reason IN ('reverted', 'burnt')) AS proved
-  FROM unnest($1::int[], $2::bytea[]) WITH ORDINALITY AS lease (chain, payer, place) ORDER BY place`;
-
-/**
- * Whether each payer has paid here before, on the same chain, and has none that failed on the chain or was canceled among the
- * payments that the journal still has. An excused one counts: who moves its money away and back within one block leaves no
- * trace of it. Never for a payment that is not in the journal.
- */
-export function haveProved(leases: readonly (Lease | null)[]): Question<readonly boolean[]> {
-  const rows = leases.map((lease) => (lease === null ? [0, null] : [keyValues(lease.key)[0], keyValues(lease.key)[2]]));
-  const columns = [0, 1].map((column) => rows.map((row) => row[column]));
-  return {
-    statement: { name: "payers-proved", text: PROVED, values: columns },
-    answer: ({ rows }: pg.QueryResult<{ proved: boolean }>) => rows.map(({ proved }) => proved),
-  };
 }

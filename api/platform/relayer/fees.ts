@@ -1,5 +1,5 @@
 import { BaseError, ContractFunctionZeroDataError, type PublicClient, parseAbi } from "viem";
-import { READINGS } from "../../settlement-status/reading.ts";
+import { READINGS } from "../chain/nodes.ts";
 import type { Address } from "../wallet.ts";
 import type { Sender } from "./sender.ts";
 

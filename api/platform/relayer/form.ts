@@ -1,13 +1,10 @@
 import type pg from "pg";
-import { TurnedAway } from "../../payments/admission.ts";
-import type { Lease } from "../../payments/scheme.ts";
 import { keccak256 } from "../chain/typed-data.ts";
 import { ask, bytes, hex, inTransaction, type Question } from "../db/connection.ts";
-import { areHeld, haveProved } from "../db/presence.ts";
 import type { Hex } from "../wallet.ts";
 import { assertAffordable, feesWithin, MOST_FEE } from "./fees.ts";
-import { type Lane, noPlace, PLACES } from "./places.ts";
-import type { Sender } from "./sender.ts";
+import { type Lane, noPlace, PLACES, TurnedAway } from "./places.ts";
+import type { Lease, Sender } from "./sender.ts";
 import type { UnminedOfAccount } from "./store.ts";
 
 /** What a transaction is to be for. */
@@ -49,7 +46,7 @@ export async function admit(
   const { mostLostWei } = sender;
   const isExempt = lane === "outcome" || lane === "statement";
   if (isExempt || mostLostWei === null || unmined.lostWei * LANES_THAT_LOSE < mostLostWei) return new Map();
-  const proved = await ask(db, haveProved(members.map(({ lease }) => lease ?? null)));
+  const proved = await ask(db, sender.cargo.haveProved(members.map(({ lease }) => lease ?? null)));
   return refusing(
     members.filter((_, at) => proved[at] !== true),
     gasLost(),
@@ -111,7 +108,7 @@ export async function form(
   const first = [
     ledger.lock(),
     sender.members.carried(members.map(({ purpose }) => purpose)),
-    areHeld(leased.flatMap(({ lease }) => lease ?? [])),
+    sender.cargo.areHeld(leased.flatMap(({ lease }) => lease ?? [])),
     ledger.unminedIn(lane, conditions.count),
   ] as const;
   return inTransaction(

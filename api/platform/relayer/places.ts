@@ -1,6 +1,5 @@
 import PQueue from "p-queue";
 import type { PublicClient } from "viem";
-import { TurnedAway } from "../../payments/admission.ts";
 
 /** Nodes keep this many unmined transactions of one account (`txpool.accountslots` of geth and reth) and may refuse more. */
 export const PLACES = 16;
@@ -100,4 +99,17 @@ export function watchBlocks(client: Pick<PublicClient, "getBlockNumber">): NextB
       waiting.add(wake);
       if (!isWatching) void watch();
     });
+}
+
+/** Why a payment was not sent: every place for it is taken, or too much gas was lost to failed payments today. */
+export type Because = "no place" | "gas lost";
+
+/** A payment that was not sent, and of which nothing is stored that could be sent later. */
+export class TurnedAway extends Error {
+  readonly because: Because;
+
+  constructor(because: Because, message: string) {
+    super(message);
+    this.because = because;
+  }
 }

@@ -1,10 +1,9 @@
 import type { TransactionReceipt } from "viem";
-import { TurnedAway } from "../../payments/admission.ts";
 import { discreet } from "../chain/rpc.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { type Conditions, feesWithin, readCost, type SendingTerms, spendable } from "./fees.ts";
 import type { Shipment } from "./form.ts";
-import type { NextBlock } from "./places.ts";
+import { type NextBlock, TurnedAway } from "./places.ts";
 import { type RelayRequest, type Shipped, send, ship, waitFor } from "./send.ts";
 import { createSender, type RelayerParts, type Sender } from "./sender.ts";
 import { createUpkeep } from "./tend.ts";

@@ -1,6 +1,4 @@
 import { HttpRequestError, isHex, TimeoutError, type TransactionReceipt, TransactionReceiptNotFoundError } from "viem";
-import { servedBy } from "../../escrow/calldata.ts";
-import { failedPlaces } from "../../payments/settle/settlement-batch.ts";
 import { withoutSecrets } from "../chain/rpc.ts";
 import { keccak256 } from "../chain/typed-data.ts";
 import type { Hex } from "../wallet.ts";
@@ -37,7 +35,7 @@ const AT_ONCE_MS = [3, 5, 8, 12, 20];
 /** A node may know a block before it knows its receipts. */
 const LONGEST_PAUSE_MS = 500;
 
-type Finder = Pick<Sender, "ledger" | "client" | "counter">;
+type Finder = Pick<Sender, "ledger" | "client" | "counter" | "cargo">;
 
 /** Waits for the receipt of a transaction or of its replacement, and records it. */
 export async function waitFor(
@@ -76,7 +74,7 @@ async function finalReceipt(sender: Finder, hash: Hex): Promise<TransactionRecei
   const receipt = await knownReceipt(sender, hash);
   if (receipt === null) return null;
   const recorded = record(sender, receipt);
-  if (isPlainSuccess(receipt)) recorded.catch(() => undefined);
+  if (isPlainSuccess(sender, receipt)) recorded.catch(() => undefined);
   else await recorded;
   return receipt;
 }
@@ -84,14 +82,17 @@ async function finalReceipt(sender: Finder, hash: Hex): Promise<TransactionRecei
 const knownReceipt = ({ client }: Pick<Finder, "client">, hash: Hex): Promise<TransactionReceipt | null> =>
   client.getTransactionReceipt({ hash }).catch(() => null);
 
-const isPlainSuccess = (receipt: TransactionReceipt): boolean =>
-  receipt.status === "success" && failedPlaces(receipt).length === 0 && servedBy(receipt) === null;
+const isPlainSuccess = ({ cargo }: Pick<Finder, "cargo">, receipt: TransactionReceipt): boolean =>
+  receipt.status === "success" && cargo.failedPlaces(receipt).length === 0 && cargo.servedBy(receipt) === null;
 
 /** Notes where a transaction was mined, and what it did not do. The process that is the first to note it counts it. */
-export async function record({ ledger, counter }: Omit<Finder, "client">, receipt: TransactionReceipt): Promise<void> {
+export async function record(
+  { ledger, counter, cargo }: Omit<Finder, "client">,
+  receipt: TransactionReceipt,
+): Promise<void> {
   const { transactionHash: hash, blockNumber: block, blockHash, status, gasUsed: gas } = receipt;
   const reverted = status === "reverted";
-  const unserved = { failed: failedPlaces(receipt), served: servedBy(receipt) };
+  const unserved = { failed: cargo.failedPlaces(receipt), served: cargo.servedBy(receipt) };
   const feeWei = feeOf(receipt);
   const purposes = await ledger.mined({ hash, block, blockHash, reverted, feeWei, ...unserved });
   if (purposes === null) return;

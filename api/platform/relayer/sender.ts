@@ -1,22 +1,35 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import type { PublicClient } from "viem";
-import type { Because } from "../../payments/admission.ts";
+import type { PublicClient, TransactionReceipt } from "viem";
 import { createAccount } from "../chain/accounts.ts";
 import { together } from "../chain/batcher.ts";
-import { ask } from "../db/connection.ts";
+import { ask, type Question } from "../db/connection.ts";
 import { createSeal } from "../db/seal.ts";
+import type { PaymentKey } from "../http/route.ts";
 import type { MinedTransaction } from "../metrics/meter.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { type Fees, type ReadConditions, readConditions } from "./fees.ts";
 import { type Carried, createMembers } from "./form.ts";
-import { createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
+import { type Because, createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
 import { createLedger, type Ledger } from "./store.ts";
 
 /** Purposes that are asked for at the same time share a statement. */
 const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
 
+/** What the transactions of a relayer carry, as far as it has to know. */
+export interface Cargo {
+  /** Whether each payment is still to be submitted, and by the run that has this lease of it. */
+  areHeld(leases: readonly Lease[]): Question<readonly boolean[]>;
+  /** Whether the payer of each has paid here before; false for what is no payment. */
+  haveProved(leases: readonly (Lease | null)[]): Question<readonly boolean[]>;
+  /** The places, counted from 1, of the calls that a mined transaction made in vain. */
+  failedPlaces(receipt: TransactionReceipt): readonly number[];
+  /** The purposes that a mined transaction has served by its events; null where its calls tell. */
+  servedBy(receipt: TransactionReceipt): readonly Hex[] | null;
+}
+
 export interface RelayerParts {
+  readonly cargo: Cargo;
   readonly pool: pg.Pool;
   readonly client: PublicClient;
   readonly chainId: number;
@@ -81,4 +94,10 @@ export function createSender(parts: RelayerParts): Sender {
     close: (raw, nonce) => seal.seal(raw, context(nonce)),
     open: ({ raw, nonce }) => seal.open(raw, context(nonce)),
   };
+}
+
+/** A run's hold on a payment: while its row has this token, nobody else works on it. */
+export interface Lease {
+  readonly key: PaymentKey;
+  readonly token: string;
 }

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { WINDOW_MARGIN_SECONDS } from "../../payments/signature.ts";
+import { WINDOW_MARGIN_SECONDS } from "../chain/authorization.ts";
 import { bytes, hex, type Question } from "../db/connection.ts";
 import type { Address, Hex } from "../wallet.ts";
 import type { Lane } from "./places.ts";

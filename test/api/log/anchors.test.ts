@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { parseEventLogs, toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, test } from "vitest";
+import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { createLogAnchors } from "../../../api/log/anchor/chain.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
 import { type AnchorChain, createAnchorStore } from "../../../api/log/anchor/store.ts";
@@ -33,7 +34,7 @@ const parts = {
   shares: SHARES.arbiter,
   mostLostWei: null,
 };
-const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
+const relayer = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
 const anchors = createAnchorStore(pool, 8453);
 const contract = createLogAnchors({ chain: reader, relayer });
 const errors: string[] = [];
@@ -130,7 +131,7 @@ test("the newest anchor is what the command in docs/log.md says", async () => {
   expect([Number(`0x${size}`), `0x${said}`]).toEqual([5, await root()]);
 });
 
-const poor = createRelayer({ ...parts, privateKey: generatePrivateKey() });
+const poor = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
 const hurried = createLogAnchors({ chain: reader, relayer: poor, minedWithinMs: 200 });
 const until = (state: string) =>
   eventually(async () => {

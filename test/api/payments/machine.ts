@@ -1,5 +1,6 @@
 import { START, step } from "../../../api/payments/step.ts";
-import type { Arrival, Command, Row, Settlement, State, StepEvent, View } from "../../../api/payments/step-types.ts";
+import type { Arrival, Command, Row, State, StepEvent } from "../../../api/payments/step-types.ts";
+import type { Settlement, View } from "../../../api/platform/chain/view.ts";
 import type { StoredAnswer } from "../../../api/platform/http/answer.ts";
 
 /** Material for the tests of the payment machine: rows, requests, views of the chain, and a way to play them. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseEventLogs, toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, test, vi } from "vitest";
+import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { createLogAnchors } from "../../../api/log/anchor/chain.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
 import { createAnchorStore } from "../../../api/log/anchor/store.ts";
@@ -36,7 +37,7 @@ const parts = {
   shares: SHARES.arbiter,
   mostLostWei: null,
 };
-const relayer = createRelayer({ ...parts, privateKey: generatePrivateKey() });
+const relayer = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
 const anchors = createAnchorStore(at.pool, 8453);
 const errors: string[] = [];
 const turn = createAnchoring({

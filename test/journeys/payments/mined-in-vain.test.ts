@@ -1,8 +1,8 @@
 import { type Address, encodeFunctionData, parseAbi } from "viem";
 import { describe, expect, test } from "vitest";
 import { lookFor } from "../../../api/payments/commands.ts";
-import type { Expected } from "../../../api/payments/scheme.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
+import type { Expected } from "../../../api/platform/chain/view.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
 import { forFile } from "../../support/for-file.ts";

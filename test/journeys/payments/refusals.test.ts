@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";

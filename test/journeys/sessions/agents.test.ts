@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send, v2 } from "../../support/payments/requests.ts";

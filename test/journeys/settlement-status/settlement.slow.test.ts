@@ -1,6 +1,6 @@
 import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, expect, test } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { pruned } from "../../support/base-like/pruned.ts";

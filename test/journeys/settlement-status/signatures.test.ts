@@ -7,7 +7,7 @@ import {
   signatureToCompactSignature,
 } from "viem";
 import { expect, test } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createDemoMerchant } from "../../../api/platform/chain/seeded-accounts.ts";
+import { createDemoMerchant } from "../../../api/escrow/demo/merchant.ts";
 import { parseSettings } from "../../../indexer/settings.ts";
 import { loadKeys } from "../../../scripts/embedded/keys.ts";
 import { apiPlan, indexerPlan } from "../../../scripts/embedded/services.ts";

@@ -2,12 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server, Socket } from "node:net";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
-import { type CheckRuns, type Evidence, type Fetcher, NO_TRANSACTIONS } from "../../../api/arbiter/evidence.ts";
+import { type CheckRuns, type Evidence, NO_TRANSACTIONS } from "../../../api/arbiter/evidence.ts";
 import { gatherEvidence } from "../../../api/arbiter/gather-evidence.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import type { Dial } from "../../../api/platform/web/guarded-fetch/dial.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/platform/web/guarded-fetch/fetch.ts";
+import type { Fetcher } from "../../../api/platform/web/guarded-fetch/request.ts";
 import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;

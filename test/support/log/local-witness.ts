@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { RequestListener } from "node:http";
-import type { WitnessPolicy } from "../../../api/log/witness/settings.ts";
+import type { WitnessPolicy } from "../../../api/platform/config/log-settings.ts";
 import type { NoteSigner } from "../../../packages/verifier/src/tlog/note.ts";
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { openRecords, type Records } from "../../../scripts/witness/records.ts";

@@ -1,6 +1,6 @@
 import { authorizationTypes } from "@x402/evm";
 import { type Address, type Hex, type LocalAccount, maxUint256, toHex } from "viem";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import type { NetworkFacts } from "../../../api/platform/networks.ts";
 
 /** EIP-3009. */

@@ -1,8 +1,8 @@
 import { createPublicClient, http } from "viem";
-import { authorizationDigest } from "../../../api/payments/schemes/authorization.ts";
 import { type Batching, type BatchPolicy, createBatching } from "../../../api/payments/settle/batching.ts";
 import type { Payment } from "../../../api/payments/settle/facilitator.ts";
 import { transfersTo } from "../../../api/payments/settle/transfer.ts";
+import { authorizationDigest } from "../../../api/platform/chain/authorization.ts";
 import type { SentBatch } from "../../../api/platform/metrics/meter.ts";
 import type { Relayer } from "../../../api/platform/relayer/relayer.ts";
 import { PAY_TO } from "../service/accounts.ts";

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
-import type { Settlement, State, Write } from "../../../api/payments/step-types.ts";
+import type { State, Write } from "../../../api/payments/step-types.ts";
+import type { Settlement } from "../../../api/platform/chain/view.ts";
 import type { Statement } from "../../../api/platform/db/connection.ts";
 import { answered, jsonAnswer } from "../../../api/platform/http/answer.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { createPublicClient, type Hex, http, keccak256, stringToHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
+import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { CALLS_IN_A_BATCH, createBatchFetch, rpcFetch } from "../../../api/platform/chain/rpc.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { MinedTransaction } from "../../../api/platform/metrics/meter.ts";
@@ -54,7 +55,7 @@ export async function startRelaying(rpcUrl: string, changed: Partial<Limits> = {
     const batch = { wait: 0, batchSize: CALLS_IN_A_BATCH };
     const transport = http(rpcUrl, { batch, retryCount: 0, fetchFn: createBatchFetch(rpcFetch) });
     const client = createPublicClient({ transport, cacheTime: 0 });
-    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter, ...limits });
+    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter, cargo: OUTCOMES, ...limits });
   };
   const relayer = another();
   return {

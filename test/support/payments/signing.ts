@@ -1,6 +1,6 @@
 import type { Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { witnessed } from "../openapi/witnessed.ts";

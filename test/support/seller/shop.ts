@@ -3,7 +3,7 @@ import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from "@x402/
 import { authorizationTypes } from "@x402/evm";
 import { type Address, type Hex, isAddressEqual, type LocalAccount, recoverTypedDataAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { offerReceipt } from "../../../packages/escrow/src/offer-receipt.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { type LocalServer, serveHttp } from "../http-server.ts";

@@ -10,7 +10,7 @@ import type { Address, Hex, LocalAccount } from "viem";
 import { type HDAccount, HDKey, hdKeyToAccount } from "viem/accounts";
 import { withPaymentInterceptor } from "x402-axios";
 import { wrapFetchWithPayment as wrapFetchV1 } from "x402-fetch";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { hold } from "../openapi/answers.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { retry } from "../../../api/certificates/kinds/retry.ts";
 import type { OrderNumber, Way } from "../../../api/certificates/retry/lost-order.ts";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { expectProblem } from "../payments/expectations.ts";
 import { type Answer, post, v2 } from "../payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../payments/signing.ts";

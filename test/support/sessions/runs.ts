@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { expect } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { type Answer, challengeOf, post, v2 } from "../payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../payments/signing.ts";
 import { PAY_TO } from "../service/accounts.ts";

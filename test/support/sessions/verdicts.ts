@@ -1,6 +1,6 @@
 import type { Address } from "viem";
 import { expect } from "vitest";
-import type { Authorization } from "../../../api/payments/scheme.ts";
+import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { settlements } from "../payments/on-chain.ts";

@@ -1,9 +1,5 @@
-import type {
-  AuthorizationReader,
-  HashedBlock,
-  NonceEnd,
-  NonceReading,
-} from "../../../api/settlement-status/reading.ts";
+import type { HashedBlock } from "../../../api/platform/chain/nodes.ts";
+import type { AuthorizationReader, NonceEnd, NonceReading } from "../../../api/settlement-status/reading.ts";
 
 // A chain like Base that reorganizes above its final block, as nodes show it that lag, stand still or forget.
 

@@ -1,9 +1,9 @@
 import { encodeEventTopics, type Hex, numberToHex, type PublicClient, parseAbi } from "viem";
-import type { Expected } from "../../../api/payments/scheme.ts";
 import type { Token } from "../../../api/platform/chain/authorizations.ts";
 import { createFinality } from "../../../api/platform/chain/chain.ts";
 import { createLogSearch } from "../../../api/platform/chain/log-search.ts";
 import type { LogReader, MinedLog } from "../../../api/platform/chain/logs.ts";
+import type { Expected } from "../../../api/platform/chain/view.ts";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import { type Branch, type Fate, type NodeView, PAYEE, type Scene, timeOf, turnsOf } from "./branching-chain.ts";
 

@@ -1,4 +1,5 @@
-import type { FactsKept, FinalFacts, HashedBlock, NonceEnd } from "../../../api/settlement-status/reading.ts";
+import type { HashedBlock } from "../../../api/platform/chain/nodes.ts";
+import type { FactsKept, FinalFacts, NonceEnd } from "../../../api/settlement-status/reading.ts";
 
 /** What processes share, as the database keeps it. */
 export function factsInMemory(): FinalFacts {

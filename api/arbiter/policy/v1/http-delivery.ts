@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { type Fetched, type FetchFailure, isWanted } from "../../../platform/web/guarded-fetch/request.ts";
 import { claimFault, type GuardSettings, type TargetFault } from "../../../platform/web/target.ts";
 import { malformed, refuse, unicodeText } from "../../claim.ts";
-import { type Fetched, type FetchFailure, isWanted } from "../../evidence.ts";
 import { type Category, category, type Fact, fetchesOf, type JudgedCondition, printable } from "../category.ts";
 import { conditionsOf, sha256Hex, wholeNumber } from "./ci-status.ts";
 import { decide } from "./decide.ts";

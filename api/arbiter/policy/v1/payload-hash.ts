@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import type { Measure } from "../../../platform/web/guarded-fetch/request.ts";
 import { malformed, unicodeText } from "../../claim.ts";
-import type { Measure } from "../../evidence.ts";
 import { type Category, category, type JudgedCondition } from "../category.ts";
 import { conditionsOf, sha256Hex } from "./ci-status.ts";
 

@@ -1,4 +1,4 @@
-import type { FetchLimits } from "../../evidence.ts";
+import type { FetchLimits } from "../../../platform/web/guarded-fetch/request.ts";
 import type { PolicyCategory } from "../policy.ts";
 
 export const MAX_ATTEMPTS_V1 = 2;

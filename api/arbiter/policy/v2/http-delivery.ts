@@ -1,4 +1,4 @@
-import type { BrowserHeaders, ChallengeHeader, Fetched } from "../../evidence.ts";
+import type { BrowserHeaders, ChallengeHeader, Fetched } from "../../../platform/web/guarded-fetch/request.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable, type Question } from "../category.ts";
 import type { DecisionRow, PolicyCategory } from "../policy.ts";
 import { decide } from "../v1/decide.ts";

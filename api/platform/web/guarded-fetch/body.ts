@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import type { FetchLimits, FetchRequest, Measure, MeasuredBody } from "../../../arbiter/evidence.ts";
 import { Failed } from "./dial.ts";
+import type { FetchLimits, FetchRequest, Measure, MeasuredBody } from "./request.ts";
 
 /** Counts and hashes the bytes that pass through; throws if they exceed the cap. */
 function createMeter({ maxBodyBytes }: FetchLimits) {

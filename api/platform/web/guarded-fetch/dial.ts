@@ -2,9 +2,9 @@ import { lookup, Resolver } from "node:dns/promises";
 import { connect, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { type SecureContextOptions, type TLSSocket, connect as tlsConnect } from "node:tls";
-import type { FetchFailure } from "../../../arbiter/evidence.ts";
 import { isAddress } from "../addresses.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin, targetFault, vetted } from "../target.ts";
+import type { FetchFailure } from "./request.ts";
 
 /** Why an attempt ended, as it will be published; `cause` stays internal. */
 export class Failed extends Error {

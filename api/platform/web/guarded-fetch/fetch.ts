@@ -1,14 +1,6 @@
 import PQueue from "p-queue";
 import { Client, type Dispatcher, errors } from "undici";
-import {
-  Busy,
-  type ChallengeHeader,
-  type Fetched,
-  type Fetcher,
-  type FetchRequest,
-  isWanted,
-  type ResponseHead,
-} from "../../../arbiter/evidence.ts";
+import { Busy } from "../../../arbiter/evidence.ts";
 import type { GuardSettings } from "../target.ts";
 import { measureBody } from "./body.ts";
 import {
@@ -24,6 +16,14 @@ import {
   resolvePublic,
   type VetParts,
 } from "./dial.ts";
+import {
+  type ChallengeHeader,
+  type Fetched,
+  type Fetcher,
+  type FetchRequest,
+  isWanted,
+  type ResponseHead,
+} from "./request.ts";
 
 type Slots = <Value>(signal: AbortSignal, work: () => Promise<Value>) => Promise<Value>;
 

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import type { TransactionSerializableEIP1559 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { authorizationTypedData } from "../../../../api/payments/schemes/authorization.ts";
 import { createAccount } from "../../../../api/platform/chain/accounts.ts";
+import { authorizationTypedData } from "../../../../api/platform/chain/authorization.ts";
 import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Settlement, View } from "../../../../api/payments/step-types.ts";
 import { findSettlement } from "../../../../api/platform/chain/authorizations.ts";
 import { standing } from "../../../../api/platform/chain/chain.ts";
 import { createAllowance } from "../../../../api/platform/chain/pace.ts";
+import type { Settlement, View } from "../../../../api/platform/chain/view.ts";
 import {
   type Branch,
   type Fate,

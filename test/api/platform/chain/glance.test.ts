@@ -1,8 +1,8 @@
 import { createPublicClient, http } from "viem";
 import { afterEach, expect, test } from "vitest";
-import type { Expected } from "../../../../api/payments/scheme.ts";
 import { createGlance } from "../../../../api/platform/chain/authorizations.ts";
 import { createLogReader } from "../../../../api/platform/chain/logs.ts";
+import type { Expected } from "../../../../api/platform/chain/view.ts";
 import type { Address } from "../../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../../support/base-like/profiles.ts";

@@ -1,15 +1,8 @@
-import {
-  addressWord,
-  bytes32Word,
-  domainHash,
-  typedDigest,
-  typeHash,
-  uintWord,
-} from "../../platform/chain/typed-data.ts";
-import { remember } from "../../platform/memo.ts";
-import type { NetworkFacts } from "../../platform/networks.ts";
-import type { Hex } from "../../platform/wallet.ts";
-import type { Authorization } from "../scheme.ts";
+import { remember } from "../memo.ts";
+import type { NetworkFacts } from "../networks.ts";
+import type { Hex } from "../wallet.ts";
+import { addressWord, bytes32Word, domainHash, typedDigest, typeHash, uintWord } from "./typed-data.ts";
+import type { Authorization } from "./view.ts";
 
 const TYPES = {
   TransferWithAuthorization: [
@@ -60,3 +53,6 @@ export const authorizationWire = (authorization: Authorization) => ({
   validBefore: authorization.validBefore.toString(),
   nonce: authorization.nonce,
 });
+
+/** How long an authorization must still be valid when it arrives; with less, it might expire while it settles. */
+export const WINDOW_MARGIN_SECONDS = 20;

@@ -9,21 +9,21 @@ import { fileURLToPath } from "node:url";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Page } from "playwright-core";
-import { authorizationTypedData } from "../api/payments/schemes/authorization.ts";
-import { NETWORKS } from "../api/platform/networks.ts";
-import type { Address, Hex } from "../api/platform/wallet.ts";
-import { usdcAbi } from "../contracts/abi.ts";
-import { launchBrowser } from "../test/support/browser/browser.ts";
-import { anvilClient } from "./embedded/anvil.ts";
-import { devAccount } from "./embedded/dev-accounts.ts";
-import { freePort } from "./embedded/ports.ts";
+import { authorizationTypedData } from "../../api/platform/chain/authorization.ts";
+import { NETWORKS } from "../../api/platform/networks.ts";
+import type { Address, Hex } from "../../api/platform/wallet.ts";
+import { usdcAbi } from "../../contracts/abi.ts";
+import { anvilClient } from "../../scripts/embedded/anvil.ts";
+import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { launchBrowser } from "../support/browser/browser.ts";
 
 /*
  * The pictures of the README, from the running service: starts the whole stack in a folder of its own, pays for every test
  * as an agent would, and photographs the pages.
  */
 
-const PICTURES = fileURLToPath(new URL("../docs/pictures/", import.meta.url));
+const PICTURES = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 const START = fileURLToPath(new URL("start.ts", import.meta.url));
 const BASE = NETWORKS["eip155:8453"];
 const AGENT = devAccount(1);

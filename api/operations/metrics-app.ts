@@ -1,7 +1,8 @@
 import { Hono } from "hono";
-import type { Probes } from "../../operations/probes.ts";
-import { serviceStatus } from "../../operations/status.ts";
-import { type Backlog, type Sample, samplesOf } from "./meter.ts";
+import type { Backlog } from "../platform/metrics/meter.ts";
+import type { Probes } from "./probes.ts";
+import { type Sample, samplesOf } from "./series.ts";
+import { serviceStatus } from "./status.ts";
 
 export interface MetricsParts {
   readonly probes: Probes;

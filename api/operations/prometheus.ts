@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { NETWORKS } from "../networks.ts";
-import { type Meter, type Sample, SERIES } from "./meter.ts";
+import type { Meter } from "../platform/metrics/meter.ts";
+import { NETWORKS } from "../platform/networks.ts";
+import { type Sample, SERIES } from "./series.ts";
 
 /** The methods of the route table and their companions; anything else a client invents becomes one label value. */
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS"]);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Refusal } from "../../../packages/verifier/src/refusal.ts";
 import { NOTE_TYPE, parseVerifierKey, type VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
-import { isHttp, key32, logKey, whole } from "../../platform/config/values.ts";
+import { isHttp, key32, logKey, whole } from "./values.ts";
 
 /** A witness that is asked for cosignatures (C2SP tlog-witness). Prefixes have no trailing slash. */
 export interface Witness {

@@ -7,7 +7,7 @@ import type { PaymentKey } from "../../platform/http/route.ts";
 import { type Entered, type InFlight, type Kept, MOST_FAILED, MOST_IN_FLIGHT, type NewPayment } from "../journal.ts";
 import { signatureSha256 } from "../signature.ts";
 import type { Write } from "../step-types.ts";
-import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./payment-row.ts";
+import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./row-store.ts";
 
 /**
  * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one

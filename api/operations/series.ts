@@ -1,0 +1,177 @@
+import type { Backlog } from "../platform/metrics/meter.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
+import type { ServiceStatus } from "./status.ts";
+
+/** The series read afresh on each scrape. Every label has few values: parts, networks, states, jobs. */
+export const SERIES = {
+  trust_build_info: { type: "gauge", help: "Always 1; the version is its label.", labels: ["version"] },
+  trust_ok: { type: "gauge", help: "1 while /status says ok.", labels: [] },
+  trust_part_ok: { type: "gauge", help: "1 while this part of /status is ok.", labels: ["part"] },
+  trust_chain_block: { type: "gauge", help: "The newest block that the node knows.", labels: ["network"] },
+  trust_chain_finalized_block: { type: "gauge", help: "The newest final block.", labels: ["network"] },
+  trust_chain_lag_seconds: { type: "gauge", help: "Age of the newest block.", labels: ["network"] },
+  trust_index_block: { type: "gauge", help: "The last block that the index has read.", labels: [] },
+  trust_index_lag_seconds: { type: "gauge", help: "Age of the last block that the index has read.", labels: [] },
+  trust_sender_balance_eth: { type: "gauge", help: "What is left for gas.", labels: ["role", "network", "address"] },
+  trust_sender_cost_eth: {
+    type: "gauge",
+    help: "What sending an ordinary payment costs at the moment.",
+    labels: ["role", "network", "address"],
+  },
+  trust_sender_unmined: {
+    type: "gauge",
+    help: "Transactions sent that no block has yet.",
+    labels: ["role", "network", "address"],
+  },
+  trust_sender_oldest_unmined_seconds: {
+    type: "gauge",
+    help: "Age of the oldest of them; 0 when there is none.",
+    labels: ["role", "network", "address"],
+  },
+  trust_payments: {
+    type: "gauge",
+    help: "Payments of the journal that are not over, by state; fulfilled ones until their settlement is final.",
+    labels: ["state"],
+  },
+  trust_payments_parked: {
+    type: "gauge",
+    help: "Payments set aside because they make no progress; in no other series.",
+    labels: [],
+  },
+  trust_payments_oldest_unresolved_seconds: {
+    type: "gauge",
+    help: "Age of the oldest payment whose outcome is not known; 0 when there is none.",
+    labels: [],
+  },
+  trust_escrow_tasks: {
+    type: "gauge",
+    help: "Escrow payments whose outcome is not final on the chain, by state.",
+    labels: ["state"],
+  },
+  trust_kept_signatures: {
+    type: "gauge",
+    help: "Signatures of orders that are never submitted, kept until they have expired.",
+    labels: [],
+  },
+  trust_log_size: { type: "gauge", help: "Entries in the newest checkpoint of the log.", labels: [] },
+  trust_log_witnessed_age_seconds: {
+    type: "gauge",
+    help: "Since a quorum of witnesses has cosigned the log; no sample before it has.",
+    labels: [],
+  },
+  trust_log_witness_cosigned_timestamp_seconds: {
+    type: "gauge",
+    help: "Unix time of a witness's newest cosignature.",
+    labels: ["witness"],
+  },
+  trust_log_witness_ok: { type: "gauge", help: "0 while a witness's last answer did not count.", labels: ["witness"] },
+  trust_job_ok: { type: "gauge", help: "0 while a job of this process fails or hangs.", labels: ["job"] },
+  trust_job_runs_total: { type: "counter", help: "Runs of a job that have ended.", labels: ["job"] },
+  trust_job_failures_total: { type: "counter", help: "Runs of a job that failed.", labels: ["job"] },
+  trust_job_last_success_timestamp_seconds: {
+    type: "gauge",
+    help: "Unix time of a job's last success.",
+    labels: ["job"],
+  },
+  trust_job_last_run_seconds: { type: "gauge", help: "How long a job's last run took.", labels: ["job"] },
+} as const satisfies Record<string, { type: "gauge" | "counter"; help: string; labels: readonly string[] }>;
+
+export interface Sample {
+  readonly name: keyof typeof SERIES;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A look at the service in numbers; unknown values have no sample. */
+export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): readonly Sample[] => [
+  sample("trust_build_info", 1, { version: status.version }),
+  sample("trust_ok", Number(status.ok)),
+  sample("trust_part_ok", Number(status.database.ok), { part: "database" }),
+  sample("trust_part_ok", Number(status.indexer.ok), { part: "indexer" }),
+  sample("trust_part_ok", Number(status.settlement.ok), { part: "settlement" }),
+  ...status.chains.flatMap(chainSamples),
+  ...known("trust_index_block", status.indexer.block),
+  ...known("trust_index_lag_seconds", status.indexer.lagSeconds),
+  ...status.senders.flatMap(senderSamples),
+  ...status.jobs.flatMap(jobSamples),
+  ...(status.log === null ? [] : logSamples(status.log)),
+  ...(backlog === null ? [] : backlogSamples(backlog, status)),
+];
+
+export const PAYMENT_STATES = ["received", "settling", "settled", "fulfilled"];
+
+export const TASK_STATES = ["open", "mined"];
+
+export const sample = (name: Sample["name"], value: number, labels: Sample["labels"] = {}): Sample => ({
+  name,
+  labels,
+  value,
+});
+
+export const known = (name: Sample["name"], value: number | null, labels: Sample["labels"] = {}): readonly Sample[] =>
+  value === null ? [] : [sample(name, value, labels)];
+
+export const keyOf = (network: Network) => NETWORKS[network].key;
+
+export function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds }: ServiceStatus["chains"][number]) {
+  const network = keyOf(id);
+  return [
+    sample("trust_part_ok", Number(ok), { part: `chain ${network}` }),
+    ...known("trust_chain_block", block, { network }),
+    ...known("trust_chain_finalized_block", finalizedBlock, { network }),
+    ...known("trust_chain_lag_seconds", lagSeconds, { network }),
+  ];
+}
+
+export function senderSamples({ role, network, address, ...sender }: ServiceStatus["senders"][number]) {
+  const labels = { role, network: keyOf(network), address };
+  return [
+    sample("trust_part_ok", Number(sender.ok), { part: `${role} ${labels.network}` }),
+    ...known("trust_sender_balance_eth", sender.balanceWei === null ? null : Number(sender.balanceWei) / 1e18, labels),
+    ...known("trust_sender_cost_eth", sender.costWei === null ? null : Number(sender.costWei) / 1e18, labels),
+    ...known("trust_sender_unmined", sender.unmined, labels),
+    ...known(
+      "trust_sender_oldest_unmined_seconds",
+      sender.unmined === null ? null : (sender.oldestUnminedSeconds ?? 0),
+      labels,
+    ),
+  ];
+}
+
+export function jobSamples({
+  name: job,
+  ok,
+  runs,
+  failures,
+  lastSuccessAt,
+  lastSeconds,
+}: ServiceStatus["jobs"][number]) {
+  return [
+    sample("trust_job_ok", Number(ok), { job }),
+    sample("trust_job_runs_total", runs, { job }),
+    sample("trust_job_failures_total", failures, { job }),
+    ...known("trust_job_last_success_timestamp_seconds", lastSuccessAt && lastSuccessAt.getTime() / 1000, { job }),
+    ...known("trust_job_last_run_seconds", lastSeconds, { job }),
+  ];
+}
+
+export const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullable<ServiceStatus["log"]>) => [
+  sample("trust_part_ok", Number(ok), { part: "log" }),
+  sample("trust_log_size", size),
+  ...known("trust_log_witnessed_age_seconds", witnessedSeconds),
+  ...witnesses.flatMap(({ name: witness, cosignedAt, error }) => [
+    sample("trust_log_witness_ok", Number(error === null), { witness }),
+    ...known("trust_log_witness_cosigned_timestamp_seconds", cosignedAt && cosignedAt.getTime() / 1000, { witness }),
+  ]),
+];
+
+export const backlogSamples = (
+  { payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog,
+  status: ServiceStatus,
+) => [
+  ...PAYMENT_STATES.map((state) => sample("trust_payments", payments[state] ?? 0, { state })),
+  sample("trust_payments_parked", parkedPayments),
+  sample("trust_payments_oldest_unresolved_seconds", status.payments.oldestUnresolvedSeconds ?? 0),
+  ...TASK_STATES.map((state) => sample("trust_escrow_tasks", escrowTasks[state] ?? 0, { state })),
+  sample("trust_kept_signatures", withheldSignatures),
+];
