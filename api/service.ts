@@ -4,6 +4,7 @@ import { createArbiter } from "./arbiter/index.ts";
 import { POLICY_VERSIONS } from "./arbiter/policy/index.ts";
 import { createBoard } from "./board/index.ts";
 import { createCafe } from "./cafe/index.ts";
+import { certificateEntries } from "./certificates/entries-store.ts";
 import { createCertificates } from "./certificates/index.ts";
 import { createDiscovery } from "./discovery/index.ts";
 import { createEscrow, openContracts } from "./escrow/index.ts";
@@ -24,6 +25,7 @@ import { createPurchases } from "./purchases/index.ts";
 import { createScore } from "./score/index.ts";
 import { SCORE_PRICES } from "./score/request.ts";
 import { createExams, createSellerRecords } from "./sellers/index.ts";
+import { sellerEntries } from "./sellers/published/entries-store.ts";
 import { createSettlementStatus } from "./settlement-status/index.ts";
 import { renderProblem } from "./site/error-page.ts";
 import { createSite } from "./site/index.ts";
@@ -52,7 +54,10 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
   const { arbiter: relayer, ...account } = await openContracts(platform, config);
   const schemes = payments.schemes(account);
   const policies = POLICY_VERSIONS.map(({ policy }) => policy);
-  const log = await createTransparencyLog(platform, config, { relayer, policies });
+  const log = await createTransparencyLog(platform, config, {
+    ...{ relayer, policies },
+    readers: { ...certificateEntries, ...sellerEntries },
+  });
   const { publicLog } = log;
   const escrow = createEscrow(platform, config, { ...account, publicLog, wait });
   const facilitator = payments.relayers?.[MAIN_NETWORK].address;

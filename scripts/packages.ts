@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "no
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { PACKAGES, tarballName } from "../api/site/packages/published.ts";
+import { PACKAGES, tarballName } from "../api/platform/packages.ts";
 import { TARBALLS } from "../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

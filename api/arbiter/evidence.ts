@@ -110,16 +110,6 @@ export interface CheckRuns {
   statuses(commit: Commit, signal: AbortSignal): Promise<CommitStatusesReading>;
 }
 
-/** Too many fetches are running in this process; a later call may find a slot. */
-export class Busy extends Error {
-  readonly retryAfterSeconds: number;
-
-  constructor(retryAfterSeconds: number) {
-    super(`too many fetches are in progress; try again in ${retryAfterSeconds} seconds`);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
 /** A transaction to read, and the wallet whose transfers of USDC are looked for in it. */
 export interface TransactionQuestion {
   /** CAIP-2. */

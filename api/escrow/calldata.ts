@@ -9,9 +9,7 @@ import {
   toEventSelector,
 } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
-import { settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
-import type { SignedHold } from "../payments/schemes/escrowed.ts";
 import { MULTICALL3 } from "../platform/chain/read-at-block.ts";
 import { bytes32Word, domainHash, keccak256, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
 import { remember } from "../platform/memo.ts";
@@ -19,14 +17,6 @@ import { NETWORKS } from "../platform/networks.ts";
 import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Task } from "./ports.ts";
-
-/** The call that places a hold. Anybody may make it. */
-export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
-  encodeFunctionData({
-    abi: escrowAbi,
-    functionName: "authorize",
-    args: [info, info.maxAmount, collector, signature],
-  });
 
 /** What ends a held payment. */
 export interface Ending {
@@ -39,10 +29,6 @@ export interface Ending {
 /** The call that releases or refunds a payment. */
 export const endingData = ({ decision, info, record, verdict }: Ending): Hex =>
   encodeFunctionData({ abi: escrowAbi, functionName: decision, args: [info, record, verdict] });
-
-/** The settlement batch's call for several calls of one contract. */
-export const holdsData = (contract: Address, gasCap: bigint, calls: readonly Hex[]): Hex =>
-  encodeFunctionData({ abi: settlementBatchAbi, functionName: "hold", args: [contract, gasCap, calls] });
 
 /** Multicall3's call for several calls, each of which may fail without the others. */
 export const aggregateData = (calls: readonly { readonly to: Address; readonly data: Hex }[]): Hex => {

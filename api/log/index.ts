@@ -19,11 +19,13 @@ import { logRoutes } from "./routes.ts";
 import { createStaticLog } from "./static-routes.ts";
 import { createLogStore } from "./store.ts";
 import { wireLogWitnesses } from "./witness/index.ts";
-import { createLogWriter } from "./write-store.ts";
+import { createLogWriter, type EntryReaders } from "./write-store.ts";
 
 interface LogNeeds {
   /** The arbiter's account, which anchors the log; null if it sends nothing. */
   readonly relayer: Relayer | null;
+  /** Read the records of other slices. */
+  readonly readers: EntryReaders;
   /** The arbiter's policies, which are entries of the log. */
   readonly policies: readonly { readonly version: number; readonly effective_date: string }[];
 }
@@ -31,7 +33,11 @@ interface LogNeeds {
 export type TransparencyLog = Awaited<ReturnType<typeof createTransparencyLog>>;
 
 /** The transparency log: its key and origin, its store, and the work that puts records into it. */
-export async function createTransparencyLog(platform: Platform, config: Config, { relayer, policies }: LogNeeds) {
+export async function createTransparencyLog(
+  platform: Platform,
+  config: Config,
+  { relayer, policies, readers }: LogNeeds,
+) {
   const {
     pool,
     keys: { signer, published: publicKeys },
@@ -57,7 +63,7 @@ export async function createTransparencyLog(platform: Platform, config: Config, 
     vkey: key.vkey,
     signer: { key, sign: (message) => sign(null, message, privateKey) },
     store,
-    writer: createLogWriter(pool),
+    writer: createLogWriter(pool, readers),
     documentOf: createDocuments({ signer, baseUrl }),
     announced: announcements(baseUrl, policies, publicKeys[0]),
     elapsedMs,

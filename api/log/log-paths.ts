@@ -1,5 +1,5 @@
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
-import { npxCommand, VERIFIER } from "../site/packages/published.ts";
+import { npxCommand, VERIFIER } from "../platform/packages.ts";
 import type { LogPlace } from "./log-section.ts";
 import type { LoggedEntry } from "./store.ts";
 

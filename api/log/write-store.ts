@@ -2,12 +2,7 @@ import type pg from "pg";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import type { Edge, Growth } from "../../packages/verifier/src/tlog/grow.ts";
 import { tileWidth } from "../../packages/verifier/src/tlog/tile.ts";
-import { issuedCertificate } from "../certificates/issue.ts";
-import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "../certificates/store.ts";
 import { bytes, inTransaction, named } from "../platform/db/connection.ts";
-import type { ExamColumns } from "../sellers/exam-store.ts";
-import { issuedSellerCertificate } from "../sellers/published/document.ts";
-import { readEndedExams } from "../sellers/published/store.ts";
 import type { Announced, Recorded, Waiting } from "./entry.ts";
 import type { Generation } from "./store.ts";
 import { nextKeyId } from "./trust.ts";
@@ -26,48 +21,19 @@ interface QueueColumns {
   is_logged: boolean;
 }
 
-const CERTIFICATES = `SELECT ${ISSUED_COLUMNS} FROM certificate c WHERE c.id = ANY($1)`;
-const PROOFS = "SELECT certificate, document, published_at FROM published_proof WHERE certificate = ANY($1)";
-const SELLER_CORRECTIONS = "SELECT exam, reason, at FROM seller_exam_correction WHERE exam = ANY($1)";
 const VERDICTS = "SELECT id, document FROM verdict WHERE id = ANY($1)";
 const ofPayments = (table: string) =>
   `SELECT '0x' || encode(payment, 'hex') AS id, document FROM ${table} WHERE payment = ANY($1)`;
 
-type Found = ReadonlyMap<string, Recorded>;
+export type Found = ReadonlyMap<string, Recorded>;
 
-/** How the records of each type are read: many in one statement. */
-const READERS: Partial<Record<EntryType, (ask: Ask, refs: readonly string[]) => Promise<Found>>> = {
-  async certificate(ask, refs) {
-    const { rows } = await ask<IssuedColumns>(CERTIFICATES, [refs]);
-    return new Map(
-      rows.map((row) => [
-        row.id,
-        { kind: "certificate", members: issuedCertificate(parseIssued(row)), issuedAt: row.issued_at },
-      ]),
-    );
-  },
-  async proof(ask, refs) {
-    const { rows } = await ask<{ certificate: string; document: unknown; published_at: Date }>(PROOFS, [refs]);
-    return new Map(
-      rows.map(({ certificate, document, published_at: publishedAt }) => [
-        certificate,
-        { kind: "proof", document, publishedAt },
-      ]),
-    );
-  },
-  async seller_certificate(ask, refs) {
-    const exams = await readEndedExams(async (text, values) => (await ask<ExamColumns>(text, values)).rows, refs);
-    return new Map(
-      exams.map((exam) => [
-        exam.order.id,
-        { kind: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
-      ]),
-    );
-  },
-  async seller_correction(ask, refs) {
-    const { rows } = await ask<{ exam: string; reason: string; at: Date }>(SELLER_CORRECTIONS, [refs]);
-    return new Map(rows.map(({ exam, reason, at }) => [exam, { kind: "seller_correction", reason, correctedAt: at }]));
-  },
+/** Reads the records of one type, many in one statement. */
+export type EntryReader = (ask: Ask, refs: readonly string[]) => Promise<Found>;
+
+/** How the records of a type are read that are not stored as the documents that were signed. */
+export type EntryReaders = Partial<Record<EntryType, EntryReader>>;
+
+const DOCUMENTS: EntryReaders = {
   verdict: (ask, refs) => signed(ask, VERDICTS, refs),
   correction: (ask, refs) => signed(ask, VERDICTS, refs),
   evaluation: (ask, refs) => signed(ask, ofPayments("escrow_evaluation"), refs.map(bytes)),
@@ -81,14 +47,14 @@ async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise
 
 /** The oldest rows of the queue, with what is recorded of each. */
 export async function readWaiting(
-  ask: Ask,
+  { ask, readers }: { readonly ask: Ask; readonly readers: EntryReaders },
   { after, limit, except }: { readonly after: string; readonly limit: number; readonly except: readonly string[] },
 ): Promise<readonly Queued[]> {
   const { rows } = await ask<QueueColumns>(WAITING, [after, limit, except]);
   const found = new Map<EntryType, Found>();
   for (const type of new Set(rows.map((row) => row.type))) {
     const refs = rows.filter((row) => row.type === type && !row.is_logged).map(({ ref }) => ref);
-    const read = READERS[type];
+    const read = DOCUMENTS[type] ?? readers[type];
     found.set(type, read === undefined ? new Map() : await read(ask, refs));
   }
   return rows.map(({ is_logged: isLogged, members, ...row }) => ({
@@ -168,7 +134,7 @@ interface EndColumns {
 /** Levels of a tree whose size is a safe integer. */
 const LEVELS = [0, 1, 2, 3, 4, 5, 6];
 
-export function createLogWriter(pool: pg.Pool): LogWriter {
+export function createLogWriter(pool: pg.Pool, readers: EntryReaders): LogWriter {
   return {
     async hasWaiting(except) {
       const text = "SELECT EXISTS (SELECT FROM log_pending WHERE seq <> ALL($1::bigint[])) AS waits";
@@ -187,9 +153,11 @@ export function createLogWriter(pool: pg.Pool): LogWriter {
     isVouchedFor: async (generation, server) => (await pool.query(named(VOUCHED, [generation, server]))).rowCount === 1,
 
     inTurn: (generation, work) =>
-      inTransaction(pool, async (client, [isMine]) => (isMine ? work(await turnOn(client, generation)) : null), [
-        { statement: TRY, answer: ({ rows }) => rows[0]?.mine === true },
-      ] as const),
+      inTransaction(
+        pool,
+        async (client, [isMine]) => (isMine ? work(await turnOn(client, { generation, readers })) : null),
+        [{ statement: TRY, answer: ({ rows }) => rows[0]?.mine === true }] as const,
+      ),
 
     async begin({ generation, origin, vkey }) {
       // A turn of the log before is over, or sees that it has ended.
@@ -236,12 +204,15 @@ const newOf = (announced: readonly Announced[], keys: readonly string[]): readon
     return ref === null ? [] : [{ ...one, ref }];
   });
 
-async function turnOn(client: pg.PoolClient, generation: number): Promise<WritingTurn> {
+async function turnOn(
+  client: pg.PoolClient,
+  { generation, readers }: { readonly generation: number; readonly readers: EntryReaders },
+): Promise<WritingTurn> {
   const ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
     client.query<Row>(named(text, values));
   return {
     end: await readEnd(ask, generation),
-    waiting: (after, limit, except) => readWaiting(ask, { after, limit, except }),
+    waiting: (after, limit, except) => readWaiting({ ask, readers }, { after, limit, except }),
     async append(entries, done) {
       if (entries.length > 0) {
         const columns = [
@@ -265,7 +236,10 @@ async function turnOn(client: pg.PoolClient, generation: number): Promise<Writin
 /** The driver writes a Buffer as `bytea`, and other arrays of bytes as something else. */
 const bytesOf = <T>(value: T): T | Buffer => (value instanceof Uint8Array ? Buffer.from(value) : value);
 
-type Ask = <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => Promise<pg.QueryResult<Row>>;
+export type Ask = <Row extends pg.QueryResultRow>(
+  text: string,
+  values: readonly unknown[],
+) => Promise<pg.QueryResult<Row>>;
 
 async function readEnd(ask: Ask, generation: number): Promise<TreeEnd> {
   const [row] = (await ask<EndColumns>(END, [generation])).rows;

@@ -1,3 +1,4 @@
+import type { LogFacts } from "../log/witness/facts.ts";
 import type { Payments } from "../payments/index.ts";
 import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -8,7 +9,6 @@ import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import type { Relayer } from "../platform/relayer/relayer.ts";
 import { createRelayPruning } from "../platform/relayer/store.ts";
 import { type Job, type Platform, under } from "../platform/slice.ts";
-import type { LogFacts } from "./log-status.ts";
 import { createProbes } from "./probes.ts";
 import { statusRoutes } from "./routes.ts";
 import type { Sender } from "./status.ts";

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import type { LogFacts } from "../log/witness/facts.ts";
 import type { Journal } from "../payments/journal.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { late } from "../platform/clock.ts";
@@ -7,7 +8,6 @@ import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
-import type { LogFacts } from "./log-status.ts";
 import type { Sender } from "./status.ts";
 
 /** What the status page and the metrics look at. Each method rejects if its part does not answer. */

@@ -3,11 +3,11 @@ import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
 import { merchantSnippet } from "../escrow/overview.ts";
 import { FEE_TEXT } from "../escrow/payment.ts";
 import { formatUsd } from "../platform/money.ts";
+import { PACKAGES, packageUrl, tarballName } from "../platform/packages.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/request.ts";
 import { errorsChapter } from "./errors-chapter.ts";
-import { PACKAGES, packageUrl, tarballName } from "./packages/published.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import {
   buyScores,

@@ -1,8 +1,8 @@
 import { suite } from "../certificates/kinds/suite.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
+import { MCP, npxArguments } from "../platform/packages.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
-import { MCP, npxArguments } from "./packages/published.ts";
 
 export const trustModule = (baseUrl: string): CodeBlock => ({
   id: "trust",

@@ -1,6 +1,6 @@
 import { MAIN_NETWORK } from "../platform/networks.ts";
+import { ESCROW, installCommands, PACKAGES, VERIFIER } from "../platform/packages.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
-import { ESCROW, installCommands, PACKAGES, VERIFIER } from "./packages/published.ts";
 
 // What the documentation shows: a test extracts each block from its page and runs it.
 

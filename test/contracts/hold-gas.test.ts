@@ -9,9 +9,8 @@ import {
   toHex,
 } from "viem";
 import { expect, test } from "vitest";
-import { authorizeData } from "../../api/escrow/calldata.ts";
 import type { SignedHold } from "../../api/payments/schemes/escrowed.ts";
-import { HOLD_GAS, holdsOf } from "../../api/payments/settle/holds.ts";
+import { authorizeData, HOLD_GAS, holdsOf } from "../../api/payments/settle/holds.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../contracts/settlement-batch.ts";
 import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/commerce-chain.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { PACKAGES, tarballName } from "../../api/site/packages/published.ts";
+import { PACKAGES, tarballName } from "../../api/platform/packages.ts";
 import { TARBALLS } from "../../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,6 +1,6 @@
+import { npxCommand, VERIFIER } from "../../platform/packages.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, mark, renderPage } from "../../platform/page/page.ts";
-import { npxCommand, VERIFIER } from "../../site/packages/published.ts";
 import { type arbiterOverview, EXAMPLE_INPUT, LOG_PATH, POLICY_PATH, policyPath } from "../overview.ts";
 import { VERDICT_TONES } from "./policy-page.ts";
 

@@ -1,7 +1,7 @@
 import { type LogPlace, logSection } from "../../log/log-section.ts";
+import { npxCommand, VERIFIER } from "../../platform/packages.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
-import { npxCommand, VERIFIER } from "../../site/packages/published.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
 import { policyPath } from "../overview.ts";
 import type { Fact, JudgedCondition } from "../policy/category.ts";

@@ -1,8 +1,8 @@
 import type { ClaimSettings } from "../../arbiter/claim.ts";
-import { Busy } from "../../arbiter/evidence.ts";
 import { type EvidenceParts, gatherEvidence } from "../../arbiter/gather-evidence.ts";
 import type { Signer } from "../../platform/signing/document.ts";
 import type { Hex } from "../../platform/wallet.ts";
+import { Busy } from "../../platform/web/guarded-fetch/request.ts";
 import { signedDigest } from "../delivery.ts";
 import { gasCharged } from "../payment.ts";
 import type { EscrowChain } from "../ports.ts";

@@ -1,7 +1,6 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
-import type { LogFacts } from "../../operations/log-status.ts";
 import type { ChainReader } from "../../platform/chain/chain.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
@@ -13,6 +12,7 @@ import { createLogCheckpoints } from "../checkpoints-store.ts";
 import type { LogState } from "../integrate.ts";
 import type { LogStore } from "../store.ts";
 import { createKnownHeads, createWitnessCalls, type HeadSource, witnessSources } from "./ask-witnesses.ts";
+import type { LogFacts } from "./facts.ts";
 import { createOffer } from "./offer-checkpoint.ts";
 import { createWitnessStore, readWitnessed } from "./store.ts";
 

@@ -1,14 +1,13 @@
-import { BaseError, ContractFunctionRevertedError, type PublicClient } from "viem";
+import { BaseError, ContractFunctionRevertedError, encodeFunctionData, type PublicClient } from "viem";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import {
   COMMERCE_PAYMENTS,
   commercePaymentsAbi,
   commercePaymentsErrorsAbi,
 } from "../../../contracts/commerce-payments.ts";
-import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
+import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { PAYMENT_INFO_TYPEHASH, type PaymentInfo, paymentId } from "../../../packages/escrow/src/payment-info.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
-import { authorizeData, holdsData } from "../../escrow/calldata.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
 import { keccak256 } from "../../platform/chain/typed-data.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
@@ -167,3 +166,15 @@ export async function requireCommercePayments(client: PublicClient): Promise<voi
     if (String(got[index]).toLowerCase() !== String(value).toLowerCase())
       throw new Error(`base/commerce-payments is another: ${what} is ${got[index]}; expected ${value}.`);
 }
+
+/** The call that places a hold. Anybody may make it. */
+export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "contract" | "nonce">): Hex =>
+  encodeFunctionData({
+    abi: escrowAbi,
+    functionName: "authorize",
+    args: [info, info.maxAmount, collector, signature],
+  });
+
+/** The settlement batch's call for several calls of one contract. */
+export const holdsData = (contract: Address, gasCap: bigint, calls: readonly Hex[]): Hex =>
+  encodeFunctionData({ abi: settlementBatchAbi, functionName: "hold", args: [contract, gasCap, calls] });

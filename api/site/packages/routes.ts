@@ -3,7 +3,7 @@ import { z } from "zod";
 import { inPath, isHeld, json } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import type { Route } from "../../platform/http/route.ts";
-import { PACKAGES, packageUrl, tarballName } from "./published.ts";
+import { PACKAGES, packageUrl, tarballName } from "../../platform/packages.ts";
 import type { Tarballs } from "./tarballs.ts";
 
 /** The answer of `GET /packages`. */

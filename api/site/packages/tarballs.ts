@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PACKAGES, tarballName } from "./published.ts";
+import { PACKAGES, tarballName } from "../../platform/packages.ts";
 
 /** The packages' tarballs in a folder, skipping those not built yet. */
 export async function readTarballs(folder: string): Promise<Tarballs> {

@@ -1,11 +1,10 @@
 import { createServer, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { Busy } from "../../../api/arbiter/evidence.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import type { GuardedFetchOptions } from "../../../api/platform/web/guarded-fetch/fetch.ts";
-import type { Fetched, FetchLimits } from "../../../api/platform/web/guarded-fetch/request.ts";
+import { Busy, type Fetched, type FetchLimits } from "../../../api/platform/web/guarded-fetch/request.ts";
 import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { certificateEntries } from "../../../api/certificates/entries-store.ts";
 import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { certificateInsert } from "../../support/log/rows.ts";
 import { logStage } from "../../support/log/stage.ts";
 import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+
+const ENTRIES = { ...certificateEntries, ...sellerEntries };
 
 const LATE = "0".repeat(15);
 /** A row of the queue as a sale writes it, in a transaction that the test holds. */
@@ -83,7 +87,7 @@ describe("records", () => {
     const at = await logStage({ announced: KNOWN });
     await at.owner.query(QUEUE, ["of another release"]);
     let turns = 0;
-    const writer = createLogWriter(at.pool);
+    const writer = createLogWriter(at.pool, ENTRIES);
     const counting: typeof writer = {
       ...writer,
       inTurn: (...of) => {
@@ -134,7 +138,7 @@ describe("records", () => {
 
   test("of a turn that is lost at its end leave nothing, and no gap", async () => {
     const at = await logStage();
-    const writer = createLogWriter(at.pool);
+    const writer = createLogWriter(at.pool, ENTRIES);
     let isLosing = true;
     const losing: typeof writer = {
       ...writer,
@@ -172,7 +176,7 @@ describe("records", () => {
 
   test("of a process that stands still in its turn until the database has given it up: another has its place, and no fork", async () => {
     const at = await logStage();
-    const writer = createLogWriter(at.pool);
+    const writer = createLogWriter(at.pool, ENTRIES);
     const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const pausing: typeof writer = {
       ...writer,

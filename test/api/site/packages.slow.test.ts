@@ -6,7 +6,7 @@ import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import { Problem } from "../../../api/platform/http/errors.ts";
 import { isPaid } from "../../../api/platform/http/route.ts";
-import { PACKAGES, packageUrl, tarballName, VERIFIER } from "../../../api/site/packages/published.ts";
+import { PACKAGES, packageUrl, tarballName, VERIFIER } from "../../../api/platform/packages.ts";
 import { packageRoutes } from "../../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { buildPackages } from "../../../scripts/packages.ts";

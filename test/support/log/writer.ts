@@ -1,5 +1,6 @@
 import { sign } from "node:crypto";
 import type pg from "pg";
+import { certificateEntries } from "../../../api/certificates/entries-store.ts";
 import { createDocuments } from "../../../api/log/entry.ts";
 import { createLog, type LogParts } from "../../../api/log/integrate.ts";
 import { logOrigin } from "../../../api/log/log-paths.ts";
@@ -7,7 +8,10 @@ import { createLogStore } from "../../../api/log/store.ts";
 import { createLogWriter } from "../../../api/log/write-store.ts";
 import { createSigner } from "../../../api/platform/signing/document.ts";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
+import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+
+const ENTRIES = { ...certificateEntries, ...sellerEntries };
 
 const BASE_URL = "https://trust.example";
 
@@ -36,7 +40,7 @@ export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = 
     heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
     danger: async () => null,
     elapsedMs: () => 0,
-    writer: createLogWriter(pool),
+    writer: createLogWriter(pool, ENTRIES),
     ...plan,
     announced,
     generation,

@@ -1,6 +1,6 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PACKAGES, tarballName } from "../../../api/site/packages/published.ts";
+import { PACKAGES, tarballName } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 
 /** Puts the tarball of one of our packages into a folder, as the service serves it. */

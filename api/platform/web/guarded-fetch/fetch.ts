@@ -1,6 +1,5 @@
 import PQueue from "p-queue";
 import { Client, type Dispatcher, errors } from "undici";
-import { Busy } from "../../../arbiter/evidence.ts";
 import type { GuardSettings } from "../target.ts";
 import { measureBody } from "./body.ts";
 import {
@@ -17,6 +16,7 @@ import {
   type VetParts,
 } from "./dial.ts";
 import {
+  Busy,
   type ChallengeHeader,
   type Fetched,
   type Fetcher,

@@ -108,3 +108,13 @@ export interface Fetcher {
   /** Rejects with `Busy` if no slot opens in time, and with the signal's reason if it aborts; resolves otherwise. */
   attempt(request: FetchRequest, signal: AbortSignal): Promise<Fetched>;
 }
+
+/** Too many fetches are running in this process; a later call may find a slot. */
+export class Busy extends Error {
+  readonly retryAfterSeconds: number;
+
+  constructor(retryAfterSeconds: number) {
+    super(`too many fetches are in progress; try again in ${retryAfterSeconds} seconds`);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}

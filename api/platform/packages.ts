@@ -1,8 +1,8 @@
-import escrow from "../../../packages/escrow/package.json" with { type: "json" };
-import mcp from "../../../packages/mcp/package.json" with { type: "json" };
-import replayable from "../../../packages/replayable/package.json" with { type: "json" };
-import sellerCheck from "../../../packages/seller-check/package.json" with { type: "json" };
-import verifier from "../../../packages/verifier/package.json" with { type: "json" };
+import escrow from "../../packages/escrow/package.json" with { type: "json" };
+import mcp from "../../packages/mcp/package.json" with { type: "json" };
+import replayable from "../../packages/replayable/package.json" with { type: "json" };
+import sellerCheck from "../../packages/seller-check/package.json" with { type: "json" };
+import verifier from "../../packages/verifier/package.json" with { type: "json" };
 
 /** One of our npm packages, as its manifest describes it. */
 export interface PublishedPackage {
