@@ -30,7 +30,10 @@ export default {
       comment: "Queries stand in store.ts and *-store.ts; index.ts hands the pool on.",
       severity: "error",
       from: { path: SLICE, pathNot: "(^|/|-)(store|index)\\.ts$|^api/operations/probes\\.ts$" },
-      to: { path: "(^|node_modules/)pg(/|$)|^api/platform/db/(connection|presence|seal)\\.ts$" },
+      to: {
+        dependencyTypesNot: ["type-only"],
+        path: "(^|node_modules/)pg(/|$)|^api/platform/db/(connection|presence|seal)\\.ts$",
+      },
     },
     {
       name: "http-in-routes",

@@ -20,6 +20,17 @@ import type { VerdictParts } from "./reach-verdict.ts";
 import { type ArbiterRouteParts, arbiterRoutes } from "./routes.ts";
 import { countedVerdicts, createVerdictStore } from "./store.ts";
 
+export type { Arbiter } from "./arbiter.ts";
+export { type Claim, type ClaimSettings, claimSchema } from "./claim.ts";
+export { NO_TRANSACTIONS } from "./evidence.ts";
+export { type EvidenceParts, gatherEvidence } from "./gather-evidence.ts";
+export { createGithubChecks } from "./github.ts";
+export type { Tiers } from "./parties.ts";
+export type { Fact } from "./policy/category.ts";
+export { POLICY_VERSIONS } from "./policy/index.ts";
+export type { Policy, Verdict } from "./policy/policy.ts";
+export { CORRECTION_DAYS } from "./products.ts";
+
 interface ArbiterNeeds extends Pick<ArbiterRouteParts, "publicLog"> {
   readonly tiers: Tiers;
   /** Of the service: they are never a neutral claim's parties. */

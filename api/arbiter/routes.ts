@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { linkProof, VERDICT_ENTRIES } from "../log/log-paths.ts";
-import type { PublicLog } from "../log/prove-entries.ts";
+import { linkProof, type PublicLog, VERDICT_ENTRIES } from "../log/index.ts";
 import { inPath, json, jsonOrPage, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";

@@ -1,11 +1,17 @@
-import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
-import { CAPABILITY_MENU, type Capability, PRODUCTS, productOf, titleOf } from "../certificates/products.ts";
-import { VERIFIED_MEANS } from "../certificates/verification.ts";
+import {
+  badgeUrl,
+  CAPABILITY_MENU,
+  type Capability,
+  certUrl,
+  PRODUCTS,
+  productOf,
+  titleOf,
+  VERIFIED_MEANS,
+  verifyUrl,
+} from "../certificates/index.ts";
 import { counted, day, html, instant, type Markup } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
-import { SELLER_BADGE } from "../sellers/published/document.ts";
-import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
-import { siteName } from "../sellers/record.ts";
+import { SELLER_BADGE, SELLER_VERIFIED_MEANS, sellerVerifyUrl, siteName } from "../sellers/index.ts";
 import { type BoardPage, type BoardRow, SELLER, type SellerRow } from "./board.ts";
 
 export interface BoardContext {

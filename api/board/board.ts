@@ -1,10 +1,16 @@
-import type { Certificate } from "../certificates/certificate.ts";
-import { badgeUrl, certUrl, verifyUrl } from "../certificates/links.ts";
-import { type Capability, PRODUCT_MENU, PRODUCTS } from "../certificates/products.ts";
-import { VERIFIED_MEANS } from "../certificates/verification.ts";
+import {
+  badgeUrl,
+  type Capability,
+  type Certificate,
+  certUrl,
+  PRODUCT_MENU,
+  PRODUCTS,
+  VERIFIED_MEANS,
+  verifyUrl,
+} from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { WebOrigin } from "../platform/web/target.ts";
-import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/published/verification.ts";
+import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/index.ts";
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;

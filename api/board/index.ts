@@ -4,6 +4,8 @@ import { type Board, createBoard as createReader } from "./read-board.ts";
 import { boardRoutes } from "./routes.ts";
 import { createBoardReader, createTotalsReader } from "./store.ts";
 
+export type { Board } from "./read-board.ts";
+
 /** The public board and the anonymous totals. */
 export function createBoard({ pool, now }: Platform, { baseUrl }: Config): Slice & { readonly board: Board } {
   const board = createReader({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });

@@ -1,4 +1,4 @@
-import { type Capability, productOf } from "../certificates/products.ts";
+import { type Capability, productOf } from "../certificates/index.ts";
 import { type BoardPage, boardPage, type SellerRow, type Walk } from "./board.ts";
 import { firstDay, type Statistics, statistics } from "./statistics.ts";
 import type { BoardReader, TotalsReader } from "./store.ts";

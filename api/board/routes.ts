@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import type { Capability } from "../certificates/products.ts";
+import type { Capability } from "../certificates/index.ts";
 import { etagOf, isHeld, jsonOrPage, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import type { Route } from "../platform/http/route.ts";

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { CAPABILITY_MENU } from "../certificates/products.ts";
-import { capability, product } from "../certificates/schemas.ts";
+import { CAPABILITY_MENU, capability, product } from "../certificates/index.ts";
 import { address, atomic, count, day, network, networkKey, SERVICE, time, url, usd } from "../platform/http/schema.ts";
-import { origin } from "../sellers/published/schemas.ts";
-import { PATH_PREFIX } from "../sellers/schemas.ts";
+import { origin, PATH_PREFIX } from "../sellers/index.ts";
 import { type boardDocument, MAX_LIMIT, MINIMUM_WALLETS, SELLER, type sellerBoardDocument } from "./board.ts";
 import { type statisticsDocument, WINDOW_DAYS } from "./statistics.ts";
 

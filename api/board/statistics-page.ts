@@ -1,4 +1,4 @@
-import { titleOf } from "../certificates/products.ts";
+import { titleOf } from "../certificates/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { counted, html, instant, type Markup } from "../platform/page/html.ts";

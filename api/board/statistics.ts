@@ -1,4 +1,4 @@
-import { PRODUCT_MENU, titleOf } from "../certificates/products.ts";
+import { PRODUCT_MENU, titleOf } from "../certificates/index.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { day } from "../platform/page/html.ts";

@@ -1,11 +1,9 @@
 import type pg from "pg";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import type { Product } from "../certificates/products.ts";
-import { aboutWallet, notReversed } from "../certificates/store.ts";
+import { aboutWallet, notReversed, type Product, VALID_FOR_DAYS } from "../certificates/index.ts";
 import { hex, named } from "../platform/db/connection.ts";
 import { networkOfChain } from "../platform/networks.ts";
 import type { WebOrigin } from "../platform/web/target.ts";
-import { IN_SITE, REQUEST, STANDS } from "../sellers/published/store.ts";
+import { IN_SITE, REQUEST, STANDS } from "../sellers/index.ts";
 import type { BoardRow, Count, Position, SellerRow, Walk } from "./board.ts";
 import type { SellerTotals, Totals } from "./statistics.ts";
 

@@ -1,4 +1,4 @@
-import type { EntryReaders } from "../log/write-store.ts";
+import type { EntryReaders } from "../log/index.ts";
 import { issuedCertificate } from "./issue.ts";
 import { ISSUED_COLUMNS, type IssuedColumns, parseIssued } from "./store.ts";
 

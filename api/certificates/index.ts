@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import type { PublicLog } from "../log/prove-entries.ts";
+import type { PublicLog } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
 import { createUsdcReader } from "../platform/chain/usdc.ts";
 import { sleep } from "../platform/clock.ts";
@@ -37,6 +37,39 @@ import {
   createCertificateStore,
   createVerificationReader,
 } from "./store.ts";
+
+export { drawBadge, emblem } from "./appearance.ts";
+export { type Certificate, type Result, VALID_FOR_DAYS } from "./certificate.ts";
+export { CONTEXT } from "./issue.ts";
+export { basic } from "./kinds/basic.ts";
+export { BAITED_KINDS } from "./kinds/index.ts";
+export { totalCost } from "./kinds/kind.ts";
+export { LATE_SECONDS, retry, WINDOW_SECONDS } from "./kinds/retry.ts";
+export { scam } from "./kinds/scam.ts";
+export { suite } from "./kinds/suite.ts";
+export {
+  badgeUrl,
+  certImageUrl,
+  certJsonUrl,
+  certUrl,
+  evidenceUrl,
+  type SharedAddresses,
+  type SharedRecord,
+  verifyUrl,
+} from "./links.ts";
+export type { Preview } from "./og-image.ts";
+export {
+  CAPABILITY_MENU,
+  type Capability,
+  PRODUCT_MENU,
+  PRODUCTS,
+  type Product,
+  productOf,
+  titleOf,
+} from "./products.ts";
+export { capability, product, result } from "./schemas.ts";
+export { aboutWallet, notReversed } from "./store.ts";
+export { VERIFIED_MEANS } from "./verification.ts";
 
 interface CertificateNeeds {
   readonly payments: Pick<Payments, "settler" | "simulators">;

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { placeDocument } from "../log/log-overview.ts";
-import type { LogPlace } from "../log/log-section.ts";
+import { type LogPlace, placeDocument } from "../log/index.ts";
 import type { PaymentKey, Sale } from "../platform/http/route.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerTransactionUrl, MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";

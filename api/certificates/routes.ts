@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { CERTIFICATE_ENTRIES } from "../log/log-paths.ts";
-import type { PublicLog } from "../log/prove-entries.ts";
+import { CERTIFICATE_ENTRIES, type PublicLog } from "../log/index.ts";
 import { inPath, isHeld, json, jsonOrPage } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LOG_PLACE } from "../log/schemas.ts";
+import { LOG_PLACE } from "../log/index.ts";
 import {
   address,
   atomic,

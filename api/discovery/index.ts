@@ -4,6 +4,8 @@ import type { Listed } from "../platform/http/route.ts";
 import { type Platform, type Table, under } from "../platform/slice.ts";
 import { documentRoutes, mcpRoute } from "./routes.ts";
 
+export { costOf, paidListing } from "./paid-listing.ts";
+
 /** The documents that machines read, and the free tools over MCP. */
 export function createDiscovery({ keys: { signJws }, log, now }: Platform, config: Config) {
   const { baseUrl, payTo, securityContact } = config;

@@ -4,7 +4,7 @@ import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-s
 import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
-import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
+import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/index.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi.ts";
 import { costOf, paidListing } from "./paid-listing.ts";
 

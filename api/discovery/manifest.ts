@@ -1,9 +1,9 @@
-import { requirements } from "../payments/schemes/exact.ts";
+import { requirements } from "../payments/index.ts";
 import { type JsonSchema, jsonSchema } from "../platform/http/json-schema.ts";
 import { type Listed, networksOfSignIn } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
-import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/sign-in.ts";
+import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/index.ts";
 import { bodySchema } from "./openapi.ts";
 import { paidListing, priceText } from "./paid-listing.ts";
 

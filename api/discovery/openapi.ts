@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PAYMENT_REQUIRED } from "../payments/schemas.ts";
+import { PAYMENT_REQUIRED } from "../payments/index.ts";
 import { ABOUT } from "../platform/about.ts";
 import type { Output, Parameter } from "../platform/http/answer.ts";
 import { PROBLEMS, type ProblemCode, type problemBody } from "../platform/http/errors.ts";
@@ -8,8 +8,7 @@ import { isPaid, isQuoted, type Listed, networksOfSignIn, type Tag } from "../pl
 import { formatUsd } from "../platform/money.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
-import { SIGN_IN_REQUIRED } from "../purchases/schemas.ts";
-import { SIGN_IN_HEADER } from "../purchases/sign-in.ts";
+import { SIGN_IN_HEADER, SIGN_IN_REQUIRED } from "../purchases/index.ts";
 import { paidListing } from "./paid-listing.ts";
 import { SECURITY_PATH } from "./security-txt.ts";
 

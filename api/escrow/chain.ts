@@ -8,8 +8,7 @@ import {
 } from "viem";
 import { escrowAbi as abi, escrowAbi } from "../../contracts/abi.ts";
 import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
-import { isAccountSignature } from "../payments/signature.ts";
+import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { createRecent, together } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { type BlockRange, larger, type MinedLog, smaller } from "../platform/chain/logs.ts";

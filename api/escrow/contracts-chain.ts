@@ -1,8 +1,7 @@
 import { BaseError, isAddressEqual, type PublicClient, zeroAddress } from "viem";
 import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../contracts/commerce-payments.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
-import { requireCommercePayments } from "../payments/settle/holds.ts";
+import { type EscrowContract, requireCommercePayments } from "../payments/index.ts";
 import { isTransport } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";

@@ -1,5 +1,4 @@
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
-import { isAccountSignature } from "../payments/signature.ts";
+import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import type { Forward } from "./delivery.ts";

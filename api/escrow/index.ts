@@ -1,10 +1,6 @@
-import { NO_TRANSACTIONS } from "../arbiter/evidence.ts";
-import type { EvidenceParts } from "../arbiter/gather-evidence.ts";
-import { createGithubChecks } from "../arbiter/github.ts";
-import { POLICY_VERSIONS } from "../arbiter/policy/index.ts";
-import type { PublicLog } from "../log/prove-entries.ts";
-import { type EscrowAccount, PAYMENTS } from "../payments/index.ts";
-import { current, schemesIn } from "../payments/schemes/escrowed.ts";
+import { createGithubChecks, type EvidenceParts, NO_TRANSACTIONS, POLICY_VERSIONS } from "../arbiter/index.ts";
+import type { PublicLog } from "../log/index.ts";
+import { current, type EscrowAccount, PAYMENTS, schemesIn } from "../payments/index.ts";
 import { createAccount } from "../platform/chain/accounts.ts";
 import { elapsedMs, sleep, sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -32,6 +28,9 @@ import { escrowRoutes } from "./routes.ts";
 import { createEscrowSender, createOverdueHolds } from "./sender-chain.ts";
 import { createEscrow as createSettling } from "./settle-deliveries.ts";
 import { createEscrowStore } from "./store.ts";
+
+export { merchantSnippet } from "./overview.ts";
+export { FEE_TEXT, feeOf, TIMEOUT_TEXT } from "./payment.ts";
 
 /**
  * The escrow contracts that this service arbitrates, and the account that sends the arbiter's transactions; null if there

@@ -1,6 +1,6 @@
 import { RULES } from "../../packages/escrow/src/rules.ts";
 import { SCHEME } from "../../packages/escrow/src/terms.ts";
-import { currentOf, type EscrowContract, schemesIn } from "../payments/schemes/escrowed.ts";
+import { currentOf, type EscrowContract, schemesIn } from "../payments/index.ts";
 import type { EscrowLimits } from "../platform/config/values.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";

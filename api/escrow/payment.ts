@@ -1,6 +1,6 @@
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/terms.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import type { EscrowContract } from "../payments/index.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Decision } from "./ports.ts";

@@ -1,8 +1,7 @@
 import type { Context } from "hono";
 import { CONTEST_ROOM_SECONDS } from "../../packages/escrow/src/contest-terms.ts";
-import { EVALUATION_ENTRIES, linkProof } from "../log/log-paths.ts";
-import type { PublicLog } from "../log/prove-entries.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import { EVALUATION_ENTRIES, linkProof, type PublicLog } from "../log/index.ts";
+import type { EscrowContract } from "../payments/index.ts";
 import type { EscrowLimits } from "../platform/config/values.ts";
 import { inPath, json, jsonOrPage } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";

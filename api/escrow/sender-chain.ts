@@ -1,5 +1,5 @@
 import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
-import { MOST_GAS } from "../payments/settle/simulation.ts";
+import { MOST_GAS } from "../payments/index.ts";
 import type { Account } from "../platform/chain/accounts.ts";
 import { together } from "../platform/chain/batcher.ts";
 import { discreet } from "../platform/chain/rpc.ts";

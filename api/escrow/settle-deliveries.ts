@@ -1,5 +1,5 @@
 import { evaluate } from "../../packages/escrow/src/rules.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import type { EscrowContract } from "../payments/index.ts";
 import type { FieldError } from "../platform/http/schema.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import type { Hex } from "../platform/wallet.ts";

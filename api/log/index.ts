@@ -21,6 +21,14 @@ import { createLogStore } from "./store.ts";
 import { wireLogWitnesses } from "./witness/index.ts";
 import { createLogWriter, type EntryReaders } from "./write-store.ts";
 
+export { placeDocument } from "./log-overview.ts";
+export { CERTIFICATE_ENTRIES, EVALUATION_ENTRIES, linkProof, VERDICT_ENTRIES } from "./log-paths.ts";
+export { type LogPlace, logSection } from "./log-section.ts";
+export type { PublicLog } from "./prove-entries.ts";
+export { LOG_PLACE } from "./schemas.ts";
+export type { LogFacts } from "./witness/facts.ts";
+export type { EntryReaders } from "./write-store.ts";
+
 interface LogNeeds {
   /** The arbiter's account, which anchors the log; null if it sends nothing. */
   readonly relayer: Relayer | null;

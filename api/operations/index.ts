@@ -1,4 +1,4 @@
-import type { LogFacts } from "../log/witness/facts.ts";
+import type { LogFacts } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
 import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { LogFacts } from "../log/witness/facts.ts";
+import type { LogFacts } from "../log/index.ts";
 import { count, time } from "../platform/http/schema.ts";
 
 export interface LogStatus extends LogFacts {

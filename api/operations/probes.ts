@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { LogFacts } from "../log/witness/facts.ts";
-import type { Journal } from "../payments/journal.ts";
+import type { LogFacts } from "../log/index.ts";
+import type { Journal } from "../payments/index.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { late } from "../platform/clock.ts";
 import { bytes } from "../platform/db/connection.ts";

@@ -32,6 +32,25 @@ import { createHolds, holdsOf } from "./settle/holds.ts";
 import { failedPlaces } from "./settle/settlement-batch.ts";
 import { createTransferSimulator, type SimulatorParts, transfersTo } from "./settle/transfer.ts";
 
+export { MAX_HEADER_BYTES, toBase64Json } from "./header.ts";
+export { KEY, keyValues, sealContext } from "./journal/row-store.ts";
+export type { Journal } from "./journal.ts";
+export type { OfferReceipt } from "./receipt.ts";
+export { PAYMENT_REQUIRED } from "./schemas.ts";
+export type { Scheme } from "./scheme.ts";
+export {
+  current,
+  currentOf,
+  type EscrowContract,
+  type EscrowSchemeId,
+  paymentInfoOf,
+  schemesIn,
+} from "./schemes/escrowed.ts";
+export { MAX_TIMEOUT_SECONDS, requirements, type Settler } from "./schemes/exact.ts";
+export { requireCommercePayments } from "./settle/holds.ts";
+export { MOST_GAS } from "./settle/simulation.ts";
+export { isAccountSignature, undeployed } from "./signature.ts";
+
 export type Payments = ReturnType<typeof createPayments>;
 
 /** The payments: what settles them, the journal that remembers them, and the gate that takes them. */

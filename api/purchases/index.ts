@@ -1,6 +1,5 @@
 import { hkdfSync, randomBytes } from "node:crypto";
-import type { OfferReceipt } from "../payments/receipt.ts";
-import type { Scheme } from "../payments/scheme.ts";
+import type { OfferReceipt, Scheme } from "../payments/index.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { type Platform, type Table, under } from "../platform/slice.ts";
@@ -8,6 +7,9 @@ import { createPurchaseLists } from "./list-purchases.ts";
 import { PURCHASES_PATH, purchaseRoutes } from "./routes.ts";
 import { createNonces, NONCE_CHANCE_BYTES } from "./sign-in.ts";
 import { createPurchaseStore } from "./store.ts";
+
+export { SIGN_IN_REQUIRED } from "./schemas.ts";
+export { SIGN_IN, SIGN_IN_HEADER } from "./sign-in.ts";
 
 interface PurchaseNeeds {
   readonly schemes: ReadonlyMap<string, Scheme>;

@@ -1,8 +1,6 @@
 import { hashMessage } from "viem";
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import type { OfferReceipt } from "../payments/receipt.ts";
-import type { Scheme } from "../payments/scheme.ts";
-import { isAccountSignature, undeployed } from "../payments/signature.ts";
+import { isAccountSignature, type OfferReceipt, type Scheme, undeployed } from "../payments/index.ts";
 import type { Chain } from "../platform/chain/view.ts";
 import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
 import { formatUsd } from "../platform/money.ts";

@@ -1,8 +1,7 @@
 import type { PaymentRequired } from "@x402/core/types";
 import type { Context } from "hono";
 import { z } from "zod";
-import { toBase64Json } from "../payments/header.ts";
-import type { OfferReceipt } from "../payments/receipt.ts";
+import { type OfferReceipt, toBase64Json } from "../payments/index.ts";
 import { json, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { jsonSchema } from "../platform/http/json-schema.ts";

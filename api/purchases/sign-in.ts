@@ -3,7 +3,7 @@ import { type Address as ChecksummedAddress, getAddress } from "viem";
 import { createSiweMessage } from "viem/siwe";
 import { z } from "zod";
 import { decodeJson } from "../../packages/escrow/src/envelope.ts";
-import { MAX_HEADER_BYTES } from "../payments/header.ts";
+import { MAX_HEADER_BYTES } from "../payments/index.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { openProvider } from "../../indexer/fetch/provider.ts";
-import type { Tiers } from "../arbiter/parties.ts";
-import type { EscrowContract } from "../payments/schemes/escrowed.ts";
+import type { Tiers } from "../arbiter/index.ts";
+import type { EscrowContract } from "../payments/index.ts";
 import { every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { createLookupBudget } from "../platform/db/lookup-budget.ts";
@@ -15,6 +15,8 @@ import { createLookupStore, createMarkStore } from "./lookup/store.ts";
 import { createScores } from "./read-scores.ts";
 import { type ScoreRouteParts, scoreRoutes } from "./routes.ts";
 import { createScoreCertificates, createScoreExams } from "./store.ts";
+
+export { MAX_WALLETS, SCORE_PRICES } from "./request.ts";
 
 type ScorePlatform = Pick<Platform, "pool" | "now"> & { readonly log: { warn(facts: object, message: string): void } };
 type LookUpConfig = Pick<Config, "indexViewsSchema" | "lookUps" | "ownAddresses" | "payTo">;

@@ -7,8 +7,7 @@ import type {
   SellerExam,
 } from "../../packages/verifier/src/score/facts.ts";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
-import type { Certificate } from "../certificates/certificate.ts";
-import { certUrl } from "../certificates/links.ts";
+import { type Certificate, certUrl } from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";
 import { type Found, type LookUps, withLookup } from "./lookup/look-up.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/bands.ts";
 import type { ScoreFacts } from "../../packages/verifier/src/score/facts.ts";
 import { CAPABILITIES, type ScoreDocument } from "../../packages/verifier/src/score/record.ts";
-import { result } from "../certificates/schemas.ts";
+import { result } from "../certificates/index.ts";
 import {
   address,
   atomic,

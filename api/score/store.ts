@@ -1,10 +1,9 @@
 import type pg from "pg";
 import type { Product } from "../../packages/verifier/src/score/facts.ts";
 import { CAPABILITIES } from "../../packages/verifier/src/score/record.ts";
-import type { Result } from "../certificates/certificate.ts";
-import { aboutWallet } from "../certificates/store.ts";
+import { aboutWallet, type Result } from "../certificates/index.ts";
 import { bytes, named } from "../platform/db/connection.ts";
-import { REQUEST, STANDS } from "../sellers/published/store.ts";
+import { REQUEST, STANDS } from "../sellers/index.ts";
 import type { ScoreCertificates, ScoredExam, ScoreExams } from "./read-scores.ts";
 
 interface Columns {

@@ -1,7 +1,7 @@
 import { CHECK_WEIGHTS, LEVEL_MEANINGS } from "../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, CHECKS, type CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
-import { certUrl, evidenceUrl } from "../certificates/links.ts";
+import { certUrl, evidenceUrl } from "../certificates/index.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
 import { consentDocument, requestDocument } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";

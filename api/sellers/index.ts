@@ -1,6 +1,6 @@
 import { hkdfSync } from "node:crypto";
 import { privateKeyToAccount } from "viem/accounts";
-import type { PublicLog } from "../log/prove-entries.ts";
+import type { PublicLog } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
 import { authorizationTypedData } from "../platform/chain/authorization.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
@@ -24,6 +24,13 @@ import { examRoutes } from "./routes.ts";
 import { createExamRunner, type ExamRunner } from "./run-exam.ts";
 import { createExamIntake } from "./take-order.ts";
 import { createVisitor } from "./visitor-web.ts";
+
+export { SELLER_BADGE } from "./published/document.ts";
+export { origin } from "./published/schemas.ts";
+export { IN_SITE, REQUEST, STANDS } from "./published/store.ts";
+export { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "./published/verification.ts";
+export { siteName } from "./record.ts";
+export { PATH_PREFIX } from "./schemas.ts";
 
 /** The published records of sellers. */
 export function createSellerRecords(

@@ -1,6 +1,6 @@
 import type { Level } from "../../packages/seller-check/src/exam/level.ts";
 import type { CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
+import { VALID_FOR_DAYS } from "../certificates/index.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { Atomic } from "../platform/money.ts";
 import type { Address, Hex } from "../platform/wallet.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { z } from "zod";
-import { certUrl } from "../certificates/links.ts";
+import { certUrl } from "../certificates/index.ts";
 import { inPath, json, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readJson } from "../platform/http/request.ts";

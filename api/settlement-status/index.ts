@@ -10,6 +10,8 @@ import { type SettlementRouteParts, settlementRoutes } from "./routes.ts";
 import { createStatements } from "./sell-statement.ts";
 import { createAuthorizationFacts, createKnownTransactions } from "./store.ts";
 
+export type { HearAsked } from "./reading.ts";
+
 interface SettlementNeeds {
   /** Hear of every question, in this order. */
   readonly heard: readonly HearAsked[];

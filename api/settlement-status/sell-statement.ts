@@ -1,5 +1,5 @@
 import { needsCode } from "../../packages/escrow/src/signature-forms.ts";
-import { isAccountSignature, undeployed } from "../payments/signature.ts";
+import { isAccountSignature, undeployed } from "../payments/index.ts";
 import { type AuthorizationType, authorizationDigest } from "../platform/chain/authorization.ts";
 import { answered, type Completion } from "../platform/http/answer.ts";
 import type { Intake, Sale } from "../platform/http/route.ts";

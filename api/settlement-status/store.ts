@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
-import { KEY, keyValues } from "../payments/journal/row-store.ts";
+import { KEY, keyValues } from "../payments/index.ts";
 import type { HashedBlock } from "../platform/chain/nodes.ts";
 import { hex } from "../platform/db/connection.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";

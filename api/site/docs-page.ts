@@ -1,12 +1,11 @@
 import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import { merchantSnippet } from "../escrow/overview.ts";
-import { FEE_TEXT } from "../escrow/payment.ts";
+import { VALID_FOR_DAYS } from "../certificates/index.ts";
+import { FEE_TEXT, merchantSnippet } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { PACKAGES, packageUrl, tarballName } from "../platform/packages.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
-import { MAX_WALLETS, SCORE_PRICES } from "../score/request.ts";
+import { MAX_WALLETS, SCORE_PRICES } from "../score/index.ts";
 import { errorsChapter } from "./errors-chapter.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import {

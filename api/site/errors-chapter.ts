@@ -1,7 +1,7 @@
 import { PROBLEMS, type ProblemCode } from "../platform/http/errors.ts";
 import { MAX_BODY_BYTES } from "../platform/http/request.ts";
 import { html, type Markup } from "../platform/page/html.ts";
-import { MAX_WALLETS } from "../score/request.ts";
+import { MAX_WALLETS } from "../score/index.ts";
 
 /**
  * What each problem means and what its caller can do; the compiler requires an entry for every code of the catalogue.

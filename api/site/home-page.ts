@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Arbiter } from "../arbiter/arbiter.ts";
-import type { Board } from "../board/read-board.ts";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
+import type { Arbiter } from "../arbiter/index.ts";
+import type { Board } from "../board/index.ts";
+import { VALID_FOR_DAYS } from "../certificates/index.ts";
 import { network, SERVICE, url, usd } from "../platform/http/schema.ts";
 import { ACTIVITY_DAYS } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";

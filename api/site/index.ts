@@ -1,5 +1,5 @@
-import type { Arbiter } from "../arbiter/arbiter.ts";
-import type { Board } from "../board/read-board.ts";
+import type { Arbiter } from "../arbiter/index.ts";
+import type { Board } from "../board/index.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { type Platform, type Table, under } from "../platform/slice.ts";

@@ -1,4 +1,4 @@
-import { suite } from "../certificates/kinds/suite.ts";
+import { suite } from "../certificates/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import { MCP, npxArguments } from "../platform/packages.ts";

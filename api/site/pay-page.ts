@@ -1,5 +1,5 @@
-import { basic } from "../certificates/kinds/basic.ts";
-import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/schemes/exact.ts";
+import { basic } from "../certificates/index.ts";
+import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import { html, inWords } from "../platform/page/html.ts";

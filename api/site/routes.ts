@@ -1,6 +1,6 @@
 import type { Context } from "hono";
-import type { Arbiter } from "../arbiter/arbiter.ts";
-import { paidListing } from "../discovery/paid-listing.ts";
+import type { Arbiter } from "../arbiter/index.ts";
+import { paidListing } from "../discovery/index.ts";
 import { VERSION } from "../platform/about.ts";
 import { jsonOrPage } from "../platform/http/answer.ts";
 import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";

@@ -23,11 +23,8 @@ import {
   TIERS,
 } from "../../packages/verifier/src/score/bands.ts";
 import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import { BAITED_KINDS } from "../certificates/kinds/index.ts";
-import { totalCost } from "../certificates/kinds/kind.ts";
-import { suite } from "../certificates/kinds/suite.ts";
-import { feeOf } from "../escrow/payment.ts";
+import { BAITED_KINDS, suite, totalCost, VALID_FOR_DAYS } from "../certificates/index.ts";
+import { feeOf } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 

@@ -1,8 +1,7 @@
-import type { Policy } from "../arbiter/policy/policy.ts";
-import { CORRECTION_DAYS } from "../arbiter/products.ts";
-import { VALID_FOR_DAYS } from "../certificates/certificate.ts";
-import { costOf } from "../discovery/paid-listing.ts";
-import { FEE_TEXT, TIMEOUT_TEXT } from "../escrow/payment.ts";
+import { CORRECTION_DAYS, type Policy } from "../arbiter/index.ts";
+import { VALID_FOR_DAYS } from "../certificates/index.ts";
+import { costOf } from "../discovery/index.ts";
+import { FEE_TEXT, TIMEOUT_TEXT } from "../escrow/index.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { html } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";

@@ -1,5 +1,4 @@
-import { LATE_SECONDS, retry, WINDOW_SECONDS } from "../certificates/kinds/retry.ts";
-import { scam } from "../certificates/kinds/scam.ts";
+import { LATE_SECONDS, retry, scam, WINDOW_SECONDS } from "../certificates/index.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";

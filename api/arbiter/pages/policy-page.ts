@@ -1,4 +1,4 @@
-import { type LogPlace, logSection } from "../../log/log-section.ts";
+import { type LogPlace, logSection } from "../../log/index.ts";
 import { html, type Markup } from "../../platform/page/html.ts";
 import { mark, renderPage } from "../../platform/page/page.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";

@@ -1,4 +1,4 @@
-import type { Settler } from "../../payments/schemes/exact.ts";
+import type { Settler } from "../../payments/index.ts";
 import type { FinalHead, UsdcTransfers } from "../../platform/chain/usdc.ts";
 import type { Authorization } from "../../platform/chain/view.ts";
 import type { Network } from "../../platform/networks.ts";

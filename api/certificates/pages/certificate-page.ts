@@ -1,4 +1,4 @@
-import { type LogPlace, logSection } from "../../log/log-section.ts";
+import { type LogPlace, logSection } from "../../log/index.ts";
 import { dateOfUnix } from "../../platform/clock.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl, MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";

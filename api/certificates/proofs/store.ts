@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { KEY, keyValues, sealContext } from "../../payments/journal/row-store.ts";
+import { KEY, keyValues, sealContext } from "../../payments/index.ts";
 import { hex, inTransaction } from "../../platform/db/connection.ts";
 import type { Seal } from "../../platform/db/seal.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";

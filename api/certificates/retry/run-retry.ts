@@ -11,7 +11,7 @@ import {
 } from "../../platform/http/route.ts";
 import { MAIN_NETWORK } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { HearAsked } from "../../settlement-status/reading.ts";
+import type { HearAsked } from "../../settlement-status/index.ts";
 import { certificateId } from "../issue.ts";
 import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
 import { complete } from "../sessions/answers.ts";

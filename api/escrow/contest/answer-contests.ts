@@ -1,5 +1,4 @@
-import type { ClaimSettings } from "../../arbiter/claim.ts";
-import { type EvidenceParts, gatherEvidence } from "../../arbiter/gather-evidence.ts";
+import { type ClaimSettings, type EvidenceParts, gatherEvidence } from "../../arbiter/index.ts";
 import type { Signer } from "../../platform/signing/document.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { Busy } from "../../platform/web/guarded-fetch/request.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { CONTEST_ROOM_SECONDS, contestSecondsOf, isBound } from "../../../packages/escrow/src/contest-terms.ts";
 import type { Content } from "../../../packages/escrow/src/rules.ts";
-import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/claim.ts";
+import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/index.ts";
 import type { FieldError } from "../../platform/http/schema.ts";
 import { type Fetched, isWanted, type Measure } from "../../platform/web/guarded-fetch/request.ts";
 import type { PaymentInfo } from "../payment.ts";

@@ -1,4 +1,4 @@
-import { type LogPlace, logSection } from "../../log/log-section.ts";
+import { type LogPlace, logSection } from "../../log/index.ts";
 import { explorerTransactionUrl, type Network } from "../../platform/networks.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";

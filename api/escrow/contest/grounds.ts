@@ -1,6 +1,5 @@
 import { CONTEST_ROOM_SECONDS, LONGEST_CONTEST_SECONDS } from "../../../packages/escrow/src/contest-terms.ts";
-import type { Fact } from "../../arbiter/policy/category.ts";
-import type { Verdict } from "../../arbiter/policy/policy.ts";
+import type { Fact, Verdict } from "../../arbiter/index.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { type SignedDelivery, textHash } from "../delivery.ts";

@@ -1,6 +1,5 @@
 import type { Context } from "hono";
-import { EVALUATION_ENTRIES, linkProof } from "../../log/log-paths.ts";
-import type { PublicLog } from "../../log/prove-entries.ts";
+import { EVALUATION_ENTRIES, linkProof, type PublicLog } from "../../log/index.ts";
 import { inPath, json, jsonOrPage } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import { MAX_BODY_BYTES, parseJson, readBody } from "../../platform/http/request.ts";

@@ -1,10 +1,4 @@
-import {
-  currentOf,
-  type EscrowContract,
-  type EscrowSchemeId,
-  paymentInfoOf,
-  schemesIn,
-} from "../../payments/schemes/escrowed.ts";
+import { currentOf, type EscrowContract, type EscrowSchemeId, paymentInfoOf, schemesIn } from "../../payments/index.ts";
 import { type Completion, answered as completed, jsonAnswer } from "../../platform/http/answer.ts";
 import { PROBLEMS, problemBody } from "../../platform/http/errors.ts";
 import type { Sale } from "../../platform/http/route.ts";

@@ -1,5 +1,4 @@
-import { certImageUrl, certUrl } from "../../certificates/links.ts";
-import type { Preview } from "../../certificates/og-image.ts";
+import { certImageUrl, certUrl, type Preview } from "../../certificates/index.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { day, jsonLd, longDay, type Markup } from "../../platform/page/html.ts";
 import { SITE_NAME } from "../../platform/page/page.ts";

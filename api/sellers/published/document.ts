@@ -1,9 +1,8 @@
 import { CHECK_WEIGHTS } from "../../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { badgeUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
-import { placeDocument } from "../../log/log-overview.ts";
-import type { LogPlace } from "../../log/log-section.ts";
+import { badgeUrl, certUrl, evidenceUrl } from "../../certificates/index.ts";
+import { type LogPlace, placeDocument } from "../../log/index.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";

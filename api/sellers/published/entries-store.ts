@@ -1,4 +1,4 @@
-import type { EntryReaders } from "../../log/write-store.ts";
+import type { EntryReaders } from "../../log/index.ts";
 import type { ExamColumns } from "../exam-store.ts";
 import { issuedSellerCertificate } from "./document.ts";
 import { readEndedExams } from "./store.ts";

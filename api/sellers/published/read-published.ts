@@ -1,7 +1,5 @@
-import { drawBadge } from "../../certificates/appearance.ts";
-import type { SharedAddresses, SharedRecord } from "../../certificates/links.ts";
-import { CERTIFICATE_ENTRIES } from "../../log/log-paths.ts";
-import type { PublicLog } from "../../log/prove-entries.ts";
+import { drawBadge, type SharedAddresses, type SharedRecord } from "../../certificates/index.ts";
+import { CERTIFICATE_ENTRIES, type PublicLog } from "../../log/index.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import type { Signed, Signer } from "../../platform/signing/document.ts";
 import type { Address } from "../../platform/wallet.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { CHECKS } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { LOG_PLACE } from "../../log/schemas.ts";
+import { LOG_PLACE } from "../../log/index.ts";
 import {
   address,
   atomic,

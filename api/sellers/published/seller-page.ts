@@ -1,9 +1,8 @@
 import { CHECK_WEIGHTS, LEVEL_MEANINGS } from "../../../packages/seller-check/src/exam/level.ts";
 import { remedyOf } from "../../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, type CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
-import { emblem } from "../../certificates/appearance.ts";
-import { badgeUrl, certImageUrl, certJsonUrl, certUrl, evidenceUrl } from "../../certificates/links.ts";
-import { logSection } from "../../log/log-section.ts";
+import { badgeUrl, certImageUrl, certJsonUrl, certUrl, emblem, evidenceUrl } from "../../certificates/index.ts";
+import { logSection } from "../../log/index.ts";
 import { formatUsd } from "../../platform/money.ts";
 import { explorerAddressUrl, explorerTransactionUrl, NETWORKS } from "../../platform/networks.ts";
 import { counted, foreignLine, foreignLines, html, instant, longDay, type Markup } from "../../platform/page/html.ts";

@@ -1,10 +1,6 @@
 import type pg from "pg";
-import type { SellerRow, Walk } from "../../board/board.ts";
-import type { SellerTotals } from "../../board/statistics.ts";
-import type { BoardQuery } from "../../board/store.ts";
-import { bytes, hex, named } from "../../platform/db/connection.ts";
+import { bytes, named } from "../../platform/db/connection.ts";
 import type { Address } from "../../platform/wallet.ts";
-import type { WebOrigin } from "../../platform/web/target.ts";
 import { ENDED, type ExamColumns, parseEnded } from "../exam-store.ts";
 import type { EndedExam, Exam, Site } from "../record.ts";
 

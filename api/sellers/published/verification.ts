@@ -1,5 +1,4 @@
-import { CONTEXT } from "../../certificates/issue.ts";
-import { badgeUrl, certUrl } from "../../certificates/links.ts";
+import { badgeUrl, CONTEXT, certUrl } from "../../certificates/index.ts";
 import { longDay } from "../../platform/page/html.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
