@@ -15,7 +15,7 @@ const ATTEMPTS = 2;
  * Checks who signed. The key of a JWS comes from the DID document of the resource's own host, read through the guarded
  * fetch and without redirects: one that answers for another host does not speak for this one.
  */
-export async function readSignatures(
+async function readSignatures(
   fetcher: Fetcher,
   { claim, limits }: { readonly claim: OfferBreachClaim; readonly limits: FetchLimits },
   signal: AbortSignal,

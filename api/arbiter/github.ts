@@ -27,7 +27,7 @@ interface Page<Item> {
 }
 
 /** Why something cannot be read. */
-export class NotRead extends Error {
+class NotRead extends Error {
   readonly outcome: Unreadable;
 
   constructor(outcome: Unreadable, cause?: unknown) {
@@ -61,13 +61,13 @@ export interface ListOf<Item> extends Listed {
 /** Reads all pages of the list at a path, which may have a query. Throws `NotRead`. */
 export type ReadList<Item> = (path: string, signal: AbortSignal) => Promise<ListOf<Item>>;
 
-export const createAgent = (): Dispatcher => new Agent({ connect: { timeout: 5_000 }, allowH2: false });
+const createAgent = (): Dispatcher => new Agent({ connect: { timeout: 5_000 }, allowH2: false });
 
 /**
  * A reader of one kind of list. A page that is unchanged (ETag) is not sent again and does not count against the rate
  * limit.
  */
-export function createList<Item extends { readonly id: number }>(
+function createList<Item extends { readonly id: number }>(
   options: GithubOptions & { readonly agent: Dispatcher },
   { key, item }: ListPlan<Item>,
 ): ReadList<Item> {

@@ -31,9 +31,9 @@ import { DEAL } from "./request.ts";
 const nullableText = z.string().nullable();
 
 export const verdictId = z.string().regex(/^[0-9a-f]{32}$/);
-export const RESULT = z.enum(["true", "false", "unknown"]) satisfies z.ZodType<ConditionResult>;
+const RESULT = z.enum(["true", "false", "unknown"]) satisfies z.ZodType<ConditionResult>;
 /** What the arbiter looked at. */
-export const SOURCE = z.enum([
+const SOURCE = z.enum([
   "fetch",
   "check-runs",
   "check-suites",
@@ -59,7 +59,7 @@ const signed = z.object({
 });
 
 /** An item of a verdict's facts: what was observed, and how each condition was judged. */
-export const FACT = z
+const FACT = z
   .discriminatedUnion("fact", [
     z.object({
       fact: z.literal("fetch_attempt"),

@@ -49,7 +49,7 @@ ${paging(board.capability, context)}</section>`,
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
 /** What the board can be narrowed to. */
-export const filter = (current: Asked): Markup =>
+const filter = (current: Asked): Markup =>
   html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU, SELLER].map(
     (capability) =>
       html`<li><a href="${pathOf(capability)}"${capability === current && html` aria-current="page"`}>${wordFor(capability)}</a></li>`,
@@ -71,7 +71,7 @@ const agent = (row: BoardRow, baseUrl: string): Markup => {
 <span class="note soft small">Certified ${instant(row.issuedAt)}; valid until ${instant(row.validUntil)}</span></li>`;
 };
 
-export const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | false =>
+const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | false =>
   (!first || nextUrl !== null) &&
   html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;
 

@@ -24,7 +24,7 @@ const WITHHELD_HEIGHT = 7;
 const SHORT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
 /** `2026-11-21` → 21 Nov. */
-export const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
+const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
 
 /** Integers from 0, evenly spaced in steps of 1, 2 or 5 times a power of ten; the last is at least `highest`. */
 export function ticks(highest: number): readonly number[] {

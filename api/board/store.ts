@@ -166,7 +166,7 @@ export interface TotalsReader {
 }
 
 /** Sellers that are verified now. */
-export async function certifiedSellers(
+async function certifiedSellers(
   pool: pg.Pool,
   { now, count, walk }: Omit<BoardQuery, "product">,
 ): Promise<readonly SellerRow[]> {
@@ -185,7 +185,7 @@ export async function certifiedSellers(
 }
 
 /** All published exams, without the withdrawn and the reversed ones. */
-export async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
+async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
   const { rows } = await pool.query<SellerTotalColumns>(named(SELLER_TOTALS, [now]));
   const [row] = rows;
   const counted = (name: keyof SellerTotalColumns): number => Number(row?.[name] ?? 0);

@@ -62,12 +62,12 @@ function pick<Value>(list: readonly Value[], seed: string): Value {
   return list[number % list.length] as Value;
 }
 
-export const cup = (receipt: string): string => pick(CUPS, `cup|${receipt}`).join("\n");
+const cup = (receipt: string): string => pick(CUPS, `cup|${receipt}`).join("\n");
 
-export const fortune = (receipt: string): string => pick(FORTUNES, `fortune|${receipt}`);
+const fortune = (receipt: string): string => pick(FORTUNES, `fortune|${receipt}`);
 
 /** A wallet keeps one title per day (UTC). */
-export const title = (wallet: Address, now: Date): string => {
+const title = (wallet: Address, now: Date): string => {
   const seed = `${wallet}|${day(now)}`;
   return `${pick(RANKS, `rank|${seed}`)} of ${pick(REALMS, `realm|${seed}`)}`;
 };

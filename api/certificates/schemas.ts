@@ -28,7 +28,7 @@ import type { proofDocument } from "./proofs/publish-proofs.ts";
 import type { verificationRecord } from "./verification.ts";
 
 /** An order as it was offered. */
-export const SHOWN = { served_at: time.nullable(), pay_to: address, amount: atomic };
+const SHOWN = { served_at: time.nullable(), pay_to: address, amount: atomic };
 
 const BEHAVIOUR = z.object({
   session_started: time,

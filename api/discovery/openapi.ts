@@ -17,7 +17,7 @@ const TITLES = Object.values(PROBLEMS).map(({ title }) => title);
 const STATUSES = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))];
 
 /** The body of every problem (RFC 9457). */
-export const PROBLEM = z
+const PROBLEM = z
   .object({
     type: z.string(),
     title: z.enum(TITLES),
@@ -58,15 +58,15 @@ const OF_PAYABLE: readonly ProblemCode[] = [
 ];
 
 /** The statuses of the problems a route may answer with. */
-export function problemStatuses(own: readonly ProblemCode[], isPayable: boolean): readonly number[] {
+function problemStatuses(own: readonly ProblemCode[], isPayable: boolean): readonly number[] {
   const codes = [...OF_ALL, ...(isPayable ? OF_PAYABLE : []), ...own];
   return [...new Set(codes.map((code) => PROBLEMS[code].status))].sort((one, other) => one - other);
 }
 
-export const problemName = (status: number): string => `Problem${status}`;
+const problemName = (status: number): string => `Problem${status}`;
 
 /** `components.responses` for these statuses. A browser that finds nothing gets a page. */
-export const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<Record<string, object>> =>
+const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<Record<string, object>> =>
   Object.fromEntries(
     [...new Set(statuses)].map((status) => {
       const codes = CODES.filter((code) => PROBLEMS[code].status === status);
@@ -103,7 +103,7 @@ export const isPayable = (route: Listed): boolean => isPaid(route) || isQuoted(r
 export const bodySchema = (route: Listed): z.ZodType | null => route.body ?? (isPaid(route) ? route.input : null);
 
 /** One operation of the document. */
-export const operation = (route: Listed, schemas: Schemas) => ({
+const operation = (route: Listed, schemas: Schemas) => ({
   operationId: operationId(route),
   summary: route.summary,
   ...("description" in route && { description: route.description }),

@@ -31,7 +31,7 @@ export const endingData = ({ decision, info, record, verdict }: Ending): Hex =>
   encodeFunctionData({ abi: escrowAbi, functionName: decision, args: [info, record, verdict] });
 
 /** Multicall3's call for several calls, each of which may fail without the others. */
-export const aggregateData = (calls: readonly { readonly to: Address; readonly data: Hex }[]): Hex => {
+const aggregateData = (calls: readonly { readonly to: Address; readonly data: Hex }[]): Hex => {
   const each = calls.map(({ to: target, data: callData }) => ({ target, allowFailure: true, callData }));
   return encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [each] });
 };

@@ -55,7 +55,7 @@ async function readStates(client: PublicClient, payments: readonly HeldAt[]): Pr
 }
 
 /** Reads the state of one payment at the head. */
-export const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
+const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
   together((payments: readonly HeldAt[]) => readStates(client, payments), READS);
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */

@@ -53,7 +53,7 @@ export async function openContracts(
 export const OUTCOMES: Cargo = { ...PAYMENTS, servedBy };
 
 /** Sends the arbiter's transactions. */
-export const createArbiterRelayer = (
+const createArbiterRelayer = (
   { pool, chains, log }: Pick<Platform, "pool" | "chains" | "log">,
   { arbiterKey, failedGasWei }: Pick<Config, "arbiterKey" | "failedGasWei">,
 ): Relayer =>

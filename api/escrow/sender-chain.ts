@@ -43,7 +43,7 @@ export interface OutcomesParts {
  * Sends outcomes, those that wait at the same time in one transaction. Whatever was sent for a purpose is not sent a
  * second time unless it was mined in vain; then its outcome goes alone. Rejects if nothing could be sent.
  */
-export function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
+function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
   const { relayer } = parts;
   const carried = together((group: readonly Outcome[]) => carry(parts, group), DEPARTURES);
   return discreet(async (outcome) => {

@@ -8,10 +8,10 @@ import { type Hold, OUTCOME_GAS, type PaymentInfo } from "./payment.ts";
 import type { Cost, Decision, EscrowStore, Evaluation, Stored, Task } from "./ports.ts";
 
 /** The account of holds that nobody decided, whose parties anybody can make up. */
-export const NOBODY = Buffer.alloc(20);
+const NOBODY = Buffer.alloc(20);
 
 /** Accounts are locked in this order, then tasks. */
-export const accountOrder = (account: Buffer, payment: Buffer): string =>
+const accountOrder = (account: Buffer, payment: Buffer): string =>
   `account ${Buffer.concat([account, payment]).toString("hex")}`;
 
 /** The day, in UTC, that an account's gas counts for. */
@@ -24,7 +24,7 @@ const DAY_CHARGED = "(task.created_at AT TIME ZONE 'UTC')::date";
  * Puts the gas $2 on the account $1 of the day, which has a row then. Changes nothing when that would be more than $3, or
  * when the payment $4 has a task already.
  */
-export const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TODAY}, greatest(0, $2::bigint)
+const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TODAY}, greatest(0, $2::bigint)
     WHERE $2::bigint <= greatest(0, $3::bigint) AND NOT EXISTS (SELECT FROM escrow_task WHERE payment = $4::bytea)
     ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
     WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
@@ -42,7 +42,7 @@ export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost
  * Notes what ended the open task $1, and gives back to the account $6, on the day on which it was charged, what the outcome
  * took less than the gas $7. Mined again after a reorganization, it gives back the rest at most.
  */
-export const MINED = `WITH task AS (UPDATE escrow_task AS task
+const MINED = `WITH task AS (UPDATE escrow_task AS task
     SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now(),
       gas = least(task.gas, $7::bigint)
     FROM escrow_task AS before WHERE task.payment = $1 AND task.state = 'open' AND before.payment = task.payment
@@ -114,7 +114,7 @@ const windowValues = (window: ContestWindow | null) =>
       ];
 
 /** Stores decisions, those that come at the same time with one commit. */
-export function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
+function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> {
   const isTaken = async (payment: unknown) => (await share(named(IS_TAKEN, [payment]), "")).rowCount !== 0;
   const store = async (text: string, given: readonly unknown[]): Promise<Stored> => {
     const order = accountOrder(given[0] as Buffer, given[3] as Buffer);

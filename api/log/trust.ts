@@ -16,7 +16,7 @@ export interface OwnHead {
  * another one.
  * @param rootAt the root of the database's own tree at a size up to its end
  */
-export async function findFork(
+async function findFork(
   own: OwnHead,
   heads: readonly KnownHead[],
   rootAt: (size: number) => Promise<Uint8Array>,
@@ -51,7 +51,7 @@ const ALL_SILENT_MS = 86_400_000;
 export type Patience = (answered: { readonly silent: readonly string[] }, sources: number) => boolean;
 
 /** @param elapsedMs milliseconds since an arbitrary moment; never runs backwards */
-export function createPatience(elapsedMs: () => number): Patience {
+function createPatience(elapsedMs: () => number): Patience {
   let since: number | null = null;
   return ({ silent }, sources) => {
     since = silent.length === 0 ? null : (since ?? elapsedMs());

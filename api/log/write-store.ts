@@ -46,7 +46,7 @@ async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise
 }
 
 /** The oldest rows of the queue, with what is recorded of each. */
-export async function readWaiting(
+async function readWaiting(
   { ask, readers }: { readonly ask: Ask; readonly readers: EntryReaders },
   { after, limit, except }: { readonly after: string; readonly limit: number; readonly except: readonly string[] },
 ): Promise<readonly Queued[]> {

@@ -98,22 +98,22 @@ export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): reado
   ...(backlog === null ? [] : backlogSamples(backlog, status)),
 ];
 
-export const PAYMENT_STATES = ["received", "settling", "settled", "fulfilled"];
+const PAYMENT_STATES = ["received", "settling", "settled", "fulfilled"];
 
-export const TASK_STATES = ["open", "mined"];
+const TASK_STATES = ["open", "mined"];
 
-export const sample = (name: Sample["name"], value: number, labels: Sample["labels"] = {}): Sample => ({
+const sample = (name: Sample["name"], value: number, labels: Sample["labels"] = {}): Sample => ({
   name,
   labels,
   value,
 });
 
-export const known = (name: Sample["name"], value: number | null, labels: Sample["labels"] = {}): readonly Sample[] =>
+const known = (name: Sample["name"], value: number | null, labels: Sample["labels"] = {}): readonly Sample[] =>
   value === null ? [] : [sample(name, value, labels)];
 
-export const keyOf = (network: Network) => NETWORKS[network].key;
+const keyOf = (network: Network) => NETWORKS[network].key;
 
-export function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds }: ServiceStatus["chains"][number]) {
+function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds }: ServiceStatus["chains"][number]) {
   const network = keyOf(id);
   return [
     sample("trust_part_ok", Number(ok), { part: `chain ${network}` }),
@@ -123,7 +123,7 @@ export function chainSamples({ network: id, ok, block, finalizedBlock, lagSecond
   ];
 }
 
-export function senderSamples({ role, network, address, ...sender }: ServiceStatus["senders"][number]) {
+function senderSamples({ role, network, address, ...sender }: ServiceStatus["senders"][number]) {
   const labels = { role, network: keyOf(network), address };
   return [
     sample("trust_part_ok", Number(sender.ok), { part: `${role} ${labels.network}` }),
@@ -138,14 +138,7 @@ export function senderSamples({ role, network, address, ...sender }: ServiceStat
   ];
 }
 
-export function jobSamples({
-  name: job,
-  ok,
-  runs,
-  failures,
-  lastSuccessAt,
-  lastSeconds,
-}: ServiceStatus["jobs"][number]) {
+function jobSamples({ name: job, ok, runs, failures, lastSuccessAt, lastSeconds }: ServiceStatus["jobs"][number]) {
   return [
     sample("trust_job_ok", Number(ok), { job }),
     sample("trust_job_runs_total", runs, { job }),
@@ -155,7 +148,7 @@ export function jobSamples({
   ];
 }
 
-export const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullable<ServiceStatus["log"]>) => [
+const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullable<ServiceStatus["log"]>) => [
   sample("trust_part_ok", Number(ok), { part: "log" }),
   sample("trust_log_size", size),
   ...known("trust_log_witnessed_age_seconds", witnessedSeconds),
@@ -165,7 +158,7 @@ export const logSamples = ({ ok, size, witnessedSeconds, witnesses }: NonNullabl
   ]),
 ];
 
-export const backlogSamples = (
+const backlogSamples = (
   { payments, parkedPayments, escrowTasks, withheldSignatures }: Backlog,
   status: ServiceStatus,
 ) => [

@@ -34,7 +34,7 @@ export interface FreeExamRouteParts {
 }
 
 /** Where the seller takes the exam that came with a correction. */
-export const freeExamRoute = (parts: FreeExamRouteParts): Route => ({
+const freeExamRoute = (parts: FreeExamRouteParts): Route => ({
   method: "POST",
   path: "/exam/:id/again",
   summary: "Takes the exam free of charge that the operator granted with a correction",

@@ -41,7 +41,7 @@ const KEPT = { maxSize: 20_000, sizeCalculation: () => 1 };
 const BELIEVED_MS = 60_000;
 
 /** @param now milliseconds since an arbitrary moment */
-export function createMemory(now: () => number): Memory {
+function createMemory(now: () => number): Memory {
   const ends = new LRUCache<string, Ended & { readonly since: number }>(KEPT);
   const unused = new LRUCache<string, HashedBlock>(KEPT);
   const isBelieved = (found: Ended & { readonly since: number }) => found.isFinal || now() - found.since <= BELIEVED_MS;

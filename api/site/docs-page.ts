@@ -34,7 +34,7 @@ export interface Docs {
 }
 
 /** The four groups of users and what each does here, in page order. */
-export const GROUPS: readonly {
+const GROUPS: readonly {
   readonly id: string;
   readonly name: string;
   readonly question: string;
@@ -105,7 +105,7 @@ ${codeBlock(VERDICT_CONTRACT)}
 ];
 
 /** Our npm packages, which this service serves itself. */
-export const packagesChapter = ({
+const packagesChapter = ({
   baseUrl,
   tarballs,
 }: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our packages</h2>

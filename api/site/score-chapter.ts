@@ -94,7 +94,7 @@ const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
  * The score on one scale from 0 to 100: the tiers, what each component can add, and how high each cap lets a score go.
  * Widths are percentages: the picture stretches with the page while its text keeps its size.
  */
-export function scorePicture(): Markup {
+function scorePicture(): Markup {
   const caps = Object.entries(CAP_LIMITS).filter(([, limit]) => limit > 0);
   const capsTop = ROWS_TOP + steps.length * ROW + 40;
   return html`<svg role="img" aria-labelledby="bands-title bands-desc" width="100%" height="${capsTop + caps.length * ROW}" font-size="14">

@@ -46,7 +46,7 @@ export interface Shown {
 }
 
 /** What is told to a registry about a certificate, or taken back. */
-export function statementOf(publication: Publication, stated: Stated, step: Step): Statement {
+function statementOf(publication: Publication, stated: Stated, step: Step): Statement {
   const { registry, request } = publication;
   if (registry === "validation" && request !== null)
     return answer({ ...publication, request }, stated, step === "publish" ? TAG : REVERSED_TAG);

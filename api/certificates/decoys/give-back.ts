@@ -21,7 +21,7 @@ export interface ReadParts {
 }
 
 /** Brings the books of all decoys up to a final block; false if there is more to read than fits one pass. */
-export async function readTransfers(parts: ReadParts, next: number, final: FinalHead): Promise<boolean> {
+async function readTransfers(parts: ReadParts, next: number, final: FinalHead): Promise<boolean> {
   const { decoys, usdc, now } = parts;
   // An address is shown to nobody before its session is stored, so whatever a block known by now holds was sent to one of these.
   const watched = await decoys.watched(new Date(now().getTime() - WATCHED_DAYS * DAY_MS));

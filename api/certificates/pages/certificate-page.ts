@@ -13,7 +13,7 @@ import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
 
 /** What an agent did with the two orders of a behavioural test; empty for other tests. */
-export function evidenceSection(certificate: MarkedCertificate): Markup {
+function evidenceSection(certificate: MarkedCertificate): Markup {
   const { behaviour } = certificate.detected;
   if (behaviour === undefined) return html``;
   const { signature } = behaviour;
@@ -116,7 +116,7 @@ ${codeBlock({ id: `proof-${id}`, caption: "Proof as JSON", language: "json", tex
 const TITLES = { reputation: "Feedback", validation: "Validation response" } as const;
 
 /** What the registries of ERC-8004 are told about the certificate; empty for most. */
-export const publicationsSection = (publications: readonly Publication[], baseUrl: string): Markup =>
+const publicationsSection = (publications: readonly Publication[], baseUrl: string): Markup =>
   publications.length === 0
     ? html``
     : html`<section aria-labelledby="erc8004"><h2 id="erc8004">ERC-8004</h2>

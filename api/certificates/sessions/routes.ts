@@ -35,7 +35,7 @@ export const WALLET = inQuery({
   description: "The wallet that paid the entry.",
   schema: mixedCaseAddress,
 });
-export const SESSION = optionalInQuery({
+const SESSION = optionalInQuery({
   name: "session",
   description: "From the previous response's `next.url`; defaults to the wallet's newest open session.",
   schema: z.string().regex(TOKEN),

@@ -64,7 +64,7 @@ function fulfil(completing: Completing<unknown>, { status, body, location }: Sto
  * One transaction: the row, what the sale records, its answer. Null when another process has taken the row over. Rejects
  * with `NotStored` when nothing has been stored; after another failure that is unknown.
  */
-export const completeSale = (
+const completeSale = (
   { pool, shareAll }: { readonly pool: pg.Pool; readonly shareAll: ShareAll },
   { completion, ...row }: Completing,
 ): Promise<StoredAnswer | null> =>

@@ -27,13 +27,13 @@ export function haveProved(leases: readonly (Lease | null)[]): Question<readonly
   };
 }
 
-export const HELD = `SELECT EXISTS (SELECT FROM payment
+const HELD = `SELECT EXISTS (SELECT FROM payment
     WHERE payment.chain = lease.chain AND payment.asset = lease.asset AND payment.payer = lease.payer
       AND payment.nonce = lease.nonce AND lease_token = token AND state IN ('settling', 'fulfilled')) AS held
   FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[], $5::uuid[])
     WITH ORDINALITY AS lease (chain, asset, payer, nonce, token, place) ORDER BY place`;
 
-export const PROVED = `SELECT payer IS NOT NULL
+const PROVED = `SELECT payer IS NOT NULL
     AND EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer AND payment.chain = lease.chain
       AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL)
     AND NOT EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer

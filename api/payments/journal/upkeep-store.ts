@@ -20,7 +20,7 @@ const PRUNED_TOGETHER = 1_000;
 /** So many names are as much as anyone reads. */
 const NAMED_TOGETHER = 50;
 /** More are not counted: a count must not take long because there is much to count. */
-export const COUNTED = 5_000;
+const COUNTED = 5_000;
 
 /** What goes once its window is over: nothing else refers to it. */
 const OVER = "state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed'";

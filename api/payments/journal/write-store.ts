@@ -13,7 +13,7 @@ import { KEY, keyValues, LEASE, lockOrder, progressTo, sealContext } from "./row
  * A statement by which a payment comes to be in flight. `entry.place` orders the payments of one payer, which enter one
  * after the other; null: too many are in flight, or have failed.
  */
-export const entry = (statement: string): string => `WITH
+const entry = (statement: string): string => `WITH
   entry AS MATERIALIZED (SELECT place, barred_seconds FROM admit_payment($3::bytea, ${MOST_IN_FLIGHT}, ${MOST_FAILED})),
   entered AS (${statement} RETURNING 1)
   SELECT (SELECT count(*)::int FROM entered) AS rows, place IS NULL AS crowded, barred_seconds FROM entry`;

@@ -75,7 +75,7 @@ const PAYLOAD = z.object({
 });
 
 /** Reads `{signature, authorization}`, the payload of EIP-3009 payments. */
-export function parsePayload(payload: unknown): Payload | { readonly malformed: string } {
+function parsePayload(payload: unknown): Payload | { readonly malformed: string } {
   const parsed = PAYLOAD.safeParse(payload);
   if (parsed.success) return { ...parsed.data, details: null };
   const issue = parsed.error.issues[0];

@@ -27,7 +27,7 @@ interface Watch {
 }
 
 /** Whether batches may be sent. Without the contract, and after a batch that reverted, payments go alone for ten minutes. */
-export function watchContract(client: PublicClient, { log, told }: Watch) {
+function watchContract(client: PublicClient, { log, told }: Watch) {
   let known: { readonly until: number; readonly good: Promise<boolean> } | null = null;
   const look = async () => {
     const isGood = await isDeployed(client);

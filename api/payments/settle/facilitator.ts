@@ -24,7 +24,7 @@ export interface Payment<Signed = SignedTransfer> extends Member {
  * Sends a payment in a transaction of its own, once. Resolves when it is mined, and rejects
  * with `TurnedAway` if nothing was sent and nothing will be.
  */
-export async function settleAlone(
+async function settleAlone(
   relayer: Relayer,
   usdc: Address,
   { transfer, ...member }: Payment & Pick<Shipment, "lane">,

@@ -176,5 +176,5 @@ export const authorizeData = ({ collector, info, signature }: Omit<SignedHold, "
   });
 
 /** The settlement batch's call for several calls of one contract. */
-export const holdsData = (contract: Address, gasCap: bigint, calls: readonly Hex[]): Hex =>
+const holdsData = (contract: Address, gasCap: bigint, calls: readonly Hex[]): Hex =>
   encodeFunctionData({ abi: settlementBatchAbi, functionName: "hold", args: [contract, gasCap, calls] });

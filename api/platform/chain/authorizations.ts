@@ -65,10 +65,7 @@ export const endFilter = (usdc: Address, { payer, nonce }: NonceKey): LogFilter 
 });
 
 /** The ends of the nonces and the payers' transfers to us in one call: of two, one might come from a node that lags. */
-export const settlementFilter = (
-  usdc: Address,
-  payments: readonly (NonceKey & { readonly payTo: Address })[],
-): LogFilter => ({
+const settlementFilter = (usdc: Address, payments: readonly (NonceKey & { readonly payTo: Address })[]): LogFilter => ({
   address: usdc,
   topics: [
     [AUTHORIZATION_USED, AUTHORIZATION_CANCELED, TRANSFERRED],
@@ -240,7 +237,7 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
 }
 
 /** What newly mined logs show of a payment: null unless it has paid. Nothing of it is final. */
-export function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
+function settlementIn(logs: readonly MinedLog[], expected: Expected): View | null {
   const use = useIn(logs, expected);
   return use?.isPaid ? { nonce: "paid", settlement: settlementOf(use), final: false } : null;
 }

@@ -22,7 +22,7 @@ interface Asked extends FailedPayment {
  * Reads what is left of a payment whose transaction was mined without settling it. Rejects if the node has not seen the
  * transaction's block.
  */
-export async function afterFailure(client: PublicClient, asked: Asked): Promise<Failed> {
+async function afterFailure(client: PublicClient, asked: Asked): Promise<Failed> {
   const { usdc, payer, nonce, transaction } = asked;
   const receipt = await client.getTransactionReceipt({ hash: transaction });
   const state = usdcCalls(usdc).isUsed(payer, nonce);

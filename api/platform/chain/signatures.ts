@@ -24,7 +24,7 @@ const VALID = "0x01";
  * call, by the factory that the signature names, and asks it by ERC-1271. Nothing is sent. Rejects if the chain cannot
  * be read.
  */
-export async function isSignedByWrapped(
+async function isSignedByWrapped(
   client: PublicClient,
   { payer, digest, signature }: { readonly payer: Address; readonly digest: Hex; readonly signature: Hex },
 ): Promise<boolean> {

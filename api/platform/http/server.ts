@@ -20,7 +20,7 @@ export interface ConnectionTimes {
   readonly sweepMs: number;
 }
 
-export const TIMES: ConnectionTimes = {
+const TIMES: ConnectionTimes = {
   headersMs: 15_000,
   requestMs: 30_000,
   keepAliveMs: 10_000,
@@ -56,7 +56,7 @@ export interface Connections {
  * Ends connections that node's own timeouts leave open: bytes between requests restart its idle timer or turn it off, and
  * it waits for readers without end.
  */
-export function watchConnections(server: Server, times: ConnectionTimes, limit: AddressLimit | null): Connections {
+function watchConnections(server: Server, times: ConnectionTimes, limit: AddressLimit | null): Connections {
   const connections = new Map<Socket, Connection>();
   const counts = new Map<string, number>();
   const count = (client: string | null, change: 1 | -1): number => {

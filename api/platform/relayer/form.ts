@@ -33,7 +33,7 @@ const gasLost = (): TurnedAway =>
  * Which of the members are not sent, by purpose: all of them while there is no place; and once the lane has lost its part
  * of a day's gas, those whose payers have never paid here, or made a payment fail since.
  */
-export async function admit(
+async function admit(
   sender: Sender,
   { db, lane, unmined }: Admission,
   members: readonly Wanted[],

@@ -86,10 +86,7 @@ const isPlainSuccess = ({ cargo }: Pick<Finder, "cargo">, receipt: TransactionRe
   receipt.status === "success" && cargo.failedPlaces(receipt).length === 0 && cargo.servedBy(receipt) === null;
 
 /** Notes where a transaction was mined, and what it did not do. The process that is the first to note it counts it. */
-export async function record(
-  { ledger, counter, cargo }: Omit<Finder, "client">,
-  receipt: TransactionReceipt,
-): Promise<void> {
+async function record({ ledger, counter, cargo }: Omit<Finder, "client">, receipt: TransactionReceipt): Promise<void> {
   const { transactionHash: hash, blockNumber: block, blockHash, status, gasUsed: gas } = receipt;
   const reverted = status === "reverted";
   const unserved = { failed: cargo.failedPlaces(receipt), served: cargo.servedBy(receipt) };

@@ -37,7 +37,7 @@ interface Still {
  *
  * What offers less than the market asks is replaced by one that offers enough.
  */
-export function createResend(sender: Sender): (count: number) => Promise<void> {
+function createResend(sender: Sender): (count: number) => Promise<void> {
   const { client, ledger } = sender;
   let last: Seen | null = null;
   let still: Still = { since: 0n, blocks: STILL.firstBlocks };

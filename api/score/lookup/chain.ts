@@ -15,7 +15,7 @@ import {
   type ReadPlan,
 } from "./inflows.ts";
 
-export const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
+const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
 
 /** A mark this near to a block will do. */
 const NEAR = 2_000;
@@ -61,7 +61,7 @@ class ContradictionError extends Error {
   override readonly name = "ContradictionError";
 }
 
-export function createMarks(provider: Provider, store: MarkStore): Marks {
+function createMarks(provider: Provider, store: MarkStore): Marks {
   const markOf = (log: Log): Mark => ({
     block: log.block,
     hash: log.blockHash as Mark["hash"],

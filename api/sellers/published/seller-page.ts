@@ -19,10 +19,10 @@ import { sellerVerifyUrl } from "./verification.ts";
 /** How much of a stranger's bytes a page repeats, in characters. All of it is in the evidence. */
 const MOST = { url: 300, header: 200, headers: 40, body: 1_500, failure: 300 } as const;
 
-export const exchangeId = (number: number): string => `exchange-${number}`;
+const exchangeId = (number: number): string => `exchange-${number}`;
 
 /** Every request with its answer, as far as a page shows them. Whatever a seller sends is text, and no more. */
-export const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: string): Markup =>
+const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: string): Markup =>
   exchanges.length === 0
     ? html``
     : html`<section aria-labelledby="exchanges"><h2 id="exchanges">Requests and answers</h2>
@@ -81,7 +81,7 @@ const MARKS = {
 } as const;
 
 /** Each check with its weight, what it found, how to mend it, and links to the exchanges that show it. Statements may quote the seller. */
-export const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet<number>): Markup =>
+const checksSection = (checks: readonly CheckResult[], shown: ReadonlySet<number>): Markup =>
   checks.length === 0
     ? html``
     : html`<section aria-labelledby="checks"><h2 id="checks">Checks</h2>
@@ -107,8 +107,7 @@ const linksTo = (numbers: readonly number[], shown: ReadonlySet<number>): readon
   );
 
 /** What a seller's certificate states, what it does not, and how it is corrected. */
-export const meaningSection =
-  (): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this proves</h2>
+const meaningSection = (): Markup => html`<section aria-labelledby="meaning"><h2 id="meaning">What this proves</h2>
 <div class="two"><div><h3>It states</h3><ul>
 <li>What the examiner sent to this origin, and what it answered, at the time of the exam.</li>
 <li>That a file at the origin named the wallet that bought the exam, and these paths.</li>

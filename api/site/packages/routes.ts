@@ -7,7 +7,7 @@ import { PACKAGES, packageUrl, tarballName } from "../../platform/packages.ts";
 import type { Tarballs } from "./tarballs.ts";
 
 /** The answer of `GET /packages`. */
-export const PACKAGE_LIST = z
+const PACKAGE_LIST = z
   .object({
     packages: z.array(
       z.object({
@@ -26,7 +26,7 @@ export const PACKAGE_LIST = z
   .meta({ id: "PackageList" });
 
 /** The last part of a tarball's path. */
-export const TARBALL_NAME = z.enum(PACKAGES.map(tarballName));
+const TARBALL_NAME = z.enum(PACKAGES.map(tarballName));
 
 export interface PackageRouteParts {
   readonly tarballs: Tarballs;

@@ -20,10 +20,10 @@ import { type Conditions, commitConditions } from "../v1/ci-status.ts";
 import { CI_STATUS_V1, GOOD_CONCLUSIONS_V1 } from "../v1/tables.ts";
 
 /** Conclusions of a run that was ended before it had a result. */
-export const ENDED_CONCLUSIONS_V2: readonly string[] = ["cancelled", "stale"];
+const ENDED_CONCLUSIONS_V2: readonly string[] = ["cancelled", "stale"];
 
 /** The slug of the app that GitHub's own workflows report by. */
-export const WORKFLOWS_APP = "github-actions";
+const WORKFLOWS_APP = "github-actions";
 
 export const CI_STATUS_V2: PolicyCategory = {
   name: "ci-status",

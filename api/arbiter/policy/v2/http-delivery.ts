@@ -18,10 +18,10 @@ import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../v1/tables
 export const AGAIN_AFTER_MS_V2 = 5_000;
 
 /** "Accepted": the content is not there yet (RFC 9110, section 15.3.3). Some firewalls also answer with it. */
-export const ACCEPTED = 202;
+const ACCEPTED = 202;
 
 /** Successes that have no body, so whoever agrees on one agrees on an empty body. */
-export const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
+const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
 
 /**
  * Statuses that say "not yet", "not now", "not like this", or "not you": they prove neither delivery nor its absence.
@@ -43,7 +43,7 @@ export const UNDECIDED_STATUSES_V2: readonly number[] = [
 ];
 
 /** The browser of the second attempt; the arbiter's own name follows its `User-Agent`. */
-export const BROWSER_HEADERS_V2: BrowserHeaders = {
+const BROWSER_HEADERS_V2: BrowserHeaders = {
   accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
   acceptLanguage: "en-US,en;q=0.9",
   userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36",

@@ -23,7 +23,7 @@ import type { PolicyCategory } from "../policy.ts";
 import { conditionsOf } from "../v1/ci-status.ts";
 
 /** Without redirects: one that answers for another host does not speak for this one. */
-export const DID_LIMITS_V2: FetchLimits = {
+const DID_LIMITS_V2: FetchLimits = {
   deadlineMs: 8_000,
   maxRedirects: 0,
   maxBodyBytes: 64 * 1024,
@@ -31,7 +31,7 @@ export const DID_LIMITS_V2: FetchLimits = {
 };
 
 /** Of any text in a signed offer or receipt, in UTF-16 code units. */
-export const MAX_SIGNED_LENGTH_V2 = 8_192;
+const MAX_SIGNED_LENGTH_V2 = 8_192;
 
 export const OFFER_BREACH_V2: PolicyCategory = {
   name: "offer-breach",

@@ -30,7 +30,7 @@ type Slots = <Value>(signal: AbortSignal, work: () => Promise<Value>) => Promise
 const RETRY_AFTER_SECONDS = 10;
 
 /** Limits how many tasks run at once. The others wait in order of arrival, and get `Busy` after `queueMs`. */
-export function createSlots(limit: number, queueMs: number): Slots {
+function createSlots(limit: number, queueMs: number): Slots {
   const queue = new PQueue({ concurrency: limit });
   return (signal, work) => {
     const wait = new AbortController();
