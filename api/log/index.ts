@@ -38,8 +38,6 @@ interface LogNeeds {
   readonly policies: readonly { readonly version: number; readonly effective_date: string }[];
 }
 
-type TransparencyLog = Awaited<ReturnType<typeof createTransparencyLog>>;
-
 /** The transparency log: its key and origin, its store, and the work that puts records into it. */
 export async function createTransparencyLog(
   platform: Platform,

@@ -21,12 +21,6 @@ export const SOURCES: readonly string[] = [
   "ignition",
 ].flatMap(filesUnder);
 
-/** Those of the service. */
-export const API = SOURCES.filter((file) => file.startsWith("api/") && file.endsWith(".ts"));
-
-/** The feature of the service that a file belongs to. */
-export const featureOf = (file: string): string => file.split("/")[1] ?? "";
-
 const cached = <T>(make: (file: string) => T): ((file: string) => T) => {
   const made = new Map<string, T>();
   return (file) => {
@@ -52,10 +46,3 @@ export const importsOf = cached((file) =>
     .map(([, target]) => target ?? "")
     .map((target) => (target.startsWith(".") ? relative(ROOT, resolve(join(ROOT, dirname(file)), target)) : target)),
 );
-
-/** The files that are reached from some files by following the imports among `within`. */
-export function reachedFrom(files: readonly string[], within: string): ReadonlySet<string> {
-  const reached = new Set(files);
-  for (const file of reached) for (const target of importsOf(file)) if (target.startsWith(within)) reached.add(target);
-  return reached;
-}

@@ -13,7 +13,7 @@ import { keccak256 } from "../../platform/chain/typed-data.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HoldFailure, Holds, SignedHold } from "../schemes/escrowed.ts";
-import type { Batching, Sharing } from "./batching.ts";
+import type { Batching, Sharing } from "./batching-chain.ts";
 import { isCanonical } from "./settlement-batch.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";
 

@@ -5,7 +5,7 @@ import type { Authorization, Head } from "../../platform/chain/view.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import type { TransferSimulator } from "../schemes/exact.ts";
-import type { Sharing } from "./batching.ts";
+import type { Sharing } from "./batching-chain.ts";
 import { type BatchTerms, batchCall, isPackable, type SignedTransfer } from "./settlement-batch.ts";
 import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, tooMuchGas } from "./simulation.ts";
 

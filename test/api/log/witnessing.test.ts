@@ -1,7 +1,8 @@
 import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
 import { createLogCheckpoints } from "../../../api/log/checkpoints-store.ts";
-import { createKnownHeads, createWitnessCalls, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
+import { createKnownHeads, witnessSources } from "../../../api/log/witness/ask-witnesses.ts";
+import { createWitnessCalls } from "../../../api/log/witness/calls-web.ts";
 import { createOffer } from "../../../api/log/witness/offer-checkpoint.ts";
 import { createWitnessStore, readWitnessed } from "../../../api/log/witness/store.ts";
 import type { Witness } from "../../../api/platform/config/log-settings.ts";

@@ -1,6 +1,6 @@
 import { type Hex, type LocalAccount, numberToHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Payment } from "../../../api/payments/settle/facilitator.ts";
+import type { Payment } from "../../../api/payments/settle/facilitator-chain.ts";
 import { batchGas } from "../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

@@ -1,6 +1,6 @@
 import { createPublicClient, http } from "viem";
-import { type Batching, type BatchPolicy, createBatching } from "../../../api/payments/settle/batching.ts";
-import type { Payment } from "../../../api/payments/settle/facilitator.ts";
+import { type Batching, type BatchPolicy, createBatching } from "../../../api/payments/settle/batching-chain.ts";
+import type { Payment } from "../../../api/payments/settle/facilitator-chain.ts";
 import { transfersTo } from "../../../api/payments/settle/transfer.ts";
 import { authorizationDigest } from "../../../api/platform/chain/authorization.ts";
 import type { SentBatch } from "../../../api/platform/metrics/meter.ts";

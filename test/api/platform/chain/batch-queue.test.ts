@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createBatchQueue } from "../../../../api/payments/settle/batching.ts";
+import { createBatchQueue } from "../../../../api/payments/settle/batching-chain.ts";
 import { noPlace } from "../../../../api/platform/relayer/places.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] }));

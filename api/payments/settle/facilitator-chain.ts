@@ -7,7 +7,7 @@ import type { Member, Shipment } from "../../platform/relayer/form.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { requirements, type Settler } from "../schemes/exact.ts";
-import type { Batching } from "./batching.ts";
+import type { Batching } from "./batching-chain.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { type CostCeiling, MOST_GAS, mostFeeFor } from "./simulation.ts";
 import { transferData } from "./transfer.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../platform/relayer/places.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./facilitator.ts";
+import { assertSucceeded, MINED_WITHIN_MS, type Payment } from "./facilitator-chain.ts";
 import { failedPlaces, isDeployed, type SignedTransfer, settlingIn } from "./settlement-batch.ts";
 
 const LOOK_AGAIN_MS = 600_000;
