@@ -1,4 +1,5 @@
 import escrow from "../../packages/escrow/package.json" with { type: "json" };
+import gate from "../../packages/gate/package.json" with { type: "json" };
 import mcp from "../../packages/mcp/package.json" with { type: "json" };
 import replayable from "../../packages/replayable/package.json" with { type: "json" };
 import sellerCheck from "../../packages/seller-check/package.json" with { type: "json" };
@@ -30,11 +31,12 @@ const published = (folder: string, { name, version, description, engines }: Mani
 export const VERIFIER = published("verifier", verifier);
 export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
+const GATE = published("gate", gate);
 const REPLAYABLE = published("replayable", replayable);
 const SELLER_CHECK = published("seller-check", sellerCheck);
 
 /** The packages the service serves, so that installing them needs no registry. */
-export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];
+export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, GATE, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];
 
 /** The tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;

@@ -3,7 +3,7 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { isPaid } from "../../api/platform/http/route.ts";
-import { ESCROW, installCommands, npxCommand, VERIFIER } from "../../api/platform/packages.ts";
+import { installCommands, npxCommand, PACKAGES, VERIFIER } from "../../api/platform/packages.ts";
 import { packageRoutes } from "../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../api/site/packages/tarballs.ts";
 import { inShell } from "../support/browser/page-code.ts";
@@ -52,7 +52,7 @@ describe.each(PROGRAMS)("npm %s", (version, programs) => {
 test("no document tells npm to fetch a URL without allowing that", async () => {
   const files = [
     "README.md",
-    ...["verifier", "escrow", "mcp", "seller-check", "action"].map((one) => `packages/${one}/README.md`),
+    ...[...PACKAGES.map(({ folder }) => folder), "action"].map((one) => `packages/${one}/README.md`),
   ];
   for (const file of files) {
     const lines = (await readFile(new URL(`../../${file}`, import.meta.url), "utf8")).split("\n");

@@ -3,7 +3,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { inShell, type PageCode, type Reader, run, save } from "../support/browser/page-code.ts";
@@ -11,6 +13,7 @@ import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts"
 import { newClient } from "../support/packages/mcp.ts";
 import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
 import { openShop } from "../support/seller/shop.ts";
+import { serveFacilitator } from "../support/seller/stock-facilitator.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
 // What the READMEs say, done in a bare folder against a running service.
@@ -59,7 +62,7 @@ function installation(text: string): PageCode {
 
 /** The code after the mention of a file's name. */
 function file(text: string, caption: string): PageCode {
-  const [, code = ""] = new RegExp(`\`${caption}\`[^\`]*:\\n\\n\`\`\`ts\\n(.*?)\`\`\``, "s").exec(text) ?? [];
+  const [, code = ""] = new RegExp(`\`${caption}\`[^\`]*:\\n\\n\`\`\`[jt]s\\n(.*?)\`\`\``, "s").exec(text) ?? [];
   return { id: caption, caption, text: code };
 }
 
@@ -122,4 +125,30 @@ test("the project's README leads to a first payment and a first verification", {
   expect(await run(reader, { id: "pay", caption: "pay.mjs", text: code })).toMatch(/verdict: 'pass'/);
   await inShell(reader, installation(text));
   expect(await inShell(reader, command(check))).toMatch(/^valid, not verified: never tested\n/);
+});
+
+test("the gate is installed, and its shop sells to a wallet once it is verified", { timeout: 180_000 }, async () => {
+  const text = await readme("gate");
+  await inShell(reader, installation(text));
+  const facilitator = await serveFacilitator(scene.chain);
+  onTestFinished(facilitator.stop);
+  const shop = spawn(process.execPath, [await save(reader, file(text, "shop.mjs"))], {
+    cwd: reader.home,
+    env: { ...bareEnvironment(), ...reader.env, FACILITATOR_URL: facilitator.url, PAY_TO: `0x${"5a".repeat(20)}` },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  onTestFinished(() => void shop.kill());
+  const url = `http://localhost:${shopPort}/haiku`;
+  const status = (pay: typeof fetch) =>
+    pay(url, { method: "POST" }).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+  await expect.poll(() => status(fetch), { timeout: 20_000 }).toBe(402);
+  const account = privateKeyToAccount(generatePrivateKey());
+  await scene.chain.fund(account.address, 1_000_000n);
+  const pay = wrapFetchWithPayment(fetch, new x402Client().register("eip155:*", new ExactEvmScheme(account)));
+  expect(await status(pay)).toBe(403);
+  expect((await pay(`${scene.service.url}/test/basic`, { method: "POST" })).status).toBe(200);
+  expect(await status(pay)).toBe(200);
 });

@@ -51,7 +51,11 @@ export function serveFacilitator(chain: TestChain): Promise<LocalServer> {
         ? facilitator.verify(paymentPayload, paymentRequirements)
         : facilitator.settle(paymentPayload, paymentRequirements);
     };
-    response.setHeader("content-type", "application/json").end(JSON.stringify(await answered()));
+    response.setHeader("content-type", "application/json");
+    await answered().then(
+      (answer) => response.end(JSON.stringify(answer)),
+      (error: Error) => response.writeHead(400).end(JSON.stringify({ error: error.message })),
+    );
   });
 }
 

@@ -1,0 +1,31 @@
+import { fetchText } from "../../verifier/src/fetch-text.ts";
+import { type Requirement, unmet } from "../../verifier/src/requirement.ts";
+import { isObject, type Json, type JsonObject, parseUnsignedJson } from "../../verifier/src/strict-json.ts";
+import type { Address } from "./payer.ts";
+
+const TIMEOUT_MS = 3_000;
+
+/** What the service has on file about a wallet, compared with what the shop requires. */
+export interface Finding {
+  /** Requirements that the wallet does not meet; empty for a wallet that may be served. */
+  readonly missing: readonly Requirement[];
+  /** The service's reasons why the wallet is not verified. */
+  readonly reasons: readonly Json[];
+  /** Where the wallet can be tested. */
+  readonly howToTest: Json;
+}
+
+/**
+ * Asks the service about a wallet, within three seconds.
+ * @throws Error if there is no answer about this wallet
+ */
+export async function lookUp(service: string, wallet: Address, required: readonly Requirement[]): Promise<Finding> {
+  const url = `${service}/verify?wallet=${wallet}`;
+  const record = parseUnsignedJson(await fetchText(url, { timeoutMs: TIMEOUT_MS }));
+  if (!isAbout(record, wallet)) throw new Error(`${url} does not return the record of this wallet`);
+  const { reasons = [], how_to_test: howToTest = null } = record;
+  return { missing: unmet(record, required, new Date()), reasons: Array.isArray(reasons) ? reasons : [], howToTest };
+}
+
+const isAbout = (record: Json, wallet: Address): record is JsonObject =>
+  isObject(record) && typeof record.wallet === "string" && record.wallet.toLowerCase() === wallet.toLowerCase();
