@@ -31,7 +31,7 @@ const published = (folder: string, { name, version, description, engines }: Mani
 export const VERIFIER = published("verifier", verifier);
 export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
-const GATE = published("gate", gate);
+export const GATE = published("gate", gate);
 const REPLAYABLE = published("replayable", replayable);
 const SELLER_CHECK = published("seller-check", sellerCheck);
 

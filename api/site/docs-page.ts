@@ -67,7 +67,7 @@ ${codeBlock(takeRetryTest(baseUrl))}
     chapter: ({
       baseUrl,
       wallet,
-    }) => html`<p class="measure">Check before you serve. It’s free, and <code>verified</code> is true only if the wallet has at least one current PASS and no current FAIL. <a href="/integrations#merchants">Middleware for Hono, Express and Next</a> does this on every request.</p>
+    }) => html`<p class="measure">Check before you serve. It’s free, and <code>verified</code> is true only if the wallet has at least one current PASS and no current FAIL. <a href="/integrations#merchants">The gate for Hono, Express and Next</a> does this for every payment: a wallet that is not verified gets a 403 with the reasons, and nothing is sold while this service does not answer.</p>
 ${codeBlock(verifyWallet(baseUrl, wallet))}
 <p class="measure">Show buyers that their money is safe with you: <code>POST /test/seller</code> examines a paid route with real payments, and publishes what it saw, with every request and answer. <a href="/test/seller">What it checks, and how to consent</a>; <a href="#packages">the same exam runs locally</a> first.</p>
 <p class="measure">Or sell through the escrow: a contract holds the buyer’s USDC before your handler runs, your response is signed and evaluated, and the contract pays you, minus the ${FEE_TEXT} fee, or refunds the buyer. The merchant’s account needs a little ETH.</p>

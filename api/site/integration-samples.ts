@@ -1,100 +1,86 @@
 import { suite } from "../certificates/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
-import { MCP, npxArguments } from "../platform/packages.ts";
+import { GATE, installCommands, MCP, npxArguments } from "../platform/packages.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 
-export const trustModule = (baseUrl: string): CodeBlock => ({
-  id: "trust",
-  caption: "trust.mjs",
-  text: `const SERVICE = "${baseUrl}";
-
-/** For onBeforeVerify of the x402 server: stops every payment whose payer is not known to be verified. */
-export async function verifiedOnly({ paymentPayload }) {
-  try {
-    const wallet = payerOf(paymentPayload.payload);
-    const answer = await fetch(SERVICE + "/verify?wallet=" + wallet, {
-      headers: { accept: "application/json" },
-      redirect: "error",
-      signal: AbortSignal.timeout(3000),
-    });
-    if (answer.ok && (await answer.json()).verified === true) return;
-    return refuse("This wallet has no current certificate, or has a current FAIL. Tests: " + SERVICE + "/inspect");
-  } catch (error) {
-    // The x402 server ignores a hook that throws and takes the payment, so no error may leave this function.
-    return refuse("The wallet could not be looked up: " + error.message);
-  }
-}
-
-const refuse = (reason) => ({ abort: true, reason: reason + ". Nothing was charged." });
-
-/** The wallet that signed. A payload that names two is refused, because only one of them is checked later. */
-function payerOf(payload) {
-  if ("authorization" in payload && "permit2Authorization" in payload) throw new Error("the payment names two payers");
-  const payer = (payload.authorization ?? payload.permit2Authorization)?.from;
-  if (typeof payer !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(payer)) throw new Error("the payment names no payer");
-  return payer;
-}
-`,
+const gateInstallation = (baseUrl: string, framework: string, packages: string): CodeBlock => ({
+  id: `${framework.toLowerCase()}-install`,
+  caption: `In the folder of a shop on ${framework}`,
+  language: "bash",
+  text: installCommands(baseUrl, [GATE], [`${packages} @x402/core @x402/evm`]),
 });
 
-/** What every sample sells, and who checks and settles the payments. */
-const X402_SERVER = `const server = new x402ResourceServer(new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL }))
-  .register("${MAIN_NETWORK}", new ExactEvmScheme())
-  .onBeforeVerify(verifiedOnly);
+/** What every sample sells and to whom, and who checks and settles the payments. */
+const x402Server = (baseUrl: string): string => `const server = new x402ResourceServer(
+  new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL }),
+).register("${MAIN_NETWORK}", new ExactEvmScheme());
 const accepts = { scheme: "exact", network: "${MAIN_NETWORK}", price: "$0.01", payTo: process.env.PAY_TO };
+const gate = verifiedOnly({ service: "${baseUrl}", require: "verified" });
 `;
 
-export const HONO_SAMPLE: CodeBlock = {
-  id: "hono",
-  caption: "hono.mjs",
-  text: `import { serve } from "@hono/node-server";
+export const honoSamples = (baseUrl: string): readonly CodeBlock[] => [
+  gateInstallation(baseUrl, "Hono", "@x402/hono hono @hono/node-server"),
+  {
+    id: "hono",
+    caption: "hono.mjs",
+    text: `import { serve } from "@hono/node-server";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { paymentMiddleware, x402ResourceServer } from "@x402/hono";
+import { paymentMiddlewareFromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/hono";
+import { verifiedOnly } from "agent-payment-trust-gate";
 import { Hono } from "hono";
-import { verifiedOnly } from "./trust.mjs";
 
-${X402_SERVER}
+${x402Server(baseUrl)}
+const paid = gate(new x402HTTPResourceServer(server, { "POST /paid/haiku": { accepts } }));
 const app = new Hono();
-app.use(paymentMiddleware({ "POST /paid/haiku": { accepts } }, server));
+app.use(paymentMiddlewareFromHTTPServer(paid));
 app.post("/paid/haiku", (c) => c.json({ haiku: "An old silent pond" }));
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
 `,
-};
+  },
+];
 
-export const EXPRESS_SAMPLE: CodeBlock = {
-  id: "express",
-  caption: "express.mjs",
-  text: `import { HTTPFacilitatorClient } from "@x402/core/server";
+export const expressSamples = (baseUrl: string): readonly CodeBlock[] => [
+  gateInstallation(baseUrl, "Express", "@x402/express express"),
+  {
+    id: "express",
+    caption: "express.mjs",
+    text: `import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { paymentMiddleware, x402ResourceServer } from "@x402/express";
+import { paymentMiddlewareFromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/express";
+import { verifiedOnly } from "agent-payment-trust-gate";
 import express from "express";
-import { verifiedOnly } from "./trust.mjs";
 
-${X402_SERVER}
+${x402Server(baseUrl)}
+const paid = gate(new x402HTTPResourceServer(server, { "POST /paid/haiku": { accepts } }));
 const app = express();
-app.use(paymentMiddleware({ "POST /paid/haiku": { accepts } }, server));
+app.use(paymentMiddlewareFromHTTPServer(paid));
 app.post("/paid/haiku", (request, response) => response.json({ haiku: "An old silent pond" }));
 
 app.listen(Number(process.env.PORT ?? 3000));
 `,
-};
+  },
+];
 
-export const NEXT_SAMPLE: CodeBlock = {
-  id: "next",
-  caption: "app/paid/haiku/route.js",
-  text: `import { HTTPFacilitatorClient } from "@x402/core/server";
+export const nextSamples = (baseUrl: string): readonly CodeBlock[] => [
+  gateInstallation(baseUrl, "Next", "@x402/next next react react-dom"),
+  {
+    id: "next",
+    caption: "app/paid/haiku/route.js",
+    text: `import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { withX402, x402ResourceServer } from "@x402/next";
+import { withX402FromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/next";
+import { verifiedOnly } from "agent-payment-trust-gate";
 import { NextResponse } from "next/server";
-import { verifiedOnly } from "./trust.mjs";
 
-${X402_SERVER}
-export const POST = withX402(async () => NextResponse.json({ haiku: "An old silent pond" }), { accepts }, server);
+${x402Server(baseUrl)}
+const paid = gate(new x402HTTPResourceServer(server, { accepts }));
+export const POST = withX402FromHTTPServer(async () => NextResponse.json({ haiku: "An old silent pond" }), paid);
 `,
-};
+  },
+];
 
 export const mcpSample = (baseUrl: string): CodeBlock => ({
   id: "mcp",

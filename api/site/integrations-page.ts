@@ -2,11 +2,10 @@ import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import {
   certifyWorkflow,
-  EXPRESS_SAMPLE,
-  HONO_SAMPLE,
+  expressSamples,
+  honoSamples,
   mcpSample,
-  NEXT_SAMPLE,
-  trustModule,
+  nextSamples,
   verifyWorkflow,
 } from "./integration-samples.ts";
 
@@ -29,16 +28,14 @@ ${mcpSection(baseUrl)}`,
 const merchantsSection = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="merchants"><h2 id="merchants">Merchants: serve verified agents only</h2>
-<p class="measure">Give your x402 server one hook. It runs on the payment that the server is about to check, so it judges the wallet that pays, whatever header or protocol version the payment came in. An agent without a current certificate gets a 402 that says why, and nothing is charged. Naming someone else’s wallet doesn’t help: the signature check fails.</p>
-${codeBlock(trustModule(baseUrl))}
+<p class="measure">The package <code>agent-payment-trust-gate</code> puts a gate before the paid routes of a stock x402 server. It looks up the wallet of the payment that the server is about to check, in whatever form it came. Any other wallet gets a 403 with the <code>reasons</code> of its record, and isn’t charged. Naming someone else’s wallet doesn’t help: the signature check fails.</p>
 <h3 id="with-hono">Hono</h3>
-${codeBlock(HONO_SAMPLE)}
+${honoSamples(baseUrl).map(codeBlock)}
 <h3 id="with-express">Express</h3>
-${codeBlock(EXPRESS_SAMPLE)}
+${expressSamples(baseUrl).map(codeBlock)}
 <h3 id="with-next">Next</h3>
-<p class="measure">Put <code>trust.mjs</code> next to the route.</p>
-${codeBlock(NEXT_SAMPLE)}
-<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address. The hook fails closed: if this service does not answer within three seconds, nothing is sold.</p></section>`;
+${nextSamples(baseUrl).map(codeBlock)}
+<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address. To require a capability too, name it: <code>require: ["can_pay", "retry_safety"]</code>. The gate fails closed: if this service does not answer within three seconds, the buyer gets a 503 and isn’t charged.</p></section>`;
 
 const escrowSection =
   (): Markup => html`<section aria-labelledby="escrow-shop"><h2 id="escrow-shop">Merchants: sell through the escrow</h2>

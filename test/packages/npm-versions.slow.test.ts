@@ -3,7 +3,7 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { isPaid } from "../../api/platform/http/route.ts";
-import { installCommands, npxCommand, PACKAGES, VERIFIER } from "../../api/platform/packages.ts";
+import { ESCROW, installCommands, npxCommand, PACKAGES, VERIFIER } from "../../api/platform/packages.ts";
 import { packageRoutes } from "../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../api/site/packages/tarballs.ts";
 import { inShell } from "../support/browser/page-code.ts";

@@ -1,14 +1,14 @@
 import { ExactEvmScheme } from "@x402/evm/exact/client";
-import { type Hex, getAddress } from "viem";
+import { getAddress, type Hex } from "viem";
 import type { HDAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { type TestChain, startTestChain } from "../chain/chain.ts";
+import { startTestChain, type TestChain } from "../chain/chain.ts";
 import { forFile } from "../for-file.ts";
 import { acceptedOf, encode, v1, v2 } from "../payments/requests.ts";
 import { signPayment } from "../payments/signing.ts";
-import { type TestService, startService } from "../service/service.ts";
+import { startService, type TestService } from "../service/service.ts";
 import { STOCK_CLIENTS, type StockClient } from "../sessions/agents.ts";
 import { serveFacilitator } from "./stock-facilitator.ts";
 
