@@ -7,10 +7,8 @@ import {
   RpcError,
   RpcRequestError,
 } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
 import type { Hex } from "../api/platform/wallet.ts";
-
-const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
+import { CHAIN_ID } from "./ledger.ts";
 
 /** The node serves another chain: a setting is wrong, and no restart will fix it. */
 export class WrongChainError extends Error {
@@ -23,7 +21,6 @@ export interface Head {
   readonly timestamp: number;
 }
 
-/** A block as a node returns it. */
 export interface Block extends Head {
   readonly hash: Hex;
   readonly transactions: readonly Hex[];
@@ -35,37 +32,29 @@ export const connectChain = (rpcUrl: string): PublicClient =>
 /** The node's newest block; the node must serve Base. Rejects if it does not answer with a block. */
 export async function readHead(chain: PublicClient): Promise<Head> {
   const chainId = await chain.getChainId();
-  if (chainId !== CHAIN_ID) {
+  if (chainId !== CHAIN_ID)
     throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
-  }
   const block = asBlock(await chain.getBlock({ blockTag: "latest" }));
   if (block === null) throw new Error("the node's newest block lacks its number, hash, or time");
   return block;
 }
 
 /**
- * Whether the node says that it still reads the chain: its newest block is then one of years ago, or the first. Not every
- * provider knows the question; one that refuses it has no node that syncs. Rejects if there is no answer.
+ * Whether the node still reads the chain: its newest block is then years old, or the first. A provider that refuses the
+ * question has no node that syncs. Rejects if there is no answer.
  */
 export const isSyncing = (chain: PublicClient): Promise<boolean> =>
   chain.request<{ Method: "eth_syncing"; Parameters?: undefined; ReturnType: unknown }>({ method: "eth_syncing" }).then(
-    (answer: unknown) => typeof answer === "object" && answer !== null,
+    (answer) => typeof answer === "object" && answer !== null,
     (error: unknown) => {
-      if (isRefusal(error)) return false;
+      const isRefusal = error instanceof RpcError || error instanceof RpcRequestError;
+      const status = error instanceof HttpRequestError ? error.status : undefined;
+      if (isRefusal || [400, 401, 403, 404, 405, 501].includes(status ?? 0)) return false;
       throw error;
     },
   );
 
-const isRefusal = (error: unknown): boolean =>
-  error instanceof RpcError ||
-  error instanceof RpcRequestError ||
-  (error instanceof HttpRequestError && [400, 401, 403, 404, 405, 501].includes(error.status ?? 0));
-
-/**
- * The node's block of this number. Rejects if the node does not answer.
- * @returns null if it returns none. A block that lacks a field is none, nor is one of another number: proxies answer with
- *   `{}`, or with the newest block.
- */
+/** The node's block of this number; null if it has none, or answers with half a block or another one, as proxies do. */
 export async function readBlock(chain: PublicClient, number: number): Promise<Block | null> {
   try {
     const block = asBlock(await chain.getBlock({ blockNumber: BigInt(number) }));
@@ -79,14 +68,13 @@ export async function readBlock(chain: PublicClient, number: number): Promise<Bl
 /** What viem makes of a node's answer, which may lack anything. */
 interface Answer {
   readonly number?: bigint | null;
-  readonly hash?: string | null;
+  readonly hash?: Hex | null;
   readonly timestamp?: bigint;
   readonly transactions: readonly Hex[];
 }
 
 function asBlock({ number, hash, timestamp, transactions }: Answer): Block | null {
-  if (typeof number !== "bigint" || typeof timestamp !== "bigint" || !isHash(hash)) return null;
+  if (typeof number !== "bigint" || typeof timestamp !== "bigint" || !hash || !/^0x[0-9a-f]{64}$/i.test(hash))
+    return null;
   return { number: Number(number), hash, timestamp: Number(timestamp), transactions };
 }
-
-const isHash = (hash: unknown): hash is Hex => typeof hash === "string" && /^0x[0-9a-f]{64}$/i.test(hash);

@@ -1,19 +1,15 @@
 import type { ClientBase } from "pg";
 import { SCHEMA } from "./environment.ts";
-import { IS_HELD, sessionName, writerName } from "./holder.ts";
+import { IS_HELD, sessionName, writerName } from "./index-lock.ts";
 
-// What ties a Ponder that the launcher has started to its launcher, and to the index's lock.
+// What ties a Ponder to the launcher that started it, and to the index's lock.
 
-/** The launcher's name for this run; undefined if Ponder was started without the launcher. */
+/** Undefined if Ponder was started without the launcher. */
 const holder = process.env.INDEX_HOLDER;
-/** Ponder's own exit code for a temporary failure. */
-const TRY_AGAIN = 75;
-const end = () => process.exit(TRY_AGAIN);
+/** With Ponder's own exit code for a temporary failure. What it has not committed is lost, and it recovers from that. */
+const end = () => process.exit(75);
 
-/**
- * Ends this process when the launcher is gone, however it ended: the kernel then closes the launcher's end of the channel. What
- * Ponder has not committed is lost, which is what it recovers from at its next start.
- */
+/** Ends this process with the launcher: the kernel then closes the launcher's end of the channel. */
 export function endWithLauncher(): void {
   if (process.channel === undefined) return;
   process.once("disconnect", end);
@@ -21,10 +17,10 @@ export function endWithLauncher(): void {
 }
 
 /**
- * Makes each of Ponder's connections the launcher's: it has a name by which the index's next holder can end it, and it is used
- * only while the launcher's session holds the index's lock. A Ponder that was stopped, lost its connections meanwhile and goes
- * on can therefore write nothing. Losing one connection ends the process too, because Ponder repeats a lost transaction of its
- * backfill in a way that makes it wait for itself forever. So does a transaction in which nothing happens for five minutes.
+ * Names each of Ponder's connections, so that the index's next holder can end it, and uses it only while the launcher's
+ * session holds the lock. A Ponder that was stopped and goes on can therefore write nothing. Losing one connection ends
+ * the process, because Ponder repeats a lost transaction of its backfill in a way that makes it wait for itself forever.
+ * So does a transaction in which nothing happens for five minutes.
  */
 async function belongTo(holder: string, client: ClientBase): Promise<void> {
   client.once("error", end);

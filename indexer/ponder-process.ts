@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { findPackageJSON } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { History } from "./history/history.ts";
 import type { Deployment } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -20,15 +20,10 @@ export interface PonderPlan {
   readonly holder: string;
 }
 
-/** Ponder's command. */
-function ponderProgram(): string {
-  const path = findPackageJSON("ponder", import.meta.url);
-  if (path === undefined) throw new Error("the ponder package is not installed: run npm install");
-  return join(dirname(path), "dist/esm/bin/ponder.js");
-}
-
 /** Starts Ponder on this folder, with what environment.ts reads. */
 export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
+  const ponder = findPackageJSON("ponder", import.meta.url);
+  if (ponder === undefined) throw new Error("the ponder package is not installed: run npm install");
   const env = {
     ...process.env,
     PORT: String(settings.ponderPort),
@@ -39,7 +34,7 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     DATABASE_PRIVATE_URL: undefined,
     // The schema's name says what makes another index; to Ponder a comment in a handler would be another one.
     PONDER_EXPERIMENTAL_DB: "platform",
-    PONDER_RPC_URL_8453: Array.from({ length: settings.rpcCopies }, () => settings.rpcUrl).join(","),
+    PONDER_RPC_URL_8453: Array(settings.rpcCopies).fill(settings.rpcUrl).join(","),
     PONDER_WS_URL_8453: settings.websocketUrl ?? "",
     POLL_MS: String(settings.pollMs),
     INDEX_HOLDER: holder,
@@ -55,13 +50,13 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     HISTORY_SCHEMA: history?.schema ?? "",
     HISTORY_ID: history?.id ?? "",
   };
-  // Ponder's use of pg makes Node print a deprecation warning at every start.
-  const node = [`--max-old-space-size=${settings.heapMiB}`, "--disable-warning=DeprecationWarning"];
-  const output = ["--hostname", "127.0.0.1", "--log-format", "json", "--log-level", settings.ponderLogLevel];
-  return spawn(process.execPath, [...node, ponderProgram(), "start", "--root", import.meta.dirname, ...output], {
-    env,
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+  const command = [
+    // Ponder's use of pg makes Node print a deprecation warning at every start.
+    ...[`--max-old-space-size=${settings.heapMiB}`, "--disable-warning=DeprecationWarning"],
+    ...[join(ponder, "../dist/esm/bin/ponder.js"), "start", "--root", import.meta.dirname, "--hostname", "127.0.0.1"],
+    ...["--log-format", "json", "--log-level", settings.ponderLogLevel],
+  ];
+  return spawn(process.execPath, command, { env, stdio: ["ignore", "inherit", "inherit", "ipc"] });
 }
 
 /** Asks Ponder to close, and ends it if it does not. */

@@ -1,94 +1,87 @@
 import type pg from "pg";
-import { MAIN_NETWORK, NETWORKS } from "../api/platform/networks.ts";
-import { exists, finalizedMark, rememberBlocks } from "./same-chain.ts";
-import { type Deployment, findIndexes, inTransaction, ponderSchemas, type Queryable } from "./schemas.ts";
-
-const { chainId: CHAIN_ID, usdc } = NETWORKS[MAIN_NETWORK];
-const USDC = usdc.address.toLowerCase();
+import { CHAIN_ID, USDC } from "./ledger.ts";
+import { finalizedMark, rememberBlocks } from "./same-chain.ts";
+import {
+  type Deployment,
+  exists,
+  findIndexes,
+  inTransaction,
+  ponderSchemas,
+  type Queryable,
+  transaction,
+} from "./schemas.ts";
 
 /** Twice what Base takes to finality. Ponder itself gives up after 30 blocks. */
 const KEPT_BLOCKS = 1_000;
 /** About a second of work, in which only rows are locked that Ponder no longer reads. */
-const CHUNK_LOGS = 20_000;
+const STEP_LOGS = 20_000;
 
 /** Pruning, and the choice of what is to be fetched again, exclude each other. */
 const PRUNING = "select pg_advisory_xact_lock(hashtextextended('indexer.pruning', 0))";
 
 export interface Pruned {
   readonly rows: number;
-  /** USDC's logs below this block are gone; null if it is not known what the indexes need. */
+  /** USDC's logs below this block are gone; null if no index needs any. */
   readonly below: number | null;
   /** The index that is the furthest behind. */
   readonly slowest: string | null;
+  /** Whether another step has something to delete. */
+  readonly isMore: boolean;
 }
 
 /**
- * Deletes from Ponder's copy of the chain what no index needs any more: USDC's logs more than `keep` blocks behind the last
- * final block of the index that is the furthest behind, the oldest first, and the transactions, blocks and receipts to which
- * no other contract's log refers. Ponder may run.
+ * Deletes from Ponder's copy of the chain what no index needs any more, the oldest first, in one bounded step: USDC's logs
+ * more than `keep` blocks behind the last final block of the index that is the furthest behind, and the transactions,
+ * blocks and receipts to which no other contract's log refers. Ponder may run.
  * @param db of the role that owns the index
- * @param signal once aborted, this ends after the step that it is at
  */
-export async function prune(db: pg.Pool, keep = KEPT_BLOCKS, signal?: AbortSignal): Promise<Pruned> {
-  let [rows, done] = [0, await inTransaction(db, (client) => pruneStep(client, keep))];
-  rows += done.rows;
-  while (done.isMore && signal?.aborted !== true) {
-    done = await inTransaction(db, (client) => pruneStep(client, keep));
-    rows += done.rows;
-  }
-  if (rows > 0) await db.query("vacuum ponder_sync.logs, ponder_sync.transactions, ponder_sync.blocks");
-  return { rows, below: done.below, slowest: done.slowest };
-}
-
-async function pruneStep(db: Queryable, keep: number): Promise<Pruned & { readonly isMore: boolean }> {
-  await db.query(`set local lock_timeout = '2s'; ${PRUNING}`);
-  const slowest = (await exists(db, "ponder_sync.logs")) ? await slowestIndex(db) : null;
-  if (slowest === null) return { rows: 0, below: null, slowest: null, isMore: false };
-  const end = Math.max(0, slowest.block - keep);
-  const { rows: next } = await db.query<{ number: string }>(
-    `select block_number as number from ponder_sync.logs where chain_id = $1 and block_number < $2 and address = $3
-      order by block_number offset ${CHUNK_LOGS} limit 1`,
-    [CHAIN_ID, end, USDC],
-  );
-  // Whole blocks only: what is asked for again is counted in blocks.
-  const below = next[0] === undefined ? end : Number(next[0].number) + 1;
-  await rememberBlocks(db, below);
-  const rows = await deleteBelow(db, below);
-  return { rows, below, slowest: slowest.schema, isMore: below < end };
-}
+export const prune = (db: pg.Pool, keep = KEPT_BLOCKS): Promise<Pruned> =>
+  inTransaction(db, async (client) => {
+    await client.query(`set local lock_timeout = '2s'; ${PRUNING}`);
+    const slowest = (await exists(client, "ponder_sync.logs")) ? await slowestIndex(client) : undefined;
+    if (slowest === undefined) return { rows: 0, below: null, slowest: null, isMore: false };
+    const end = Math.max(0, slowest.block - keep);
+    const { rows: next } = await client.query<{ number: string }>(
+      `select block_number as number from ponder_sync.logs where chain_id = $1 and block_number < $2 and address = $3
+        order by block_number offset ${STEP_LOGS} limit 1`,
+      [CHAIN_ID, end, USDC],
+    );
+    // Whole blocks only: what is asked for again is counted in blocks.
+    const below = next[0] === undefined ? end : Number(next[0].number) + 1;
+    await rememberBlocks(client, below);
+    return { rows: await deleteBelow(client, below), below, slowest: slowest.schema, isMore: below < end };
+  });
 
 /** The index that needs the oldest block: from where it is final, or from its start if Ponder has not begun to fill it. */
-async function slowestIndex(db: Queryable): Promise<{ readonly schema: string; readonly block: number } | null> {
+async function slowestIndex(db: Queryable) {
   const starts = new Map((await findIndexes(db)).map(({ schema, startBlock }) => [schema, startBlock]));
-  const others = (await ponderSchemas(db)).filter((schema) => !starts.has(schema));
-  let slowest: { readonly schema: string; readonly block: number } | null = null;
-  for (const schema of [...starts.keys(), ...others]) {
-    const block = (await finalizedMark(db, schema))?.number ?? starts.get(schema) ?? 0;
-    if (slowest === null || block < slowest.block) slowest = { schema, block };
-  }
-  return slowest;
+  const schemas = [...new Set([...starts.keys(), ...(await ponderSchemas(db))])];
+  const all: { readonly schema: string; readonly block: number }[] = [];
+  for (const schema of schemas)
+    all.push({ schema, block: (await finalizedMark(db, schema))?.number ?? starts.get(schema) ?? 0 });
+  return all.toSorted((a, b) => a.block - b.block)[0];
 }
 
 /** @returns how many rows it has deleted */
 async function deleteBelow(db: Queryable, below: number): Promise<number> {
-  const remove = async (table: string, condition: string, ...more: unknown[]) =>
-    (
-      await db.query(`delete from ponder_sync.${table} gone where chain_id = $1 and ${condition}`, [
-        CHAIN_ID,
-        below,
-        ...more,
-      ])
-    ).rowCount ?? 0;
-  const logs = "not exists (select from ponder_sync.logs l where l.chain_id = gone.chain_id and l.block_number";
-  let rows = await remove("logs", "block_number < $2 and address = $3", USDC);
-  for (const table of ["transactions", "transaction_receipts", "traces"])
-    rows += await remove(
-      table,
-      `block_number < $2 and ${logs} = gone.block_number and l.transaction_index = gone.transaction_index)`,
-    );
-  rows += await remove("blocks", `number < $2 and ${logs} = gone.number)`);
-  // A handler's questions have no block's number, or that of the block that it handled; it asks again if it must.
-  return rows + (await remove("rpc_request_results", "coalesce(block_number, 0) < $2"));
+  const unused = (number: string) =>
+    `${number} < $2 and not exists (select from ponder_sync.logs l where l.chain_id = gone.chain_id and l.block_number = ${number}`;
+  const ofTransaction = `${unused("gone.block_number")} and l.transaction_index = gone.transaction_index)`;
+  const conditions = {
+    logs: `block_number < $2 and address = '${USDC}'`,
+    transactions: ofTransaction,
+    transaction_receipts: ofTransaction,
+    traces: ofTransaction,
+    blocks: `${unused("gone.number")})`,
+    // A handler's questions have no block's number, or that of the block that it handled; it asks again if it must.
+    rpc_request_results: "coalesce(block_number, 0) < $2",
+  };
+  let rows = 0;
+  for (const [table, condition] of Object.entries(conditions)) {
+    const remove = `delete from ponder_sync.${table} gone where chain_id = $1 and ${condition}`;
+    rows += (await db.query(remove, [CHAIN_ID, below])).rowCount ?? 0;
+  }
+  return rows;
 }
 
 /**
@@ -104,26 +97,19 @@ const FORGET = `update ponder_sync.intervals set blocks = coalesce(
 
 /**
  * Before Ponder starts to fill an index: makes it fetch what has been pruned of the blocks that the index needs. Ponder would
- * take the intervals for the rows, and the index would lack those blocks without a sign. What was pruned ends with USDC's
- * oldest log, because the oldest are deleted first.
+ * take the intervals for the rows. What was pruned ends with USDC's oldest log, because the oldest are deleted first.
  * @param session of the index's lock
  * @param syncFrom the block from which the index reads USDC's logs
  */
 export async function refetchPruned(session: Queryable, { schema }: Deployment, syncFrom: number): Promise<void> {
   if (!(await exists(session, "ponder_sync.intervals")) || (await finalizedMark(session, schema)) !== null) return;
-  await session.query("begin");
-  try {
+  await transaction(session, async () => {
     await session.query(PRUNING);
-    const { rows } = await session.query<{ number: string }>(
-      `select block_number as number from ponder_sync.logs where chain_id = $1 and address = $2
-        order by block_number limit 1`,
+    const { rows } = await session.query<{ oldest: string | null }>(
+      "select min(block_number) as oldest from ponder_sync.logs where chain_id = $1 and address = $2",
       [CHAIN_ID, USDC],
     );
-    const oldest = rows[0] === undefined ? null : Number(rows[0].number);
-    if (oldest === null || oldest > syncFrom) await session.query(FORGET, [CHAIN_ID, syncFrom, oldest]);
-    await session.query("commit");
-  } catch (error) {
-    await session.query("rollback");
-    throw error;
-  }
+    const oldest = rows[0]?.oldest ?? null;
+    if (oldest === null || Number(oldest) > syncFrom) await session.query(FORGET, [CHAIN_ID, syncFrom, oldest]);
+  });
 }

@@ -2,31 +2,41 @@ import pg from "pg";
 
 export type Queryable = Pick<pg.ClientBase, "query">;
 
-/** Runs `work` in one transaction, which its error takes back. */
-export async function inTransaction<T>(db: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await db.connect();
+/** Runs `work` in one transaction of a session; its error rolls that back. */
+export async function transaction<T>(session: Queryable, work: () => Promise<T>): Promise<T> {
+  await session.query("begin");
   try {
-    await client.query("begin");
-    const result = await work(client);
-    await client.query("commit");
-    client.release();
+    const result = await work();
+    await session.query("commit");
     return result;
   } catch (error) {
-    // With the connection ends the transaction, whatever state it is in.
-    client.release(true);
+    await session.query("rollback").catch(() => undefined);
     throw error;
+  }
+}
+
+/** The same with a connection of a pool, which an error closes. */
+export async function inTransaction<T>(db: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await db.connect();
+  let isBroken = true;
+  try {
+    const result = await transaction(client, () => work(client));
+    isBroken = false;
+    return result;
+  } finally {
+    client.release(isBroken);
   }
 }
 
 /** One index: a Ponder schema named `<index>_<start block>`. */
 export interface Deployment {
-  /** `<views schema>_<hash of what decides the rows>` (choose-deployment.ts). */
+  /** `<views schema>_<hash of what decides the rows>` (choose-index.ts). */
   readonly index: string;
   readonly schema: string;
   readonly startBlock: number;
 }
 
-/** Every index with these views, or every index in this database, the oldest first; also one that Ponder has not come to. */
+/** Every index with these views, or every index in this database, the oldest first; also one that Ponder has not filled. */
 export async function findIndexes(db: Queryable, viewsSchema = "[a-z][a-z0-9_]*"): Promise<readonly Deployment[]> {
   const { rows } = await db.query<{ schema: string }>(
     `select nspname as schema from pg_namespace n where nspname ~ $1
@@ -48,6 +58,17 @@ export async function ponderSchemas(db: Queryable): Promise<readonly string[]> {
   return rows.map(({ schema }) => schema);
 }
 
+export async function exists(db: Queryable, table: string): Promise<boolean> {
+  const { rows } = await db.query<{ exists: boolean }>("select to_regclass($1) is not null as exists", [table]);
+  return rows[0]?.exists === true;
+}
+
 /** Whether PostgreSQL gave up waiting for what another session has locked. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === "55P03" || error.code === "40P01");
+
+export const falseIfBusy = (work: Promise<boolean>): Promise<boolean> =>
+  work.catch((error: unknown) => {
+    if (isBusy(error)) return false;
+    throw error;
+  });

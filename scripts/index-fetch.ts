@@ -1,5 +1,6 @@
+import { ProviderError, TooMuchError } from "../api/platform/chain/provider.ts";
 import { fetchTransfers } from "../indexer/fetch/fetch.ts";
-import { FetchError } from "../indexer/fetch/provider.ts";
+import { FetchError } from "../indexer/fetch/files.ts";
 import { parseFetchSettings } from "../indexer/fetch/settings.ts";
 
 const USAGE = `Usage: npm run index:fetch -- <folder>
@@ -12,12 +13,12 @@ const settings = parseFetchSettings(process.env);
 try {
   if (folder === undefined || more.length > 0) throw new FetchError(USAGE);
   if ("problem" in settings) throw new FetchError(settings.problem);
-  const { files, traffic } = await fetchTransfers({ settings, folder, tell: (line) => console.log(line) });
+  const { files, requests } = await fetchTransfers({ settings, folder, tell: (line) => console.log(line) });
   const [first, last] = [files[0]?.firstBlock, files.at(-1)?.lastBlock];
-  console.log(
-    `${folder}: ${files.length} files, blocks ${first} to ${last}, ${traffic.requests} requests, ${(traffic.bytes / 1e6).toFixed(1)} MB`,
-  );
+  console.log(`${folder}: ${files.length} files, blocks ${first} to ${last}, ${requests} requests`);
 } catch (error) {
-  console.error(error instanceof FetchError ? error.message : `The transfers could not be fetched: ${String(error)}`);
+  const isOfNodes = error instanceof ProviderError || error instanceof TooMuchError;
+  if (error instanceof FetchError) console.error(error.message);
+  else console.error(isOfNodes ? `${error.message}. Run it again to go on` : error);
   process.exitCode = 1;
 }

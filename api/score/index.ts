@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { openProvider } from "../../indexer/fetch/provider.ts";
 import type { Tiers } from "../arbiter/index.ts";
 import type { EscrowContract } from "../payments/index.ts";
+import { openProvider } from "../platform/chain/provider.ts";
 import { every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { createLookupBudget } from "../platform/db/lookup-budget.ts";
@@ -40,7 +40,7 @@ export function openLookUps(
   { contracts }: LookUpNeeds,
 ): LookUps {
   const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
-  const provider = openProvider(rpcUrls, perSecond, { isLasting: true });
+  const provider = openProvider(rpcUrls, perSecond);
   return createLookUps({
     index: createPayeesIndex(pool, { viewsSchema: config.indexViewsSchema }),
     store: createLookupStore(pool),

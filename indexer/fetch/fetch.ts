@@ -1,16 +1,13 @@
-import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
+import { type Blocks, type Header, headerOf } from "../../api/platform/chain/log-answers.ts";
+import { openProvider } from "../../api/platform/chain/provider.ts";
 import { type Coverage, type FetchedFile, gapIn, inOrder, shortHash, whyNotOneChain } from "../history/coverage.ts";
-import { fetchedFiles, lockFolder, writeFetched } from "./files.ts";
-import { BLOCK_SECONDS, type Header, lastOfDay, openClock, readFinal, readHeader } from "./headers.ts";
-import type { Blocks } from "./log-answers.ts";
+import { CHAIN_ID, type Scope, WINDOW_BLOCKS } from "../ledger.ts";
+import { FetchError, fetchedFiles, lockFolder, writeFetched } from "./files.ts";
+import { lastOfDay, openClock, readHeader } from "./headers.ts";
 import { type Reading, startWidth } from "./logs.ts";
 import { lineOf, readAll, readPayments } from "./payments.ts";
-import { FetchError, openProvider, type Provider, type Traffic } from "./provider.ts";
 import type { FetchSettings } from "./settings.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
-const DAYS = 90;
-const WINDOW_BLOCKS = (DAYS * 86_400) / BLOCK_SECONDS;
 /** Base's blocks are final within half an hour. */
 const OLD_SECONDS = 3_600;
 
@@ -20,23 +17,24 @@ export interface FetchPlan {
   readonly tell: (line: string) => void;
 }
 
-export interface Fetched {
-  readonly files: readonly FetchedFile[];
-  readonly traffic: Traffic;
-}
-
 /**
- * Fetches USDC's transfers, from the start block to the newest final block, into a file for each UTC day. Files of earlier
- * runs stay.
- * @throws FetchError if a setting or a file in the folder is wrong, or the nodes failed too often.
+ * Fetches USDC's transfers, from the start block to the newest block that is final on every node, into a file for each UTC
+ * day. Files of earlier runs stay.
+ * @throws FetchError if a setting or a file in the folder is wrong, ProviderError if the nodes failed too often
  */
-export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Promise<Fetched> {
-  const provider = openProvider(settings.urls, settings.perSecond, { tell });
-  await expectChain(provider);
+export async function fetchTransfers({ settings, folder, tell }: FetchPlan) {
+  const provider = openProvider(settings.urls, settings.perSecond, tell);
+  const other = (await provider.askAll("eth_chainId", [], Number)).find((id) => id !== CHAIN_ID);
+  if (other !== undefined)
+    throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${other}`);
   const release = await lockFolder(folder);
   try {
-    const end = await readFinal(provider);
-    tellIfOld(end, tell);
+    const finals = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
+    const end = finals.toSorted((a, b) => a.block - b.block)[0] as Header;
+    if (Date.now() / 1_000 - end.time > OLD_SECONDS)
+      tell(
+        `The newest block that is final on every node is ${end.block}, of ${new Date(end.time * 1_000).toISOString()}: over an hour ago. If Base has not halted, a node is behind: leave it out of FETCH_RPC_URLS`,
+      );
     let files = fetchedFiles(folder);
     const scope = settings.scope ?? files[0]?.scope ?? "selective";
     expectJoined(files, scope);
@@ -44,32 +42,18 @@ export async function fetchTransfers({ settings, folder, tell }: FetchPlan): Pro
     const run = { folder, end, scope, reading: { provider, width: startWidth(), known: end.block } };
     for (let gap = gapIn(files, first, end.block); gap !== null; gap = gapIn(files, first, end.block)) {
       const file = await fetchDay(run, gap);
-      tell(`${file.file}: ${provider.traffic().requests} requests so far`);
+      tell(`${file.file}: ${provider.requests()} requests so far`);
       files = inOrder([...files, file]);
       expectJoined(files, scope);
     }
-    return { files, traffic: provider.traffic() };
+    return { files, requests: provider.requests() };
   } finally {
     release();
   }
 }
 
-function tellIfOld({ block, time }: Header, tell: FetchPlan["tell"]): void {
-  if (Date.now() / 1_000 - time < OLD_SECONDS) return;
-  const at = new Date(time * 1_000).toISOString();
-  tell(
-    `The newest block that is final on every node is ${block}, of ${at}: over an hour ago. If Base has not halted, a node is behind: leave it out of FETCH_RPC_URLS`,
-  );
-}
-
-async function expectChain(provider: Provider): Promise<void> {
-  for (const id of await provider.askAll("eth_chainId", [], Number))
-    if (id !== CHAIN_ID)
-      throw new FetchError(`FETCH_RPC_URLS is wrong: expected nodes of chain ${CHAIN_ID}, got chain ${id}`);
-}
-
-/** @throws FetchError if these files, in order, cannot be of one chain and scope. */
-function expectJoined(files: readonly FetchedFile[], scope: Coverage["scope"]): void {
+/** @throws FetchError if these files, in order, cannot be of one chain and scope */
+function expectJoined(files: readonly FetchedFile[], scope: Scope): void {
   const wrong = whyNotOneChain(files);
   if (wrong !== null) throw new FetchError(wrong);
   const other = files.find((file) => file.scope !== scope);
@@ -80,7 +64,7 @@ function expectJoined(files: readonly FetchedFile[], scope: Coverage["scope"]): 
 interface Run {
   readonly folder: string;
   readonly end: Header;
-  readonly scope: Coverage["scope"];
+  readonly scope: Scope;
   readonly reading: Reading;
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, createWriteStream, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { createWriteStream, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -7,13 +7,17 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { type Coverage, coverageOf, type FetchedFile, inOrder, nameOf } from "../history/coverage.ts";
 import { messageOf } from "../history/duck.ts";
 import { HEADER, isOfTransfers } from "../history/files.ts";
-import { FetchError } from "./provider.ts";
+
+/** A setting or a file in the folder is wrong, or nodes contradict each other. Fetched files stay. */
+export class FetchError extends Error {
+  override readonly name = "FetchError";
+}
 
 const LOCK = ".fetching";
 const UNFINISHED = ".unfinished.csv.gz";
 
 /**
- * Takes a folder for this process, which is made if there is none. Returns what releases it.
+ * Takes a folder for this process and creates it if it does not exist. Returns what releases it.
  * @throws FetchError if it cannot be written to, or another run writes to it
  */
 export async function lockFolder(folder: string): Promise<() => void> {
@@ -38,17 +42,13 @@ export async function lockFolder(folder: string): Promise<() => void> {
 }
 
 /** The fetched files of a folder, in the order of their blocks. @throws FetchError if it has other files of transfers */
-export const fetchedFiles = (folder: string): readonly FetchedFile[] =>
-  inOrder(
-    readdirSync(folder)
-      .filter(isOfTransfers)
-      .map((name) => {
-        const file = coverageOf(join(folder, name));
-        if (file === null)
-          throw new FetchError(`${join(folder, name)} is not from npm run index:fetch: use another folder`);
-        return file;
-      }),
-  );
+export function fetchedFiles(folder: string): readonly FetchedFile[] {
+  const names = readdirSync(folder).filter(isOfTransfers);
+  const foreign = names.find((name) => coverageOf(name) === null);
+  if (foreign !== undefined)
+    throw new FetchError(`${join(folder, foreign)} is not from npm run index:fetch: use another folder`);
+  return inOrder(names.map((name) => coverageOf(join(folder, name))).filter((file) => file !== null));
+}
 
 /** Writes a file of lines of CSV, whole or not at all. */
 export async function writeFetched(
@@ -62,20 +62,13 @@ export async function writeFetched(
     yield* lines;
   };
   try {
-    await pipeline(Readable.from(all()), createGzip(), createWriteStream(unfinished));
-    sync(unfinished);
+    // On the disk before it has its name.
+    await pipeline(Readable.from(all()), createGzip(), createWriteStream(unfinished, { flush: true }));
     renameSync(unfinished, file);
-    sync(folder);
   } catch (error) {
     rmSync(unfinished, { force: true });
-    if (error instanceof FetchError) throw error;
-    throw new FetchError(`${file} could not be written: ${messageOf(error)}. Run it again to go on`);
+    const isOfDisk = error instanceof Error && "syscall" in error;
+    throw isOfDisk ? new FetchError(`${file} could not be written: ${messageOf(error)}. Run it again to go on`) : error;
   }
   return { ...coverage, file };
-}
-
-function sync(path: string): void {
-  const descriptor = openSync(path, "r");
-  fsyncSync(descriptor);
-  closeSync(descriptor);
 }

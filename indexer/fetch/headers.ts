@@ -1,42 +1,16 @@
-import { WrongAnswerError } from "./log-answers.ts";
-import { quantity } from "./logs.ts";
+import { numberToHex } from "viem";
+import { type Header, headerOf, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
+import type { Provider } from "../../api/platform/chain/provider.ts";
+import { BLOCK_SECONDS, DAY_SECONDS } from "../ledger.ts";
+import { FetchError } from "./files.ts";
 import type { FetchedTransfer } from "./payments.ts";
-import { FetchError, type Provider } from "./provider.ts";
-
-export interface Header {
-  readonly block: number;
-  /** Unix seconds. */
-  readonly time: number;
-  readonly hash: string;
-  readonly parentHash: string;
-}
-
-const HASH = /^0x[0-9a-f]{64}$/;
-
-/** @throws WrongAnswerError if that is no block */
-function headerOf(answer: unknown): Header {
-  const { number, timestamp, hash, parentHash } = answer as Readonly<Record<string, unknown>>;
-  const [block, time] = [number, timestamp].map((value) => (typeof value === "string" ? Number(value) : Number.NaN));
-  const isBlock = [block, time].every((value) => Number.isSafeInteger(value) && Number(value) >= 0);
-  if (!isBlock || ![hash, parentHash].every((value) => typeof value === "string" && HASH.test(value)))
-    throw new WrongAnswerError("the answer is no block");
-  return { block, time, hash, parentHash } as Header;
-}
 
 export const readHeader = (provider: Provider, block: number): Promise<Header> =>
-  provider.ask("eth_getBlockByNumber", [quantity(block), false], (answer) => {
+  provider.ask("eth_getBlockByNumber", [numberToHex(block), false], (answer) => {
     const header = headerOf(answer);
     if (header.block !== block) throw new WrongAnswerError(`asked for block ${block}, got ${header.block}`);
     return header;
   });
-
-/** The newest block that is final on every node. */
-export async function readFinal(provider: Provider): Promise<Header> {
-  const found = await provider.askAll("eth_getBlockByNumber", ["finalized", false], headerOf);
-  return found.toSorted((a, b) => a.block - b.block)[0] as Header;
-}
-
-const DAY_SECONDS = 86_400;
 
 /** The last block of the UTC day of `first`, or `end` if that comes earlier. */
 export async function lastOfDay(provider: Provider, first: Header, end: Header): Promise<Header> {
@@ -54,29 +28,27 @@ export async function lastOfDay(provider: Provider, first: Header, end: Header):
   return low;
 }
 
-/** Seconds between blocks of Base. */
-export const BLOCK_SECONDS = 2;
-/** After this many blocks a transfer's block is looked at, also where its time is known. */
-const LOOKED_AT_EVERY = 2_000;
+/** The block of a transfer is read after this many blocks, also where its time is known. */
+const READ_EVERY = 2_000;
 
 /** Finds the times of transfers, and checks that they are in the blocks of the same chain as these first and last ones. */
 export function openClock(provider: Provider, first: Header, last: Header) {
   const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
   const known = new Map([first, last].map((header) => [header.block, header]));
-  let looked = first.block;
+  let read = first.block;
   /** @throws FetchError if a block has two hashes */
   return async (transfers: readonly FetchedTransfer[]): Promise<readonly number[]> => {
     const blocks = [...new Set(transfers.map(({ log }) => log.block))];
-    const newest = blocks.at(-1) ?? looked;
-    const due = !isRegular ? blocks : newest - looked >= LOOKED_AT_EVERY ? [newest] : [];
+    const newest = blocks.at(-1) ?? read;
+    const due = !isRegular ? blocks : newest - read >= READ_EVERY ? [newest] : [];
     const unknown = due.filter((block) => !known.has(block));
     await Promise.all(unknown.map(async (block) => known.set(block, await readHeader(provider, block))));
-    looked = due.at(-1) ?? looked;
-    for (const { log } of transfers)
-      if ((known.get(log.block)?.hash ?? log.blockHash) !== log.blockHash)
-        throw new FetchError(`Block ${log.block} is final, but has two hashes`);
-    return transfers.map(
-      ({ log }) => known.get(log.block)?.time ?? first.time + BLOCK_SECONDS * (log.block - first.block),
-    );
+    read = due.at(-1) ?? read;
+    return transfers.map(({ log: { block, blockHash } }) => {
+      const header = known.get(block);
+      if (header !== undefined && header.hash !== blockHash)
+        throw new FetchError(`Block ${block} is final, but has two hashes`);
+      return header?.time ?? first.time + BLOCK_SECONDS * (block - first.block);
+    });
   };
 }

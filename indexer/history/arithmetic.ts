@@ -1,4 +1,3 @@
-import type { Address } from "../../api/platform/wallet.ts";
 import {
   FLOOR_ATOMIC,
   KEPT_DAYS,
@@ -9,75 +8,53 @@ import {
   type Scope,
   WINDOW_DAYS,
 } from "../ledger.ts";
+import type { IndexerSettings } from "../settings.ts";
 import { type HistoryTable, keyColumns } from "./tables.ts";
 
-// The arithmetic of the handlers (src/movements.ts, payments.ts, payers.ts) over all transfers together, in DuckDB's SQL.
+// The arithmetic of the handlers (src/movements.ts, payments.ts) over all transfers together, in DuckDB's SQL.
 
-/** A transfer's place in the chain: its block's number, and in the lowest bits its log's index. */
-const LOG_INDEX_BITS = 20;
-
-export interface Counting {
-  readonly scope: Scope;
-  /** Addresses of the service, in lower case. */
-  readonly ownAddresses: readonly Address[];
+interface Counting extends Pick<IndexerSettings, "scope" | "ownAddresses"> {
   readonly firstBlock: number;
 }
 
-interface Relation {
-  readonly name: string;
-  readonly statement: string;
-}
-
-/** What the tables are made from, in this order, out of the files' rows in `raw` (files.ts). */
-export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): readonly Relation[] {
+/** Makes what the tables are made from, in this order, out of the files' rows in `raw` (files.ts). */
+export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): readonly string[] {
   const ignored = [NOBODY, ...ownAddresses].map((address) => `unhex('${address.slice(2)}')`).join();
   return [
-    {
-      // The transfers that count: `isBetweenOthers` in ledger.ts.
-      name: "transfers",
-      statement: `create view transfers as
-        select block::bigint << ${LOG_INDEX_BITS} | log_index as place, block, (time // 86400)::integer as day, time, "transaction",
-          "from" as sender, "to" as payee, value, authorised, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying
-        from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorised"}
-          and "from" not in (${ignored}) and "to" not in (${ignored})`,
-    },
-    {
-      // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
-      // their previous meeting; null if that makes no difference from never. met: not only dust was sent.
-      name: "meetings",
-      statement: `create table meetings as
-        select * exclude (since), case when met and since < ${WINDOW_DAYS} then since end as age from (
-          select *, day - max(case when met then day end)
-              over (partition by low, high order by day rows between unbounded preceding and 1 preceding) as since from (
-            select least(sender, payee) as low, greatest(sender, payee) as high, day, max(time) as time,
-              bool_or(value >= ${QUALIFYING_ATOMIC}) as met,
-              ${paymentsOf("up", "sender < payee")}, ${paymentsOf("down", "sender > payee")}
-            from transfers group by all))`,
-    },
-    {
-      // The transfers by which a wallet's largest funder became another one, or sent more.
-      name: "funders",
-      statement: `create table funders as
-        select wallet, place, funder, sent from (
-          select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
-            select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
-            from transfers where ${scope === "full"}))
-        where most is null or sent > most`,
-    },
-    {
-      // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment. DuckDB's
-      // asof join of blobs finds rows of other wallets, so the funders are among the payments.
-      name: "reached",
-      statement: `create table reached as
-        select *, row_number() over (partition by payer order by place) - 1 as ordinal from (
-          select wallet as payer, payee, block, place, last_value(funder ignore nulls) over (partition by wallet order by place) as funder
-          from (
-            select sender as wallet, payee, block, place, null::blob as funder from (
-              select *, sum(value) over (partition by sender, payee order by place) as total from transfers where authorised)
-            where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}
-            union all by name select wallet, place, funder from funders))
-        where payee is not null`,
-    },
+    // The transfers that count: `isBetweenOthers` in ledger.ts. place: in the chain; a log's index has at most 20 bits.
+    `create view transfers as
+      select block::bigint << 20 | log_index as place, block, (time // 86400)::integer as day, time, "transaction",
+        "from" as sender, "to" as payee, value, authorised, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying
+      from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorised"}
+        and "from" not in (${ignored}) and "to" not in (${ignored})`,
+    // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
+    // their previous meeting; null if that makes no difference from never. met: not only dust was sent.
+    `create table meetings as
+      select * exclude (since), case when met and since < ${WINDOW_DAYS} then since end as age from (
+        select *, day - max(case when met then day end)
+            over (partition by low, high order by day rows between unbounded preceding and 1 preceding) as since from (
+          select least(sender, payee) as low, greatest(sender, payee) as high, day, max(time) as time,
+            bool_or(value >= ${QUALIFYING_ATOMIC}) as met,
+            ${paymentsOf("up", "sender < payee")}, ${paymentsOf("down", "sender > payee")}
+          from transfers group by all))`,
+    // The transfers by which a wallet's largest funder became another one, or sent more.
+    `create table funders as
+      select wallet, place, funder, sent from (
+        select *, max(sent) over (partition by wallet order by place rows between unbounded preceding and 1 preceding) as most from (
+          select payee as wallet, place, sender as funder, sum(value) over (partition by payee, sender order by place) as sent
+          from transfers where ${scope === "full"}))
+      where most is null or sent > most`,
+    // For each payer and payee, the payment that took the sum to the floor; funder: the payer's largest at that moment. DuckDB's
+    // asof join of blobs finds rows of other wallets, so the funders are among the payments.
+    `create table reached as
+      select *, row_number() over (partition by payer order by place) - 1 as ordinal from (
+        select wallet as payer, payee, block, place, last_value(funder ignore nulls) over (partition by wallet order by place) as funder
+        from (
+          select sender as wallet, payee, block, place, null::blob as funder from (
+            select *, sum(value) over (partition by sender, payee order by place) as total from transfers where authorised)
+          where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}
+          union all by name select wallet, place, funder from funders))
+      where payee is not null`,
   ];
 }
 
@@ -104,7 +81,8 @@ function sideOfMeetings(wallet: string, payments: string, range: WalletRange): s
     where ${within(wallet, range)} and day >= (select max(day) - ${KEPT_DAYS} from meetings)`;
 }
 
-const walletDay = (range: WalletRange): string => `
+const QUERIES: Readonly<Record<HistoryTable, (range: WalletRange, scope: Scope) => string>> = {
+  wallet_day: (range) => `
   with sides as (${sideOfMeetings("low", "up", range)} union all ${sideOfMeetings("high", "down", range)}),
   days as (
     select wallet, day, max(time) as last_at, sum(paid) as paid, sum(qualifying) as qualifying, count(*) filter (met) as touched,
@@ -117,15 +95,13 @@ const walletDay = (range: WalletRange): string => `
     from (select *, coalesce(lag(age) over by_age, age - 1) as younger, sum(n) over by_age as counted
       from met window by_age as (partition by wallet, day order by age))
     group by wallet, day)
-  select * from days left join histograms using (wallet, day)`;
-
-/** Only in scope `full`: otherwise all of it follows from `paid`. */
-const pair = (range: WalletRange, scope: Scope): string => `
+  select * from days left join histograms using (wallet, day)`,
+  /** Only in scope `full`: otherwise all of it follows from `paid`. */
+  pair: (range, scope) => `
   select coalesce(max(day) filter (value >= ${QUALIFYING_ATOMIC}), 0) as last_day, least(sender, payee) as low, greatest(sender, payee) as high,
     coalesce(sum(value) filter (sender < payee), 0) as up_atomic, coalesce(sum(value) filter (sender > payee), 0) as down_atomic
-  from transfers where ${scope === "full"} and ${within("least(sender, payee)", range)} group by low, high`;
-
-const wallet = (range: WalletRange): string => `
+  from transfers where ${scope === "full"} and ${within("least(sender, payee)", range)} group by low, high`,
+  wallet: (range) => `
   select max(last_paid_at) as last_paid_at, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
     coalesce(max(payer_funders), 0) as payer_funders, coalesce(max(unfunded_payers), 0) as unfunded_payers, wallet,
     max(last_paid_transaction) as last_paid_transaction, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic
@@ -137,45 +113,29 @@ const wallet = (range: WalletRange): string => `
     union all by name select payee as wallet, count(*) as payers, count(distinct funder) as payer_funders,
         count(*) - count(funder) as unfunded_payers
       from reached where ${within("payee", range)} group by payee)
-  group by wallet`;
-
-const paid = (range: WalletRange, scope: Scope): string => `
+  group by wallet`,
+  paid: (range, scope) => `
   select first_at, last_at, count, ${scope === "full" ? "null" : "last_day"} as met_day, payer, payee, last_transaction, atomic,
     0 as unpaid_atomic, funder
   from (
     select sender as payer, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
       max(day) filter (qualifying) as last_day, arg_max("transaction", place) as last_transaction
     from transfers where authorised and ${within("sender", range)} group by sender, payee)
-  left join (select payer, payee, funder from reached where ${within("payer", range)}) using (payer, payee)`;
-
-const payeeSlot = (range: WalletRange): string => `
+  left join (select payer, payee, funder from reached where ${within("payer", range)}) using (payer, payee)`,
+  payee_slot: (range) => `
   select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payer, payee
   from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)})
-  where ordinal > newest - ${PAYEE_SLOTS}`;
-
-const payerFunder = (range: WalletRange): string =>
-  `select distinct payee, funder from reached where funder is not null and ${within("payee", range)}`;
-
-const payerSlot = (range: WalletRange): string => `
+  where ordinal > newest - ${PAYEE_SLOTS}`,
+  payer_funder: (range) =>
+    `select distinct payee, funder from reached where funder is not null and ${within("payee", range)}`,
+  payer_slot: (range) => `
   select payee, number % ${PAYER_SLOTS} as slot, payer, number as ordinal
   from (
     select payee, payer, row_number() over (partition by payee order by place) - 1 as number,
       row_number() over (partition by payee order by place desc) as newest
     from reached where ${within("payee", range)})
-  where newest <= ${PAYER_SLOTS}`;
-
-const floorBlock = (range: WalletRange): string =>
-  `select payer, payee, block from reached where ${within("payer", range)}`;
-
-const QUERIES: Readonly<Record<HistoryTable, (range: WalletRange, scope: Scope) => string>> = {
-  wallet_day: walletDay,
-  pair,
-  wallet,
-  paid,
-  payee_slot: payeeSlot,
-  payer_funder: payerFunder,
-  payer_slot: payerSlot,
-  floor_block: floorBlock,
+  where newest <= ${PAYER_SLOTS}`,
+  floor_block: (range) => `select payer, payee, block from reached where ${within("payer", range)}`,
 };
 
 /** A table's rows whose key begins with a wallet of this range, in the order of the key. */

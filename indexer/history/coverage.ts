@@ -1,15 +1,12 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
+import type { Scope } from "../ledger.ts";
 
-/**
- * The blocks that a fetched file covers. They are in its name, because blocks without a transfer leave no other trace; what is
- * in the file is guarded by gzip's own checksum.
- */
+/** The blocks that a fetched file covers. They are in its name, because blocks without a transfer leave no other trace. */
 export interface Coverage {
   /** The UTC day of its blocks. */
   readonly day: string;
-  /** All transfers, or authorized payments only. */
-  readonly scope: "full" | "selective";
+  readonly scope: Scope;
   readonly firstBlock: number;
   readonly lastBlock: number;
   /** The hashes of the block before the first, and of the last block, as `shortHash` shortens them. */
@@ -27,7 +24,7 @@ export const shortHash = (hash: string): string => createHash("sha256").update(h
 export const nameOf = ({ day, scope, firstBlock, lastBlock, parentHash, lastHash }: Coverage): string =>
   `${[day, scope, firstBlock, lastBlock, parentHash, lastHash].join("-")}.csv.gz`;
 
-/** Null if the file was not fetched by `npm run index:fetch`, or has another name since. */
+/** Null if the file was not fetched by `npm run index:fetch`, or was renamed. */
 export function coverageOf(file: string): FetchedFile | null {
   const [, day, scope, first, last, parentHash, lastHash] = NAME.exec(basename(file)) ?? [];
   if (day === undefined || parentHash === undefined || lastHash === undefined) return null;
@@ -38,18 +35,17 @@ export function coverageOf(file: string): FetchedFile | null {
 export const inOrder = (all: readonly FetchedFile[]): readonly FetchedFile[] =>
   all.toSorted((a, b) => a.firstBlock - b.firstBlock);
 
-/** Why two files, in order, contradict each other; null if they do not, though blocks may be missing between them. */
-function contradiction(before: FetchedFile, next: FetchedFile): string | null {
-  const files = `${before.file} and ${next.file}`;
-  if (next.firstBlock <= before.lastBlock) return `${files} overlap: remove one of them`;
-  if (next.firstBlock === before.lastBlock + 1 && next.parentHash !== before.lastHash)
-    return `${files} are from different chains: block ${before.lastBlock} has two hashes`;
+/** Why these files, in order, cannot be of one chain; null if they can, though blocks may be missing between them. */
+export function whyNotOneChain(all: readonly FetchedFile[]): string | null {
+  for (const [index, next] of all.slice(1).entries()) {
+    const before = all[index] as FetchedFile;
+    const files = `${before.file} and ${next.file}`;
+    if (next.firstBlock <= before.lastBlock) return `${files} overlap: remove one of them`;
+    if (next.firstBlock === before.lastBlock + 1 && next.parentHash !== before.lastHash)
+      return `${files} are from different chains: block ${before.lastBlock} has two hashes`;
+  }
   return null;
 }
-
-/** Why these files, in order, cannot be of one chain; null if they can. */
-export const whyNotOneChain = (all: readonly FetchedFile[]): string | null =>
-  all.slice(1).reduce<string | null>((why, next, index) => why ?? contradiction(all[index] as FetchedFile, next), null);
 
 /** The first of these blocks that no file, in order, covers, and those up to the next file; null if there are none. */
 export function gapIn(all: readonly FetchedFile[], first: number, last: number) {

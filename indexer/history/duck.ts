@@ -3,35 +3,28 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 
-/** DuckDB's memory; the rest is in its folder. */
-const MEMORY = "2GB";
-/** Each thread sorts in memory of its own. */
-const MOST_THREADS = Math.min(4, availableParallelism());
-
 /** An empty DuckDB database that is gone when it is closed, or when the process exits. */
 export interface Duck {
   readonly run: (statement: string) => Promise<void>;
-  /** Rows with numbers, text, bytes, and booleans; a bigint where DuckDB's type is 64 bits wide or more. */
+  /** A bigint where DuckDB's type is 64 bits wide or more. */
   readonly rows: <T>(query: string) => Promise<readonly T[]>;
   /** Its temporary files are here; other files in it are removed with them. */
   readonly folder: string;
   readonly close: () => void;
 }
 
-/**
- * Opens a database that uses this folder, whose previous content is removed: only one process at a time may use it.
- * DuckDB's extensions come with it; it fetches none.
- */
-export async function openDuck(folder: string, threads = MOST_THREADS): Promise<Duck> {
+/** Opens a database that uses this folder, whose previous content is removed: only one process at a time may use it. */
+export async function openDuck(folder: string): Promise<Duck> {
   const remove = () => rmSync(folder, { recursive: true, force: true });
   remove();
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const instance = await DuckDBInstance.create(":memory:", {
-    threads: String(threads),
-    memory_limit: MEMORY,
+    // Each thread sorts in memory of its own.
+    threads: String(Math.min(4, availableParallelism())),
+    memory_limit: "2GB",
     temp_directory: join(folder, "spilled"),
     preserve_insertion_order: "false",
-    // With `order by block::integer … limit 1` it leaves rows out: https://github.com/duckdb/duckdb/issues/25158
+    // It leaves rows out where it orders by a cast: https://github.com/duckdb/duckdb/issues/25158
     disabled_optimizers: "top_n",
     ...{ autoinstall_known_extensions: "false", autoload_known_extensions: "false" },
   });
@@ -58,16 +51,11 @@ export async function openDuck(folder: string, threads = MOST_THREADS): Promise<
 /** A text as a literal of SQL. */
 export const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A file's name as DuckDB takes it, which would read `*`, `?`, and `[` as patterns of other files' names. */
-export const namedExactly = (file: string): string => quote(file.replace(/[*?[]/g, "[$&]"));
-
-const MESSAGE_CHARACTERS = 600;
-
 /** An error's message in one line, without the advice and settings that DuckDB adds. */
 export function messageOf(error: unknown): string {
   const [message = ""] = (error instanceof Error ? error.message : String(error)).split(/\nPossible /, 1);
   return message
     .trim()
     .replace(/\s*\n\s*/g, "; ")
-    .slice(0, MESSAGE_CHARACTERS);
+    .slice(0, 600);
 }

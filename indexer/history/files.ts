@@ -1,36 +1,20 @@
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  openSync,
-  readdirSync,
-  readSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { createReadStream, createWriteStream, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { type Duck, messageOf, namedExactly } from "./duck.ts";
+import { type Duck, messageOf, quote } from "./duck.ts";
 import { UnfitHistoryError } from "./history.ts";
 
-interface Column {
-  /** A pattern of its text in lower case. */
-  readonly pattern: string;
-  /** The largest value of a number. */
+/** `pattern`: of its text in lower case. `most`: the largest value of a number. `type`: in `raw`. */
+interface Column extends Readonly<Record<"pattern" | "expected" | "type", string>> {
   readonly most?: bigint;
-  readonly expected: string;
-  /** Its type in `raw`. */
-  readonly type: string;
 }
 
 const hex = (bytes: number): Column => ({
-  ...{ pattern: `0x[0-9a-f]{${2 * bytes}}`, type: "blob" },
-  expected: `0x and ${2 * bytes} hex digits`,
+  ...{ pattern: `0x[0-9a-f]{${2 * bytes}}`, expected: `0x and ${2 * bytes} hex digits`, type: "blob" },
 });
 const number = (bits: number, expected: string): Column => ({
-  ...{ pattern: "[0-9]{1,19}", most: 2n ** BigInt(bits) - 1n, expected },
-  type: bits > 31 ? "bigint" : "integer",
+  ...{ pattern: "[0-9]{1,19}", most: 2n ** BigInt(bits) - 1n, expected, type: bits > 31 ? "bigint" : "integer" },
 });
 
 /** The columns of a file of transfers, in the order of a CSV file. */
@@ -46,15 +30,14 @@ const COLUMNS: Readonly<Record<string, Column>> = {
 };
 const NAMES = Object.keys(COLUMNS);
 export const HEADER = NAMES.join();
-/** SQL for each column. */
 const each = (sql: (column: string, of: Column) => string): string =>
   Object.entries(COLUMNS)
     .map(([name, column]) => sql(`"${name}"`, column))
     .join();
 
-/** All files' transfers. `file`: the file's number. */
+/** All files' transfers, with the numbers of the files. */
 export const RAW_TABLE = `create table raw (file integer, ${each((name, { type }) => `${name} ${type}`)})`;
-/** A hash of all rows of `raw`. It is taken twice: the last column's alone leaves no trace in the sum of two rows that exchange it. */
+/** A hash of all rows of `raw`, hashed twice: otherwise two rows could exchange their last column without a trace. */
 export const DIGEST = `concat(count(*), ' ', bit_xor(hash(hash(${each((name) => name)}))))`;
 const VALUES = each((name, { type }) => (type === "blob" ? `unhex(${name}[3:])` : `${name}::${type}`));
 /** The name of the first column whose text is wrong. */
@@ -72,11 +55,9 @@ const KINDS = ".csv, .csv.gz, or .parquet";
 export const filesOf = (given: readonly string[]): readonly string[] =>
   given.flatMap((path) => {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
-    const found = readdirSync(path)
-      .filter((name) => isOfTransfers(name) && !name.startsWith("."))
-      .sort();
+    const found = readdirSync(path).filter((name) => isOfTransfers(name) && !name.startsWith("."));
     if (found.length === 0) throw new UnfitHistoryError(`${path}: the folder has no ${KINDS} file`);
-    return found.map((name) => join(path, name));
+    return found.sort().map((name) => join(path, name));
   });
 
 /**
@@ -89,16 +70,16 @@ export async function addFile(duck: Duck, file: string, number: number): Promise
     if (!isOfTransfers(file)) throw new Error(`expected a ${KINDS} file`);
     if (!statSync(file).isFile()) throw new Error("expected a file");
     if (isCompressed(file)) await unpack(file, unpacked);
-    const text = isParquet(file) ? await textOfParquet(duck, file) : textOfCsv(isCompressed(file) ? unpacked : file);
+    const text = isParquet(file)
+      ? await textOfParquet(duck, file)
+      : await textOfCsv(isCompressed(file) ? unpacked : file);
     const [row] = await duck.rows<Readonly<Record<string, string | null>> & { row: bigint; wrong: string }>(
       `select * from (select *, row_number() over () as row, ${WRONG} as wrong from (${text})) where wrong is not null limit 1`,
     );
     if (row !== undefined) {
       const place = isParquet(file) ? `row ${row.row}` : `line ${row.row + 1n}`;
-      const value = JSON.stringify(row[row.wrong] ?? "");
-      throw new UnfitHistoryError(
-        `${file}, ${place}: ${row.wrong} is ${value}, expected ${COLUMNS[row.wrong]?.expected}`,
-      );
+      const found = `${row.wrong} is ${JSON.stringify(row[row.wrong] ?? "")}`;
+      throw new UnfitHistoryError(`${file}, ${place}: ${found}, expected ${COLUMNS[row.wrong]?.expected}`);
     }
     await duck.run(`insert into raw select ${number}, ${VALUES} from (${text})`);
   } catch (error) {
@@ -111,38 +92,38 @@ export async function addFile(duck: Duck, file: string, number: number): Promise
 /** DuckDB itself would take the beginning of a file that was cut off for all of it. */
 const unpack = (file: string, into: string): Promise<void> =>
   pipeline(createReadStream(file), createGunzip(), createWriteStream(into)).catch((error: unknown) => {
-    throw new UnfitHistoryError(
-      `${file} is damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`,
-    );
+    const why = `damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`;
+    throw new UnfitHistoryError(`${file} is ${why}`);
   });
 
-const HEADER_BYTES = 4_096;
-/** Some programs begin a text in UTF-8 with it. */
-const BYTE_ORDER_MARK = /^\uFEFF/;
+/** A file's name as DuckDB takes it, which would read `*`, `?`, and `[` as patterns of other files' names. */
+const exactly = (file: string): string => `${quote(file.replace(/[*?[]/g, "[$&]"))}, hive_partitioning = false`;
 
-function textOfCsv(file: string): string {
-  const beginning = Buffer.alloc(HEADER_BYTES);
-  const descriptor = openSync(file, "r");
-  const text = beginning.toString("utf8", 0, readSync(descriptor, beginning));
-  closeSync(descriptor);
-  const [line = ""] = text.replace(BYTE_ORDER_MARK, "").split(/\r?\n/, 1);
+async function textOfCsv(file: string): Promise<string> {
+  const beginning = await createReadStream(file, { end: 4_095, encoding: "utf8" }).toArray();
+  // After a byte order mark, which some programs write.
+  const [line = ""] = beginning
+    .join("")
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/, 1);
   if (line !== HEADER) throw new Error(`expected the header ${HEADER}, got ${JSON.stringify(line.slice(0, 200))}`);
-  return `select ${each((name) => `lower(${name}) as ${name}`)} from read_csv(${namedExactly(file)}, hive_partitioning = false,
+  return `select ${each((name) => `lower(${name}) as ${name}`)} from read_csv(${exactly(file)},
     auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${each((name) => `${name}: 'VARCHAR'`)}})`;
 }
 
 async function textOfParquet(duck: Duck, file: string): Promise<string> {
-  const from = `read_parquet(${namedExactly(file)}, hive_partitioning = false)`;
+  const from = `read_parquet(${exactly(file)})`;
   const described = await duck.rows<{ column_name: string; column_type: string }>(`describe select * from ${from}`);
-  const types = new Map(described.map(({ column_name, column_type }) => [`"${column_name}"`, column_type]));
-  const missing = NAMES.filter((name) => !types.has(`"${name}"`));
+  const types = new Map(described.map(({ column_name, column_type }) => [column_name, column_type]));
+  const missing = NAMES.filter((name) => !types.has(name));
   if (missing.length > 0) throw new Error(`missing column ${missing.join(", ")}`);
-  return `select ${each((name) => `lower(${asText(name, types.get(name) ?? "")}) as ${name}`)} from ${from}`;
-}
-
-function asText(column: string, type: string): string {
-  if (type === "BLOB") return `'0x' || hex(${column})`;
-  if (!type.startsWith("TIMESTAMP")) return `${column}::varchar`;
-  const microseconds = `epoch_us(${column})`;
-  return `case when ${microseconds} % 1000000 = 0 then (${microseconds} // 1000000)::varchar else ${column}::varchar end`;
+  const textOf = (column: string, type = ""): string => {
+    if (type === "BLOB") return `'0x' || hex(${column})`;
+    const seconds = `epoch_us(${column}) // 1000000`;
+    // A fraction of a second stays what it is, which is refused.
+    return type.startsWith("TIMESTAMP")
+      ? `case when epoch_us(${column}) % 1000000 = 0 then (${seconds})::varchar else ${column}::varchar end`
+      : `${column}::varchar`;
+  };
+  return `select ${each((name) => `lower(${textOf(name, types.get(name.slice(1, -1)))}) as ${name}`)} from ${from}`;
 }

@@ -1,12 +1,12 @@
 import pg from "pg";
 import type { PublicClient } from "viem";
-import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { type Head, readBlock } from "../chain.ts";
+import { CHAIN_ID, type Scope } from "../ledger.ts";
 import { ROWS_VERSION } from "../rows-version.ts";
+import { exists, type Queryable } from "../schemas.ts";
 import type { IndexerSettings } from "../settings.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
-/** A node whose head is older than this is behind the chain; Base makes a block every 2 seconds. */
+/** A node whose head is older than this is behind the chain. */
 const FRESH_SECONDS = 60;
 /** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;
@@ -29,78 +29,56 @@ export interface History {
   /** A hash of everything the rows follow from. */
   readonly id: string;
   readonly chainId: number;
-  /** The addresses that it leaves out, in lower case. */
   readonly ownAddresses: readonly string[];
-  readonly scope: IndexerSettings["scope"];
+  readonly scope: Scope;
   readonly firstBlock: number;
   readonly lastBlock: number;
-  /** `ROWS_VERSION` of its rows. */
   readonly rowsVersion: number;
   /** The first and the last transfer of the files. */
   readonly marks: readonly [Mark, Mark];
   readonly transfers: number;
 }
 
-export const HISTORY_TABLE = `create table history (id text primary key, chain_id int not null, own_addresses text[] not null,
-  scope text not null, first_block int not null, last_block int not null, rows_version int not null, marks jsonb not null,
-  transfers int8 not null, made_at timestamptz not null default now())`;
+/** `facts` is a `History` without its name and id. */
+export const HISTORY_TABLE =
+  "create table history (id text primary key, facts jsonb not null, made_at timestamptz not null default now())";
 
 /** @throws UnfitHistoryError if there is none with this name. */
-export async function readHistory(db: Pick<pg.Client, "query">, schema: string): Promise<History> {
+export async function readHistory(db: Queryable, schema: string): Promise<History> {
   const table = `${pg.escapeIdentifier(schema)}.history`;
-  const found = await db.query("select to_regclass($1) is not null as exists", [table]);
-  if (!found.rows[0]?.exists)
-    throw new UnfitHistoryError(
-      `INDEX_HISTORY is wrong: this database has no history "${schema}". Create it with npm run index:preload`,
-    );
-  const { rows } = await db.query<Omit<History, "schema">>(
-    `select id, chain_id as "chainId", own_addresses as "ownAddresses", scope, first_block as "firstBlock",
-      last_block as "lastBlock", rows_version as "rowsVersion", marks, transfers::float8 from ${table}`,
-  );
+  const { rows } = (await exists(db, table))
+    ? await db.query<Pick<History, "id"> & { facts: Omit<History, "schema" | "id"> }>(`select id, facts from ${table}`)
+    : { rows: [] };
   const [row] = rows;
-  if (row === undefined) throw new UnfitHistoryError(`The history "${schema}" is empty. Recreate it.`);
-  return { schema, ...row };
+  if (row !== undefined) return { schema, id: row.id, ...row.facts };
+  const missing = `this database has no history "${schema}"`;
+  throw new UnfitHistoryError(`INDEX_HISTORY is wrong: ${missing}. Create it with npm run index:preload`);
 }
 
-/**
- * An index that takes a history over has its rows from then on.
- * @throws UnfitHistoryError if that has happened
- */
-export async function expectRows(db: Pick<pg.Client, "query">, { schema }: Pick<History, "schema">): Promise<void> {
-  const { rows } = await db.query("select to_regclass($1) is not null as there", [
-    `${pg.escapeIdentifier(schema)}.wallet_day`,
-  ]);
-  if (rows[0]?.there === true) return;
+/** @throws UnfitHistoryError if an index has taken the history over, whose rows are that index's then */
+export async function expectRows(db: Queryable, { schema }: History): Promise<void> {
+  if (await exists(db, `${pg.escapeIdentifier(schema)}.wallet_day`)) return;
   throw new UnfitHistoryError(
     `An index has taken the rows of the history "${schema}", and another one needs them. Recreate it from its files with npm run index:preload`,
   );
 }
 
-/** @throws UnfitHistoryError if the history was made for other settings. */
-export function expectFit(
-  { schema, chainId, scope, firstBlock, rowsVersion }: History,
-  wanted: Pick<IndexerSettings, "scope" | "startBlock">,
-): void {
+/** @throws UnfitHistoryError if it was made for other settings */
+export function expectFit(history: History, wanted: IndexerSettings): void {
+  const { chainId, scope, firstBlock, rowsVersion } = history;
   const { startBlock } = wanted;
+  const [made, own] = [history.ownAddresses.join(", "), wanted.ownAddresses.join(", ")];
+  const isLate = startBlock !== null && firstBlock !== startBlock;
   const reasons = [
     chainId !== CHAIN_ID && `it is for chain ${chainId}, but the index is for chain ${CHAIN_ID}`,
     scope !== wanted.scope && `its scope is ${scope}, but INDEX_SCOPE is ${wanted.scope}`,
-    startBlock !== null &&
-      firstBlock !== startBlock &&
-      `it starts at block ${firstBlock}, but START_BLOCK is ${startBlock}`,
-    rowsVersion !== ROWS_VERSION &&
-      `its rows are of version ${rowsVersion}, but this release's are of version ${ROWS_VERSION}`,
+    isLate && `it starts at block ${firstBlock}, but START_BLOCK is ${startBlock}`,
+    rowsVersion !== ROWS_VERSION && `its rows are of version ${rowsVersion}, but this release's of ${ROWS_VERSION}`,
+    made !== own && `it leaves out ${made}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES name ${own}`,
   ].filter((reason) => reason !== false);
-  if (reasons.length > 0)
-    throw new UnfitHistoryError(
-      `The history "${schema}" does not match: ${reasons.join("; ")}. Recreate it with npm run index:preload`,
-    );
-}
-
-/** Null while the node does not return the block, which says nothing of its chain. */
-async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark): Promise<boolean | null> {
-  const found = await readBlock(chain, block);
-  return found && found.timestamp === time && found.transactions.some((hash) => hash === transaction);
+  if (reasons.length === 0) return;
+  const why = `The history "${history.schema}" does not match: ${reasons.join("; ")}`;
+  throw new UnfitHistoryError(`${why}. Recreate it with npm run index:preload`);
 }
 
 /**
@@ -108,19 +86,17 @@ async function isOnChain(chain: PublicClient, { block, time, transaction }: Mark
  * @throws UnfitHistoryError if the history belongs to another chain than the node's.
  */
 export async function isFinalOn(chain: PublicClient, head: Head, history: History): Promise<boolean> {
-  const { marks, lastBlock, schema } = history;
+  const { marks, lastBlock } = history;
   const isFresh = head.timestamp >= Date.now() / 1000 - FRESH_SECONDS;
+  const unfit = (why: string) => new UnfitHistoryError(`The history "${history.schema}" ${why}`);
   if (head.number < lastBlock && isFresh)
-    throw new UnfitHistoryError(
-      `The history "${schema}" goes to block ${lastBlock}, but the node's head is ${head.number}: it is from a different chain`,
-    );
-  for (const mark of marks) {
-    const isThere = mark.block > head.number ? null : await isOnChain(chain, mark);
-    if (isThere === null) return false;
-    if (isThere) continue;
-    throw new UnfitHistoryError(
-      `The history "${schema}" is not from the node's chain: block ${mark.block} does not have time ${mark.time} and transaction ${mark.transaction}`,
-    );
+    throw unfit(`goes to block ${lastBlock}, but the node's head is ${head.number}: it is from a different chain`);
+  for (const { block, time, transaction } of marks) {
+    const found = block > head.number ? null : await readBlock(chain, block);
+    if (found === null) return false;
+    if (found.timestamp === time && found.transactions.some((hash) => hash === transaction)) continue;
+    const expected = `block ${block} does not have time ${time} and transaction ${transaction}`;
+    throw unfit(`is not from the node's chain: ${expected}`);
   }
   return head.number >= lastBlock + FINAL_AFTER_BLOCKS;
 }

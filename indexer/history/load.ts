@@ -5,17 +5,16 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
+import { CHAIN_ID } from "../ledger.ts";
 import { ROWS_VERSION } from "../rows-version.ts";
+import { transaction } from "../schemas.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { type Counting, relationsOf, rowsOf, type WalletRange } from "./arithmetic.ts";
+import { relationsOf, rowsOf, type WalletRange } from "./arithmetic.ts";
 import { type Duck, openDuck, quote } from "./duck.ts";
 import { HISTORY_TABLE, type History, readHistory, UnfitHistoryError } from "./history.ts";
 import { asCsvRows, createTable, HISTORY_TABLES, historyTables, keyColumns } from "./tables.ts";
-import { type Content, readFiles } from "./transfers.ts";
+import { readFiles } from "./transfers.ts";
 
-const { chainId: CHAIN_ID } = NETWORKS[MAIN_NETWORK];
-const SORT_MEMORY = "256MB";
 const TRANSFERS_A_PART = 2_000_000;
 
 export interface LoadPlan {
@@ -24,12 +23,14 @@ export interface LoadPlan {
   /** The history's name. An existing one of that name is replaced at the end. */
   readonly schema: string;
   readonly settings: Pick<IndexerSettings, "ownAddresses" | "scope" | "startBlock">;
-  /** Called with the history before its rows are made; if it throws, there is none. */
+  /** Throws if the history, whose rows are not made yet, cannot be used. */
   readonly accept: (history: History) => Promise<void>;
   readonly tell: (line: string) => void;
-  /** How many transfers' groups are made together: only they, and not all, have to fit into memory. */
+  /** How many transfers' groups are made together: they have to fit into memory. */
   readonly transfersAPart?: number;
 }
+
+const sha256 = (value: unknown): string => createHash("sha256").update(JSON.stringify(value)).digest("hex");
 
 /**
  * Makes a history from files of transfers: DuckDB does the arithmetic in a folder under the system's temporary one, and
@@ -38,14 +39,22 @@ export interface LoadPlan {
  * something else.
  */
 export async function loadHistory(plan: LoadPlan): Promise<History> {
-  const { db, schema } = plan;
-  await lockName(plan);
-  await expectOwnName(db, schema);
-  const place = createHash("sha256")
-    .update(JSON.stringify([db.host, db.port, db.database, schema]))
-    .digest("hex");
+  const { db, schema, tell } = plan;
+  const [key, values] = ["hashtextextended($1, 0)", [`history ${schema}`]];
+  const { rows } = await db.query<{ free: boolean }>(`select pg_try_advisory_lock(${key}) as free`, values);
+  if (rows[0]?.free === false) {
+    tell("another run is making this history; waiting for its end");
+    await db.query(`select pg_advisory_lock(${key})`, values);
+  }
+  const { rows: found } = await db.query<{ taken: boolean }>(
+    "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
+    [schema],
+  );
+  if (found[0]?.taken)
+    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
   // The folder of a run that was killed has the same name, and is removed.
-  const duck = await openDuck(join(tmpdir(), `index-preload-${place.slice(0, 16)}`));
+  const folder = `index-preload-${sha256([db.host, db.port, db.database, schema]).slice(0, 16)}`;
+  const duck = await openDuck(join(tmpdir(), folder));
   try {
     const history = await prepare(plan, duck);
     await put(plan, duck, history);
@@ -55,116 +64,60 @@ export async function loadHistory(plan: LoadPlan): Promise<History> {
   }
 }
 
-/** One run at a time makes this history. */
-async function lockName({ db, schema, tell }: LoadPlan): Promise<void> {
-  const [key, values] = ["hashtextextended($1, 0)", [`history ${schema}`]];
-  const { rows } = await db.query<{ free: boolean }>(`select pg_try_advisory_lock(${key}) as free`, values);
-  if (rows[0]?.free !== false) return;
-  tell("another run is making this history; waiting for its end");
-  await db.query(`select pg_advisory_lock(${key})`, values);
-}
-
-/** A history of this name is dropped at the end, with everything in its schema. */
-async function expectOwnName(db: pg.Client, schema: string): Promise<void> {
-  const { rows } = await db.query<{ taken: boolean }>(
-    "select to_regnamespace($1) is not null and to_regclass($1 || '.history') is null as taken",
-    [schema],
-  );
-  if (rows[0]?.taken)
-    throw new UnfitHistoryError(`INDEX_HISTORY is wrong: the schema "${schema}" exists but is not a history`);
-}
-
-async function timed<T>({ tell }: LoadPlan, name: string, work: () => Promise<T>): Promise<T> {
-  const started = performance.now();
-  const result = await work();
-  tell(`${name.padEnd(14)} ${((performance.now() - started) / 1_000).toFixed(1)} s`);
-  return result;
-}
-
 /** Reads and checks the files, and makes what the rows are made from. */
-async function prepare(plan: LoadPlan, duck: Duck): Promise<History> {
-  const { files, schema, settings, accept } = plan;
-  const content = await timed(plan, "read", () => readFiles(duck, files, settings));
-  const counting = { ...settings, firstBlock: content.firstBlock };
-  const history = describeHistory(schema, counting, content);
-  await accept(history);
-  for (const { name, statement } of relationsOf(counting)) await timed(plan, name, () => duck.run(statement));
+async function prepare({ files, schema, settings, accept, tell }: LoadPlan, duck: Duck): Promise<History> {
+  tell("reading the files");
+  const { hash, firstBlock, marks } = await readFiles(duck, files, settings);
+  const { scope, ownAddresses } = settings;
+  const facts = {
+    ...{ chainId: CHAIN_ID, ownAddresses: ownAddresses.toSorted(), scope },
+    ...{ firstBlock, lastBlock: marks[1].block, rowsVersion: ROWS_VERSION },
+  };
+  const history = { schema, id: sha256([facts, hash]), ...facts, marks };
+  await accept({ ...history, transfers: 0 });
+  for (const statement of relationsOf({ scope, ownAddresses, firstBlock })) await duck.run(statement);
   const [row] = await duck.rows<{ count: number }>("select count(*)::double as count from transfers");
   return { ...history, transfers: row?.count ?? 0 };
 }
 
-function describeHistory(schema: string, { scope, firstBlock, ownAddresses }: Counting, content: Content): History {
-  const { hash, marks } = content;
-  const facts = {
-    chainId: CHAIN_ID,
-    ownAddresses,
-    scope,
-    firstBlock,
-    lastBlock: marks[1].block,
-    rowsVersion: ROWS_VERSION,
-  };
-  const id = createHash("sha256")
-    .update(JSON.stringify([facts, hash]))
-    .digest("hex");
-  return { schema, id, ...facts, marks, transfers: 0 };
-}
-
-async function put(plan: LoadPlan, duck: Duck, history: History): Promise<void> {
-  const { db, schema } = plan;
+async function put(plan: LoadPlan, duck: Duck, { schema, id, ...facts }: History): Promise<void> {
+  const { db, tell, transfersAPart = TRANSFERS_A_PART } = plan;
   const making = `${schema}_making`;
-  await db.query("begin");
-  try {
-    await db.query(`create schema ${making}; set local search_path to ${making}; set local maintenance_work_mem = '${SORT_MEMORY}';
+  const csv = join(duck.folder, "rows.csv");
+  const ranges = walletRanges(facts.transfers / transfersAPart);
+  await transaction(db, async () => {
+    await db.query(`create schema ${making}; set local search_path to ${making}; set local maintenance_work_mem = '256MB';
       set local max_parallel_maintenance_workers = 0; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`);
     await db.query(HISTORY_TABLE);
-    await db.query(
-      `insert into history (id, chain_id, own_addresses, scope, first_block, last_block, rows_version, marks, transfers)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      [
-        ...[history.id, history.chainId, history.ownAddresses, history.scope, history.firstBlock, history.lastBlock],
-        ...[history.rowsVersion, JSON.stringify(history.marks), history.transfers],
-      ],
-    );
-    await copyTables(plan, duck, history);
+    await db.query("insert into history (id, facts) values ($1, $2)", [id, facts]);
+    for (const table of historyTables(facts.scope)) {
+      tell(`making ${table}`);
+      await db.query(createTable(table));
+      for (const range of ranges) {
+        const rows = asCsvRows(table, rowsOf(table, facts.scope, range));
+        await duck.run(`copy (${rows}) to ${quote(csv)} (format csv, header false, preserve_order true)`);
+        const copy = copyFrom(`copy ${table} (${HISTORY_TABLES[table]}) from stdin (format csv, freeze)`);
+        await pipeline(createReadStream(csv), db.query(copy));
+      }
+      // After the rows, which are in its order.
+      await db.query(`alter table ${table} add primary key (${keyColumns(table)})`);
+    }
     // An index that takes the former history over has locked this table first, so that neither waits for the other.
     await db.query(
       `do $$ begin lock table ${schema}.history; exception when undefined_table or invalid_schema_name then end $$`,
     );
     await db.query(`drop schema if exists ${schema} cascade; alter schema ${making} rename to ${schema}`);
-    await db.query("commit");
-  } catch (error) {
-    await db.query("rollback").catch(() => undefined);
-    throw error;
-  }
+  });
 }
-
-/** Makes all tables in the search path, each by its first bytes of wallets in turn. A key comes after the rows, which are in its order. */
-async function copyTables(plan: LoadPlan, duck: Duck, { scope, transfers }: History): Promise<void> {
-  const file = join(duck.folder, "rows.csv");
-  const ranges = walletRanges(transfers / (plan.transfersAPart ?? TRANSFERS_A_PART));
-  for (const table of historyTables(scope))
-    await timed(plan, table, async () => {
-      await plan.db.query(createTable(table));
-      for (const range of ranges) {
-        await duck.run(
-          `copy (${asCsvRows(table, rowsOf(table, scope, range))}) to ${quote(file)} (format csv, header false, preserve_order true)`,
-        );
-        const copy = copyFrom(`copy ${table} (${HISTORY_TABLES[table]}) from stdin (format csv, freeze)`);
-        await pipeline(createReadStream(file), plan.db.query(copy));
-      }
-      await plan.db.query(`alter table ${table} add primary key (${keyColumns(table)})`);
-    });
-}
-
-const FIRST_BYTES = 256;
-const ADDRESS_BYTES = 20;
 
 /** Wallets by their first byte, in this number of ranges or the next whole one. */
 function walletRanges(wanted: number): readonly WalletRange[] {
-  const parts = Math.min(FIRST_BYTES, Math.max(1, Math.ceil(wanted)));
-  const bound = (part: number): string => {
-    const first = Math.floor((FIRST_BYTES * part) / parts);
-    return first === FIRST_BYTES ? "ff".repeat(ADDRESS_BYTES + 1) : first.toString(16).padStart(2, "0");
-  };
+  const parts = Math.min(256, Math.max(1, Math.ceil(wanted)));
+  const bound = (part: number): string =>
+    part === parts
+      ? "ff".repeat(21)
+      : Math.floor((256 * part) / parts)
+          .toString(16)
+          .padStart(2, "0");
   return Array.from({ length: parts }, (_, part) => ({ first: bound(part), end: bound(part + 1) }));
 }

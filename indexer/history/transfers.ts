@@ -4,61 +4,45 @@ import type { Duck } from "./duck.ts";
 import { addFile, DIGEST, filesOf, RAW_TABLE } from "./files.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
 
-/** What the files say, in addition to the transfers themselves. */
-export interface Content {
-  /** A hash of all rows, whatever their order and the files' format. */
-  readonly hash: string;
-  readonly firstBlock: number;
-  /** The first and the last transfer at or after the start block. */
-  readonly marks: readonly [Mark, Mark];
-}
-
 type Wanted = Pick<IndexerSettings, "startBlock" | "scope">;
 
 /**
  * Reads the files, or those of folders, into `raw`.
+ * @returns a hash of all rows, whatever their order and the files' format; the first block; and the first and the last
+ * transfer at or after the start block
  * @throws UnfitHistoryError if they are not as docs/index-history.md describes, or contradict themselves or each other.
  */
-export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted): Promise<Content> {
+export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted) {
   const files = filesOf(given);
-  const wrong = whyUnfit(inOrder(files.map(coverageOf).filter((file) => file !== null)), {
-    ...wanted,
-    count: files.length,
-  });
+  const fetched = inOrder(files.map(coverageOf).filter((file) => file !== null));
+  const wrong = fetched.length === 0 ? null : whyUnfit(fetched, { ...wanted, count: files.length });
   if (wrong !== null) throw new UnfitHistoryError(wrong);
   await duck.run(RAW_TABLE);
   for (const [number, file] of files.entries()) await addFile(duck, file, number);
-  await expectInside(duck, files);
   await expectConsistent(duck, files);
   const from = wanted.startBlock ?? 0;
   const [first, last] = [await markOf(duck, from, "asc"), await markOf(duck, from, "desc")];
-  const [all] = await duck.rows<{ hash: string; last: number | null }>(
-    `select ${DIGEST} as hash, max(block) as last from raw`,
+  const summary = `select ${DIGEST} as hash, max(block) as latest from raw`;
+  const [{ hash, latest } = { hash: "", latest: null }] = await duck.rows<{ hash: string; latest: number | null }>(
+    summary,
   );
-  if (first === undefined || last === undefined) {
-    const isLate = typeof all?.last === "number";
-    const which = isLate ? ` at or after START_BLOCK ${from}; the last is in block ${all.last}` : "";
-    throw new UnfitHistoryError(`${inWords(files)}: no transfers${which}`);
-  }
-  return { hash: all?.hash ?? "", firstBlock: wanted.startBlock ?? first.block, marks: [first, last] };
+  if (first !== undefined && last !== undefined)
+    return { hash, firstBlock: wanted.startBlock ?? first.block, marks: [first, last] as const };
+  const late = latest === null ? "" : ` at or after START_BLOCK ${from}; the last is in block ${latest}`;
+  throw new UnfitHistoryError(`${inWords(files)}: no transfers${late}`);
 }
 
-const MOST_NAMED = 3;
-
 const inWords = (files: readonly string[]): string =>
-  [...files.slice(0, MOST_NAMED), ...(files.length > MOST_NAMED ? [`${files.length - MOST_NAMED} more`] : [])].join(
-    " and ",
-  );
+  files.length > 4 ? `${files.slice(0, 3).join(" and ")} and ${files.length - 3} more` : files.join(" and ");
 
-/** Why fetched files, in order, are no history; null if they are, or if there are none. */
+/** Why fetched files, in order, are not a history; null if they are. */
 function whyUnfit(
   fetched: readonly FetchedFile[],
-  { startBlock, scope, count }: Wanted & { readonly count: number },
+  { startBlock, scope, count }: Wanted & { count: number },
 ): string | null {
-  const [first, last] = [fetched[0], fetched.at(-1)];
-  if (first === undefined || last === undefined) return null;
   if (fetched.length < count)
     return "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind";
+  const [first, last] = [fetched[0] as FetchedFile, fetched.at(-1) as FetchedFile];
   const narrow = fetched.find((file) => file.scope !== "full");
   if (scope === "full" && narrow !== undefined)
     return `${narrow.file} has authorized payments only, but INDEX_SCOPE is full`;
@@ -72,14 +56,22 @@ function whyUnfit(
 }
 
 /**
- * Of two transfers in the same place, one would be counted twice; and unless blocks and times are in the same order,
- * days are undefined.
+ * Of two transfers in the same place, one would be counted twice; unless blocks and times are in the same order, days are
+ * undefined; and a fetched file that was renamed has blocks that its name does not cover.
  */
 async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
   const refuse = async (condition: string, reason: string) => {
     const found = await duck.rows<{ file: number }>(`select distinct file from raw where ${condition} order by file`);
     throw new UnfitHistoryError(`${inWords(found.map(({ file }) => files[file] ?? ""))}: ${reason}`);
   };
+  const spans = await duck.rows<{ file: number; first: number; last: number }>(
+    "select file, min(block) as first, max(block) as last from raw group by file order by file",
+  );
+  for (const { file, first, last } of spans) {
+    const covered = coverageOf(files[file] ?? "");
+    if (covered !== null && (first < covered.firstBlock || last > covered.lastBlock))
+      throw new UnfitHistoryError(`${covered.file}: the blocks ${first} to ${last} in it are not those in its name`);
+  }
   const [twice] = await duck.rows<{ block: number; log: number }>(
     "select block, log_index as log from raw group by all having count(*) > 1 order by all limit 1",
   );
@@ -98,23 +90,11 @@ async function expectConsistent(duck: Duck, files: readonly string[]): Promise<v
     );
 }
 
-/** @throws UnfitHistoryError if a fetched file has blocks that its name does not cover: it was renamed. */
-async function expectInside(duck: Duck, files: readonly string[]): Promise<void> {
-  const found = await duck.rows<{ file: number; first: number; last: number }>(
-    "select file, min(block) as first, max(block) as last from raw group by file order by file",
-  );
-  for (const { file, first, last } of found) {
-    const covered = coverageOf(files[file] ?? "");
-    if (covered !== null && (first < covered.firstBlock || last > covered.lastBlock))
-      throw new UnfitHistoryError(`${covered.file}: the blocks ${first} to ${last} in it are not those in its name`);
-  }
-}
-
 /** The first or the last transfer from a block on. */
 async function markOf(duck: Duck, firstBlock: number, order: "asc" | "desc"): Promise<Mark | undefined> {
-  const rows = await duck.rows<Mark>(
-    `select block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction"
-      from raw where block >= ${firstBlock} order by block ${order}, log_index ${order} limit 1`,
+  const [row] = await duck.rows<Mark>(
+    `select block, "time"::double as "time", '0x' || lower(hex("transaction")) as "transaction" from raw
+      where block >= ${firstBlock} order by block ${order}, log_index ${order} limit 1`,
   );
-  return rows[0];
+  return row;
 }

@@ -1,22 +1,16 @@
+import type { Address } from "../../api/platform/wallet.ts";
 import { COLLECTORS } from "../environment.ts";
-
-type Address = `0x${string}`;
-type Hex = `0x${string}`;
+import type { Seen } from "../ledger.ts";
 
 // base/commerce-payments' collector takes USDC for everybody. A hold of ours is recorded by `Held`, which comes before its
-// money in the same transaction: that one transfer to the collector is not a second payment. All others are what they are.
+// money in the same transaction: that one transfer to the collector is not a second payment.
 
-interface Transfer {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly transaction: Hex;
-}
+type Transfer = Pick<Seen, "from" | "to" | "value" | "transaction">;
 
 /** Ponder commits only whole blocks, so memory suffices. */
 let awaited: Transfer | null = null;
 
-/** Whether a contract holds nothing itself: it pays fees at once, and its holds' money goes to the collector. */
+/** Whether a contract holds nothing itself: it pays fees immediately, and its holds' money goes to the collector. */
 export const isOperator = (contract: Address): boolean => COLLECTORS.has(contract);
 
 /** Notes a hold through an operator; its money comes next. */

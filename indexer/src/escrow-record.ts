@@ -1,24 +1,21 @@
 import type { Context } from "ponder:registry";
 import { escrowBuyer, escrowDay, wallet } from "ponder:schema";
+import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { OWN_ADDRESSES } from "../environment.ts";
 import { dayOf, isBetweenOthers, type Movement, NOBODY, OUTCOME_FLOOR_ATOMIC, withAge } from "../ledger.ts";
 
 // What the score needs to know about a wallet as merchant: on how many days how many buyers were served, and refunded.
 
-type Address = `0x${string}`;
 type Database = Context["db"];
-
-/** A refund by the clock alone has no record, nor has one of input that the merchant refused. */
-export const isVerdict = (record: `0x${string}`): boolean => BigInt(record) !== 0n;
 
 interface Outcome {
   readonly status: "released" | "refunded";
   readonly block: { readonly timestamp: bigint };
-  readonly transaction: { readonly hash: `0x${string}` };
+  readonly transaction: { readonly hash: Hex };
 }
 
 /**
- * Who the buyer is: the payer's largest funder, `NOBODY` if it has none. Null if the outcome says nothing: dust, the
+ * Who the buyer is: the payer's largest funder, `NOBODY` if it has none. Null if the outcome does not count: dust, the
  * service's own, a merchant who buys from itself, also with a wallet that it funded, or a release whose buyer and
  * merchant have the same funder.
  */
@@ -36,21 +33,18 @@ async function buyerOf(db: Database, sale: Movement, status: Outcome["status"]):
 export async function noteOutcome(
   db: Database,
   sale: Movement,
-  { status, block, transaction }: Outcome,
+  { status: outcome, block, transaction }: Outcome,
 ): Promise<void> {
-  const buyer = await buyerOf(db, sale, status);
+  const buyer = await buyerOf(db, sale, outcome);
   if (buyer === null) return;
   const [merchant, day] = [sale.to, dayOf(block.timestamp)];
-  const before = await db.find(escrowBuyer, { merchant, outcome: status, buyer });
+  const before = await db.find(escrowBuyer, { merchant, outcome, buyer });
   if (before?.lastDay === day) return;
-  await db
-    .insert(escrowBuyer)
-    .values({ merchant, outcome: status, buyer, lastDay: day })
-    .onConflictDoUpdate({ lastDay: day });
+  await db.insert(escrowBuyer).values({ merchant, outcome, buyer, lastDay: day }).onConflictDoUpdate({ lastDay: day });
   const age = before === null ? null : day - before.lastDay;
   const lastTransaction = transaction.hash;
   await db
     .insert(escrowDay)
-    .values({ merchant, outcome: status, day, touched: 1, ages: withAge(null, age), lastTransaction })
+    .values({ merchant, outcome, day, touched: 1, ages: withAge(null, age), lastTransaction })
     .onConflictDoUpdate((row) => ({ touched: row.touched + 1, ages: withAge(row.ages, age), lastTransaction }));
 }

@@ -1,38 +1,37 @@
 import { type Context, ponder } from "ponder:registry";
 import { escrowContract, escrowOpen, escrowPayment } from "ponder:schema";
+import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { CUSTODIES, ESCROWS } from "../environment.ts";
-import {
-  addToEscrow,
-  type EscrowSums,
-  NO_ESCROW_SUMS,
-  postCredited,
-  postHeld,
-  postRefunded,
-  postReleased,
-  postWithdrawn,
-} from "../escrow-ledger.ts";
 import { awaitMoney, isOperator } from "./collected.ts";
-import { isVerdict, noteOutcome } from "./escrow-record.ts";
+import { noteOutcome } from "./escrow-record.ts";
 import { recordHold, recordRelease } from "./movements.ts";
 
-// What the escrow contracts' events say of the payments in them, and of the wallets on both sides.
-
-type Address = `0x${string}`;
-type Hex = `0x${string}`;
 type Database = Context["db"];
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** The contract's row is there from its first event on. */
-async function post(db: Database, contract: Address, add: Partial<EscrowSums>): Promise<void> {
+interface Sums {
+  /** Of all payments held now. Together with `owed`, everything that the escrow must have. */
+  readonly held?: bigint;
+  readonly owed?: bigint;
+  readonly fees?: bigint;
+  readonly withdrawn?: bigint;
+}
+
+/** Adds to a contract's sums. Its row is there from its first event on. */
+async function post(db: Database, contract: Address, sums: Sums): Promise<void> {
   if ((await db.find(escrowContract, { contract })) === null)
     throw new Error(
       `${contract} is not an escrow, or ESCROW_START_BLOCK is after its deployment: no Opened event was found`,
     );
-  await db.update(escrowContract, { contract }).set((row) => addToEscrow(row, add));
+  const { held = 0n, owed = 0n, fees = 0n, withdrawn = 0n } = sums;
+  await db.update(escrowContract, { contract }).set((row) => ({
+    ...{ held: row.held + held, owed: row.owed + owed },
+    ...{ fees: row.fees + fees, withdrawn: row.withdrawn + withdrawn },
+  }));
 }
 
-/** Of a hold that no verdict ended. */
+/** Of a hold that no verdict ended: by the clock alone, or with input that the merchant refused. */
 const NO_RECORD: Hex = `0x${"00".repeat(32)}`;
 
 interface Outcome {
@@ -44,49 +43,35 @@ interface Outcome {
 }
 
 /** @returns the payment's row */
-async function settle(db: Database, id: Hex, outcome: Outcome) {
-  const { status, record, fee, block, transaction } = outcome;
-  const payment = await db.update(escrowPayment, { id }).set({
-    status,
-    record,
-    fee,
-    outcomeTransaction: transaction.hash,
-    outcomeBlock: Number(block.number),
-    outcomeAt: Number(block.timestamp),
-  });
+async function settle(db: Database, id: Hex, { status, record, fee, block, transaction }: Outcome) {
+  const at = { outcomeBlock: Number(block.number), outcomeAt: Number(block.timestamp) };
+  const outcome = { status, record, fee, outcomeTransaction: transaction.hash, ...at };
+  const payment = await db.update(escrowPayment, { id }).set(outcome);
   // By key, so that Ponder's row cache survives and a reorganization undoes it like any other change.
   await db.delete(escrowOpen, { refundableFrom: payment.refundableFrom, id });
   return payment;
 }
 
 const movementOf = ({ payer, receiver, amount }: { payer: Address; receiver: Address; amount: bigint }) => ({
-  ...{ from: lower(payer), to: lower(receiver) },
-  value: amount,
+  ...{ from: lower(payer), to: lower(receiver), value: amount },
 });
 
 // Ponder refuses handlers for a contract missing from its configuration.
 if (ESCROWS.length > 0) {
   ponder.on("Escrow:Opened", async ({ event: { args, log }, context: { db } }) => {
-    await db.insert(escrowContract).values({
-      contract: lower(log.address),
-      usdc: lower(args.usdc),
-      arbiter: lower(args.arbiter),
-      feeRecipient: lower(args.feeRecipient),
-      ...NO_ESCROW_SUMS,
-    });
+    const roles = { usdc: lower(args.usdc), arbiter: lower(args.arbiter), feeRecipient: lower(args.feeRecipient) };
+    const nothing = { held: 0n, owed: 0n, fees: 0n, withdrawn: 0n };
+    await db.insert(escrowContract).values({ contract: lower(log.address), ...roles, ...nothing });
   });
 
   ponder.on("Escrow:Held", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const { id, amount, preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom } = args;
     const [contract, movement] = [lower(log.address), movementOf(args)];
-    await post(db, contract, postHeld(args));
+    await post(db, contract, { held: amount });
     await db.insert(escrowPayment).values({
       ...{ id, contract, payer: movement.from, receiver: movement.to, amount },
-      ...{ preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom },
-      status: "held",
-      heldTransaction: transaction.hash,
-      heldBlock: Number(block.number),
-      heldAt: Number(block.timestamp),
+      ...{ preApprovalExpiry, authorizationExpiry, refundExpiry, salt, refundableFrom, status: "held" },
+      ...{ heldTransaction: transaction.hash, heldBlock: Number(block.number), heldAt: Number(block.timestamp) },
       credited: false,
     });
     await db.insert(escrowOpen).values({ refundableFrom, id });
@@ -96,7 +81,9 @@ if (ESCROWS.length > 0) {
 
   ponder.on("Escrow:Released", async ({ event: { args, block, log, transaction }, context: { db } }) => {
     const [contract, movement] = [lower(log.address), movementOf(args)];
-    await post(db, contract, postReleased(args, { isFeePaid: isOperator(contract) }));
+    // An operator pays the fee out immediately, like the rest.
+    const owed = isOperator(contract) ? 0n : args.fee;
+    await post(db, contract, { held: -args.amount, owed, fees: args.fee });
     const outcome = { status: "released", record: args.record, fee: args.fee, block, transaction } as const;
     const { heldBlock } = await settle(db, args.id, outcome);
     await noteOutcome(db, movement, outcome);
@@ -104,19 +91,20 @@ if (ESCROWS.length > 0) {
   });
 
   ponder.on("Escrow:Refunded", async ({ event: { args, block, log, transaction }, context: { db } }) => {
-    await post(db, lower(log.address), postRefunded(args));
+    await post(db, lower(log.address), { held: -args.amount });
     const outcome = { status: "refunded", record: args.record, fee: null, block, transaction } as const;
     await settle(db, args.id, outcome);
-    if (isVerdict(args.record)) await noteOutcome(db, movementOf(args), outcome);
+    if (args.record !== NO_RECORD) await noteOutcome(db, movementOf(args), outcome);
   });
 
   ponder.on("Escrow:Credited", async ({ event: { args, log }, context: { db } }) => {
-    await post(db, lower(log.address), postCredited(args));
+    // USDC refused the payout.
+    await post(db, lower(log.address), { owed: args.amount });
     await db.update(escrowPayment, { id: args.id }).set({ credited: true });
   });
 
   ponder.on("Escrow:Withdrawn", async ({ event: { args, log }, context: { db } }) => {
-    await post(db, lower(log.address), postWithdrawn(args));
+    await post(db, lower(log.address), { owed: -args.amount, withdrawn: args.amount });
   });
 }
 
@@ -125,7 +113,7 @@ if (CUSTODIES.length > 0) {
   ponder.on("Custody:PaymentReclaimed", async ({ event: { args, block, transaction }, context: { db } }) => {
     const hold = await db.find(escrowPayment, { id: args.paymentInfoHash });
     if (hold?.status !== "held") return;
-    await post(db, hold.contract, postRefunded(hold));
+    await post(db, hold.contract, { held: -hold.amount });
     await settle(db, hold.id, { status: "refunded", record: NO_RECORD, fee: null, block, transaction });
   });
 }

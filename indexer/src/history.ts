@@ -8,22 +8,20 @@ import { HISTORY_ID, HISTORY_SCHEMA, SCHEMA } from "../environment.ts";
  * @throws if the history has been made again since the index was begun for it
  */
 export async function takeOver(db: Context["db"]): Promise<void> {
+  const history = sql.identifier(HISTORY_SCHEMA);
   // Ponder allows a statement two minutes; another transaction may be reading the history.
   await db.sql.execute(sql`select set_config('statement_timeout', '0', true)`);
-  const [found] = await db.sql
-    .select({ id: sql<string>`id` })
-    .from(sql`${sql.identifier(HISTORY_SCHEMA)}.history`)
-    .for("share");
+  const id = sql<string>`id`;
+  const [found] = await db.sql.select({ id }).from(sql`${history}.history`).for("share");
   if (found?.id !== HISTORY_ID)
     throw new Error(`the history "${HISTORY_SCHEMA}" was made again after the index had begun`);
   const tables = await db.sql
     .select({ name: sql<string>`relname` })
     .from(sql`pg_class`)
     .where(sql`relnamespace = to_regnamespace(${HISTORY_SCHEMA}) and relkind = 'r' and relname <> 'history'`);
-  for (const { name } of tables) {
-    const empty = sql`${sql.identifier(SCHEMA)}.${sql.identifier(name)}`;
-    const full = sql`${sql.identifier(HISTORY_SCHEMA)}.${sql.identifier(name)}`;
-    await db.sql.execute(sql`drop table ${empty}`);
-    await db.sql.execute(sql`alter table ${full} set schema ${sql.identifier(SCHEMA)}`);
+  for (const table of tables) {
+    const name = sql.identifier(table.name);
+    await db.sql.execute(sql`drop table ${sql.identifier(SCHEMA)}.${name}`);
+    await db.sql.execute(sql`alter table ${history}.${name} set schema ${sql.identifier(SCHEMA)}`);
   }
 }

@@ -1,40 +1,39 @@
 import type { Context } from "ponder:registry";
 import { paid, pair, walletDay } from "ponder:schema";
+import type { Hex } from "../../api/platform/wallet.ts";
 import { FIRST_BLOCK, OWN_ADDRESSES, SCOPE, START_BLOCK } from "../environment.ts";
-import { dayOf, isBetweenOthers, type Movement, orderedPair, QUALIFYING_ATOMIC, withAge } from "../ledger.ts";
+import {
+  dayOf,
+  isBetweenOthers,
+  type Movement,
+  orderedPair,
+  QUALIFYING_ATOMIC,
+  type Seen,
+  withAge,
+} from "../ledger.ts";
 import { isMoneyOfHold } from "./collected.ts";
 import { noteFunder, recordPayment } from "./payments.ts";
 
 // Find, insert and update only: raw SQL in a handler empties Ponder's row cache and makes a backfill three times slower.
 
-type Address = `0x${string}`;
 type Database = Context["db"];
 
-export interface Seen extends Movement {
-  readonly authorised: boolean;
-  readonly block: bigint;
-  readonly timestamp: bigint;
-  readonly transaction: `0x${string}`;
-}
-
-/**
- * `age` is the number of days since the pair's previous touch, null for the first; `fresh` is false after the first
- * touch of a day.
- */
+/** `fresh`: the first touch of a day. `age`: days since the pair's previous touch, null if it is the first one. */
 interface Touch {
   readonly fresh: boolean;
   readonly age: number | null;
 }
 const NO_TOUCH: Touch = { fresh: false, age: null };
 
-/** No window reaches back to it. */
-const LONG_AGO = 0;
-
 /** What the last day that two wallets met on makes of a meeting. */
 const touchOn = (day: number, lastDay: number | null): Touch => {
   const fresh = lastDay !== day;
   return { fresh, age: fresh && lastDay !== null ? day - lastDay : null };
 };
+
+/** Null for dust, which anybody could send to many wallets for next to nothing. */
+const meetingDayOf = ({ value, timestamp }: Seen): number | null =>
+  value >= QUALIFYING_ATOMIC ? dayOf(timestamp) : null;
 
 interface Meeting {
   /** Null if the two do not meet on this day: only dust arrives, or money that was sent before. */
@@ -50,7 +49,8 @@ async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting
   const before: { lastDay: number | null } = { lastDay: null };
   const { [way]: sentAtomic } = await db
     .insert(pair)
-    .values({ ...key, upAtomic: 0n, downAtomic: 0n, lastDay: day ?? LONG_AGO, [way]: sent })
+    // No window reaches back to day 0.
+    .values({ ...key, upAtomic: 0n, downAtomic: 0n, lastDay: day ?? 0, [way]: sent })
     .onConflictDoUpdate((row) => {
       before.lastDay = row.lastDay;
       return { lastDay: day ?? row.lastDay, [way]: row[way] + sent };
@@ -60,42 +60,40 @@ async function meet(db: Database, { from, to }: Movement, { day, sent }: Meeting
   return day === null ? NO_TOUCH : touchOn(day, before.lastDay);
 }
 
-/** In scope `selective` every meeting is a payment, so that `paid` says when the two last met. */
-async function touchOfPayment(db: Database, { from, to }: Movement, day: number): Promise<Touch> {
-  const there = await db.find(paid, { payer: from, payee: to });
-  const back = await db.find(paid, { payer: to, payee: from });
+/** In scope `selective` every meeting is a payment, so that `paid` has the day on which the two last met. */
+async function touchOf(db: Database, seen: Seen, sent: bigint): Promise<Touch> {
+  const day = meetingDayOf(seen);
+  if (SCOPE === "full") return meet(db, seen, { day, sent });
+  if (day === null) return NO_TOUCH;
+  const there = await db.find(paid, { payer: seen.from, payee: seen.to });
+  const back = await db.find(paid, { payer: seen.to, payee: seen.from });
   const days = [there?.metDay ?? null, back?.metDay ?? null].filter((one) => one !== null);
   return touchOn(day, days.length === 0 ? null : Math.max(...days));
 }
 
-async function addToDay(
-  db: Database,
-  wallet: Address,
-  { seen, touch }: { readonly seen: Seen; readonly touch: Touch },
-): Promise<void> {
+async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> {
   const lastAt = Number(seen.timestamp);
-  const paid = seen.authorised && wallet === seen.from ? 1 : 0;
-  const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
-  const qualifyingAtomic = qualifying === 1 ? seen.value : 0n;
-  const touched = touch.fresh ? 1 : 0;
-  const first = { paid, qualifying, qualifyingAtomic, touched, ages: withAge(null, touch.age), lastAt };
-  await db
-    .insert(walletDay)
-    .values({ wallet, day: dayOf(seen.timestamp), ...first })
-    .onConflictDoUpdate((row) => ({
-      paid: row.paid + paid,
-      qualifying: row.qualifying + qualifying,
-      qualifyingAtomic: row.qualifyingAtomic + qualifyingAtomic,
-      touched: row.touched + touched,
-      ages: withAge(row.ages, touch.age),
-      lastAt: Math.max(row.lastAt, lastAt),
-    }));
+  for (const wallet of [seen.from, seen.to]) {
+    const paid = seen.authorised && wallet === seen.from ? 1 : 0;
+    const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
+    const qualifyingAtomic = qualifying === 1 ? seen.value : 0n;
+    const touched = touch.fresh ? 1 : 0;
+    const first = { paid, qualifying, qualifyingAtomic, touched, ages: withAge(null, touch.age), lastAt };
+    await db
+      .insert(walletDay)
+      .values({ wallet, day: dayOf(seen.timestamp), ...first })
+      .onConflictDoUpdate((row) => ({
+        paid: row.paid + paid,
+        qualifying: row.qualifying + qualifying,
+        qualifyingAtomic: row.qualifyingAtomic + qualifyingAtomic,
+        touched: row.touched + touched,
+        ages: withAge(row.ages, touch.age),
+        lastAt: Math.max(row.lastAt, lastAt),
+      }));
+  }
 }
 
-async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> {
-  await addToDay(db, seen.from, { seen, touch });
-  await addToDay(db, seen.to, { seen, touch });
-}
+const metDayOf = (seen: Seen): number | null => (SCOPE === "full" ? null : meetingDayOf(seen));
 
 /** Records a transfer of USDC. */
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
@@ -105,24 +103,11 @@ export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
   if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n, metDay: metDayOf(seen) });
 }
 
-/** Records in scope `full` that the two meet; in scope `selective` the payment does that. */
-async function touchOf(db: Database, seen: Seen, sent: bigint): Promise<Touch> {
-  const day = meetingDayOf(seen);
-  if (SCOPE === "full") return meet(db, seen, { day, sent });
-  return day === null ? NO_TOUCH : touchOfPayment(db, seen, day);
-}
-
-/** Null for dust: anybody could send it to many wallets for next to nothing. */
-const meetingDayOf = ({ value, timestamp }: Seen): number | null =>
-  value >= QUALIFYING_ATOMIC ? dayOf(timestamp) : null;
-
-const metDayOf = (seen: Seen): number | null => (SCOPE === "full" ? null : meetingDayOf(seen));
-
 interface Placed {
   readonly block: { readonly number: bigint; readonly timestamp: bigint };
-  readonly transaction: { readonly hash: `0x${string}` };
+  readonly transaction: { readonly hash: Hex };
   /** Whether the money went through a contract whose transfers count. */
-  readonly isCollected?: boolean;
+  readonly isCollected: boolean;
 }
 
 /**
@@ -133,7 +118,7 @@ interface Placed {
 export async function recordHold(
   db: Database,
   { from, to, value }: Movement,
-  { block, transaction, isCollected = false }: Placed,
+  { block, transaction, isCollected }: Placed,
 ): Promise<void> {
   const { number, timestamp } = block;
   const seen: Seen = { from, to, value, authorised: true, block: number, timestamp, transaction: transaction.hash };
@@ -143,10 +128,7 @@ export async function recordHold(
   await recordPayment(db, { ...seen, unpaid: value, metDay: isLate ? null : metDayOf(seen) });
 }
 
-/**
- * Records that what was held in block `heldBlock` has been paid to the merchant. The fee is part of it. The hold may be older
- * than the rows.
- */
+/** Records that a hold of block `heldBlock`, which may be older than the rows, has been paid to the merchant, fee included. */
 export async function recordRelease(
   db: Database,
   movement: Movement,

@@ -1,12 +1,11 @@
 import type { Context } from "ponder:registry";
-import { paid, payeeSlot, payerFunder, wallet } from "ponder:schema";
-import { type Movement, PAYEE_SLOTS, QUALIFYING_ATOMIC, reachesFloor } from "../ledger.ts";
-import { notePayer } from "./payers.ts";
+import { floorBlock, paid, payeeSlot, payerFunder, payerSlot, wallet } from "ponder:schema";
+import type { Address } from "../../api/platform/wallet.ts";
+import { SCOPE } from "../environment.ts";
+import { PAYEE_SLOTS, PAYER_SLOTS, QUALIFYING_ATOMIC, reachesFloor, type Seen } from "../ledger.ts";
 
-// What the score needs to know about a wallet's payees: who they are, and whether anyone outside its own circle pays
-// them.
+// What the score needs to know about a wallet's payees: who they are, and whether anyone outside its own circle pays them.
 
-type Address = `0x${string}`;
 type Database = Context["db"];
 
 const NOTHING = {
@@ -17,7 +16,7 @@ const NOTHING = {
 interface Funding {
   readonly funded: Address;
   readonly funder: Address;
-  /** Everything this funder has sent it so far. */
+  /** Everything that this funder has sent it so far. */
   readonly sentAtomic: bigint;
 }
 
@@ -29,14 +28,11 @@ export async function noteFunder(db: Database, { funded, funder, sentAtomic }: F
   else if (sentAtomic > before.funderAtomic) await db.update(wallet, { wallet: funded }).set(largest);
 }
 
-interface Payment extends Movement {
-  /** What of it the payee has not been paid yet. */
+interface Payment extends Seen {
+  /** The part that the payee has not been paid yet. */
   readonly unpaid: bigint;
-  /** Null if it is no meeting, or `pair` has that. */
+  /** Null if it is not a meeting, or `pair` has that. */
   readonly metDay: number | null;
-  readonly block: bigint;
-  readonly timestamp: bigint;
-  readonly transaction: `0x${string}`;
 }
 
 /** Records an authorized payment. */
@@ -73,11 +69,11 @@ async function joinCounterparties(db: Database, { from: payer, to: payee, block 
     .onConflictDoUpdate((row) => ({ payees: row.payees + 1 }));
   await db.update(paid, { payer, payee }).set({ funder });
 
-  const ordinal = payees - 1;
+  const newest = { payee, ordinal: payees - 1 };
   await db
     .insert(payeeSlot)
-    .values({ payer, slot: ordinal % PAYEE_SLOTS, payee, ordinal })
-    .onConflictDoUpdate({ payee, ordinal });
+    .values({ payer, slot: newest.ordinal % PAYEE_SLOTS, ...newest })
+    .onConflictDoUpdate(newest);
 
   const added = funder && (await db.insert(payerFunder).values({ payee, funder }).onConflictDoNothing());
   const [funders, unfunded] = [added ? 1 : 0, funder ? 0 : 1];
@@ -89,5 +85,12 @@ async function joinCounterparties(db: Database, { from: payer, to: payee, block 
       payerFunders: row.payerFunders + funders,
       unfundedPayers: row.unfundedPayers + unfunded,
     }));
-  await notePayer(db, { payer, payee, ordinal: payers - 1, block });
+  // Only scope `selective` needs them, to look up who funded the payers.
+  if (SCOPE !== "selective") return;
+  const joined = { payer, ordinal: payers - 1 };
+  await db
+    .insert(payerSlot)
+    .values({ payee, slot: joined.ordinal % PAYER_SLOTS, ...joined })
+    .onConflictDoUpdate(joined);
+  await db.insert(floorBlock).values({ payer, payee, block: Number(block) });
 }

@@ -1,11 +1,10 @@
 import { type Context, ponder } from "ponder:registry";
+import { TRANSFER_TOPIC } from "../../api/platform/chain/log-answers.ts";
+import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { HISTORY_SCHEMA, SCOPE } from "../environment.ts";
-import { directTerms, TRANSFER_TOPIC } from "../ledger.ts";
+import { directTerms } from "../ledger.ts";
 import { takeOver } from "./history.ts";
 import { recordTransfer } from "./movements.ts";
-
-type Address = `0x${string}`;
-type Hex = `0x${string}`;
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
@@ -14,14 +13,18 @@ ponder.on("Usdc:setup", async ({ context }) => {
 });
 
 interface Place {
-  readonly block: { readonly hash: Hex };
+  readonly block: { readonly hash: Hex; readonly number: bigint; readonly timestamp: bigint };
   readonly log: { readonly address: Address; readonly logIndex: number };
   readonly transaction: { readonly hash: Hex };
 }
 
+const placed = ({ block, transaction }: Pick<Place, "block" | "transaction">) => ({
+  ...{ block: block.number, timestamp: block.timestamp, transaction: transaction.hash },
+});
+
 /**
- * The next log. Ponder keeps a receipt for good, also that of a block which a reorganization removed, where logs had other
- * places; then the block itself is asked.
+ * The next log. Ponder keeps a receipt permanently, also that of a block which a reorganization removed, where logs had
+ * other places; then the block itself is asked.
  * @throws if the node does not know the block's logs
  */
 async function logAfter(client: Context["client"], { block, log, transaction }: Place) {
@@ -36,23 +39,17 @@ async function logAfter(client: Context["client"], { block, log, transaction }: 
 
 if (SCOPE === "selective") {
   // Not subscribing to Transfer at all is what saves disk and bandwidth.
-  ponder.on("Usdc:AuthorizationUsed", async ({ event: { args, block, log, transaction }, context: { client, db } }) => {
+  ponder.on("Usdc:AuthorizationUsed", async ({ event, context: { client, db } }) => {
+    const { args, log, transaction } = event;
     const from = lower(args.authorizer);
     let terms = directTerms({ transaction, usdc: log.address, authorizer: from, nonce: args.nonce });
     if (!terms) {
-      const next = await logAfter(client, { block, log, transaction });
+      const next = await logAfter(client, event);
       const payee = next?.topics[2];
       if (next?.topics[0] !== TRANSFER_TOPIC || lower(next.address) !== lower(log.address) || !payee) return;
       terms = { to: `0x${payee.slice(26)}`, value: BigInt(next.data) };
     }
-    await recordTransfer(db, {
-      ...terms,
-      from,
-      authorised: true,
-      block: block.number,
-      timestamp: block.timestamp,
-      transaction: transaction.hash,
-    });
+    await recordTransfer(db, { ...terms, from, authorised: true, ...placed(event) });
   });
 } else {
   // FiatTokenV2_2 emits AuthorizationUsed and, as the very next log, its Transfer. Ponder commits only whole blocks, so
@@ -61,16 +58,10 @@ if (SCOPE === "selective") {
   ponder.on("Usdc:AuthorizationUsed", async ({ event: { block, log } }) => {
     used = { block: block.hash, nextLog: log.logIndex + 1 };
   });
-  ponder.on("Usdc:Transfer", async ({ event: { args, block, log, transaction }, context: { db } }) => {
+  ponder.on("Usdc:Transfer", async ({ event, context: { db } }) => {
+    const { args, block, log } = event;
     const authorised = used.block === block.hash && used.nextLog === log.logIndex;
-    await recordTransfer(db, {
-      from: lower(args.from),
-      to: lower(args.to),
-      value: args.value,
-      authorised,
-      block: block.number,
-      timestamp: block.timestamp,
-      transaction: transaction.hash,
-    });
+    const movement = { from: lower(args.from), to: lower(args.to), value: args.value };
+    await recordTransfer(db, { ...movement, authorised, ...placed(event) });
   });
 }

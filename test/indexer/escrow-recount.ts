@@ -1,6 +1,5 @@
 import type { Address, Hex } from "viem";
 import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
-import type { EscrowSums } from "../../indexer/escrow-ledger.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { ACCOUNTS, type EscrowActor } from "./escrow-actor.ts";
 
@@ -45,7 +44,7 @@ export async function readOwed({ client }: TestChain, escrow: Address): Promise<
 }
 
 /** An escrow's sums by definition, from all of its events. */
-export function recountSums(events: Events): EscrowSums {
+export function recountSums(events: Events): Record<"held" | "owed" | "fees" | "withdrawn", bigint> {
   const amounts = (name: "Held" | "Released" | "Refunded" | "Credited" | "Withdrawn") =>
     sum(events.flatMap((event) => (event.eventName === name ? [event.args.amount] : [])));
   const fees = sum(events.flatMap((event) => (event.eventName === "Released" ? [event.args.fee] : [])));

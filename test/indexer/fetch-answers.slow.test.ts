@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { readLogAnswer, WrongAnswerError } from "../../indexer/fetch/log-answers.ts";
-import { openProvider, TooMuchError } from "../../indexer/fetch/provider.ts";
+import { readLogAnswer, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
+import { openProvider, TooMuchError } from "../../api/platform/chain/provider.ts";
 import { startFaultyNode } from "../support/chain/faulty-node.ts";
 import { replyTo } from "../support/chain/rpc.ts";
 import { folderForFile } from "../support/folder.ts";
@@ -138,7 +138,7 @@ describe("over HTTP", async () => {
 
   test("a node that asks to be left alone for a day rests for ten minutes; the other one is asked meanwhile", async () => {
     const told: string[] = [];
-    const provider = openProvider([server.url, server.url], 10_000, { tell: (line) => told.push(line) });
+    const provider = openProvider([server.url, server.url], 10_000, (line) => told.push(line));
     refusals.push("86400");
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);
     expect(await provider.ask("eth_chainId", [], Number)).toBe(8453);

@@ -71,9 +71,9 @@ test("a day that is missing is fetched again, and no history is made without it"
   rmSync(join(folder, third));
   await expect(load(ownerUrl, folder)).rejects.toThrow(/blocks \d+ to \d+ are missing between .*gz/);
   // In the scope of the others, if no other is asked for.
-  const { traffic } = await fetched(folder, null);
+  const { requests } = await fetched(folder, null);
   expect(filesIn(folder)[2]).toBe(third);
-  expect(traffic.requests).toBeLessThan(20);
+  expect(requests).toBeLessThan(20);
   expect(await readRows(folder)).toEqual(expected);
 });
 

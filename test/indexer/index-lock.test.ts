@@ -5,6 +5,7 @@ import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { isAlive, type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { holderOf, sessions, watching } from "./writers.ts";
 
 // Two launchers with their Ponders on one index. Whatever stops, ends or loses its connection, one of them writes, and the other
 // one goes on without a pause when it can. The tests go on from each other.
@@ -17,43 +18,6 @@ const db = await forFile(new pg.Pool({ connectionString: database.ownerUrl, max:
 
 const launch = () => forFile(launchIndexerOf({ chain, database }));
 
-/** The sessions of indexers, and the names under which Ponders are connected. */
-async function sessions(): Promise<{ readonly holders: string[]; readonly writers: string[] }> {
-  const { rows } = await db.query<{ name: string }>(
-    `select distinct application_name as name from pg_stat_activity
-      where datname = current_database() and application_name ~ '^(indexer|live_[0-9a-f]{8}_\\d+) [0-9a-f]{12}$'`,
-  );
-  const held = await db.query<{ name: string }>(
-    `select application_name as name from pg_locks join pg_stat_activity using (pid)
-      where locktype = 'advisory' and granted and datname = current_database()`,
-  );
-  return {
-    holders: held.rows.map(({ name }) => name).filter((name) => name.startsWith("indexer ")),
-    writers: rows.map(({ name }) => name).filter((name) => name.startsWith("live_")),
-  };
-}
-
-const holderOf = (name: string) => name.split(" ")[1] ?? "";
-
-/** Until `work` has settled: at every moment the Ponder that may write is that of the session that holds the lock. */
-async function watching<T>(work: Promise<T>): Promise<T> {
-  let isOver = false;
-  const watch = (async () => {
-    for (; !isOver; await sleep(50)) {
-      const ready = await db.query(
-        `select pid, application_name as name from pg_stat_activity
-          where datname = current_database() and application_name ~ '^live_' and state <> 'idle'`,
-      );
-      expect(new Set(ready.rows.map(({ name }) => name)).size).toBeLessThanOrEqual(1);
-    }
-  })();
-  const result = await work.finally(() => {
-    isOver = true;
-  });
-  await watch;
-  return result;
-}
-
 /** Mines a block and waits until the index has it. */
 async function follows(): Promise<void> {
   await chain.mine();
@@ -64,7 +28,7 @@ async function follows(): Promise<void> {
 
 /** Until the launcher says once more that the index is ready, its Ponder having waited for no other one's lock. */
 async function untilReady(launched: Launched, times: number): Promise<void> {
-  await watching(launched.saying("index ready", times));
+  await watching(db, launched.saying("index ready", times));
   expect(launched.said("Schema is locked by a different Ponder app")).toEqual([]);
 }
 
@@ -76,7 +40,7 @@ await second.saying(WAITS);
 
 test("of two launchers one has the index; its Ponder alone is connected to write", async () => {
   await follows();
-  const { holders, writers } = await sessions();
+  const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
   expect(second.said("ponder started")).toEqual([]);
 });
@@ -91,23 +55,24 @@ test("a Ponder that is stopped and goes on, goes on writing: its launcher has th
 });
 
 test("a launcher whose connection ends, ends its Ponder, and one of the two goes on", async () => {
-  const [holder = ""] = (await sessions()).holders;
+  const [holder = ""] = (await sessions(db)).holders;
   const ponder = first.ponderPid();
   await watching(
+    db,
     (async () => {
       await db.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [holder]);
       await expect.poll(() => isAlive(ponder)).toBe(false);
       await follows();
     })(),
   );
-  expect((await sessions()).holders).toHaveLength(1);
+  expect((await sessions(db)).holders).toHaveLength(1);
 });
 
 /** The launcher that has the index, and the one that waits. */
 const inTurn = (): readonly [Launched, Launched] => (isAlive(first.ponderPid()) ? [first, second] : [second, first]);
 
 test("a launcher and its Ponder that are stopped, and lose the lock, write nothing when they go on", async () => {
-  const [holder = ""] = (await sessions()).holders;
+  const [holder = ""] = (await sessions(db)).holders;
   const [stopped, waiting] = inTurn();
   const [ponder, waited] = [stopped.ponderPid(), stopped.said(WAITS).length];
   const ready = waiting.said("index ready").length;
@@ -117,11 +82,11 @@ test("a launcher and its Ponder that are stopped, and lose the lock, write nothi
   await untilReady(waiting, ready + 1);
   await follows();
   process.kill(ponder, "SIGCONT");
-  await watching(expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false));
+  await watching(db, expect.poll(() => isAlive(ponder), { timeout: 10_000 }).toBe(false));
   stopped.kill("SIGCONT");
-  await watching(stopped.saying(WAITS, waited + 1));
+  await watching(db, stopped.saying(WAITS, waited + 1));
   await follows();
-  const { holders, writers } = await sessions();
+  const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
   expect(holders).not.toContain(holder);
 });

@@ -4,23 +4,12 @@ import { describe, expect, test } from "vitest";
 import {
   dayOf,
   directTerms,
-  FLOOR_ATOMIC,
   isBetweenOthers,
-  OUTCOME_FLOOR_ATOMIC,
   orderedPair,
-  PAYEE_SLOTS,
-  QUALIFYING_ATOMIC,
   reachesFloor,
   WINDOW_DAYS,
   withAge,
 } from "../../indexer/ledger.ts";
-import {
-  INDEPENDENCE,
-  MAX_PAYEES,
-  OUTCOME_FLOOR,
-  QUALIFYING_PAYMENT,
-} from "../../packages/verifier/src/score/bands.ts";
-import { WINDOW_DAYS as SCORE_WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
 import { countDistinct, distinctCounterparties, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";
@@ -116,14 +105,6 @@ describe("what counts as a transfer between two others", () => {
   ] as const)("%s", (_, movement, counts) => {
     expect(isBetweenOthers(movement, own)).toBe(counts);
   });
-});
-
-test("the index and the score have the same limits", () => {
-  expect(Number(QUALIFYING_ATOMIC)).toBe(QUALIFYING_PAYMENT);
-  expect(Number(FLOOR_ATOMIC)).toBe(INDEPENDENCE.floor);
-  expect(Number(OUTCOME_FLOOR_ATOMIC)).toBe(OUTCOME_FLOOR);
-  expect(PAYEE_SLOTS).toBe(MAX_PAYEES);
-  expect(WINDOW_DAYS).toBe(SCORE_WINDOW_DAYS);
 });
 
 test.each([

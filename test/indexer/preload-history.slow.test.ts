@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { connectChain } from "../../indexer/chain.ts";
-import { chooseIndex, expectOwnAddresses, nameOf } from "../../indexer/choose-index.ts";
+import { chooseIndex, nameOf } from "../../indexer/choose-index.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
 import { ROWS_VERSION } from "../../indexer/rows-version.ts";
 import { folderForFile } from "../support/folder.ts";
@@ -94,7 +94,7 @@ describe("a history", () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rowsVersion: 0 }, settingsOf())).toThrow(
-      `its rows are of version 0, but this release's are of version ${ROWS_VERSION}`,
+      `its rows are of version 0, but this release's of ${ROWS_VERSION}`,
     );
     expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
   });
@@ -119,8 +119,9 @@ describe("a history", () => {
     const settings = settingsOf({ START_BLOCK: "" });
     const other = { ...history, id: "another" };
     const choose = (one: typeof history | null) => {
-      const start = { head: 9_000_000, isSyncing: async () => false, history: one };
-      return chooseIndex({ session: pool }, nameOf(settings, one), { startBlock: settings.startBlock, start });
+      const { startBlock } = settings;
+      const start = { startBlock, head: 9_000_000, isSyncing: async () => false, history: one };
+      return chooseIndex(pool, nameOf(settings, one), start);
     };
     const [none, first, second] = [await choose(null), await choose(history), await choose(other)];
     expect([none.startBlock, first.startBlock]).toEqual([9_000_000 - 3_888_000, 2]);
@@ -133,9 +134,9 @@ describe("a history", () => {
 
   test("that leaves out other addresses than the index is not taken over", async () => {
     const history = await load(databaseUrl, FILE);
-    expect(() => expectOwnAddresses(history, settingsOf())).not.toThrow();
+    expect(() => expectFit(history, settingsOf())).not.toThrow();
     for (const changed of [{ OWN_ADDRESSES: STRANGER }, { PAY_TO_ADDRESS: STRANGER }])
-      expect(() => expectOwnAddresses(history, settingsOf(changed))).toThrow('The history "history" leaves out 0x');
+      expect(() => expectFit(history, settingsOf(changed))).toThrow("it leaves out 0x");
   });
 
   test("made again while an index is about to take it over is not taken for the one before", async () => {

@@ -89,7 +89,7 @@ describe("nothing is pruned", () => {
   test("of a chain shorter than what stays", async () => {
     const before = await left();
     expect(before.lowest[0]).toBeLessThan(10);
-    expect(await prune(db)).toEqual({ below: 0, rows: 0, slowest: schema });
+    expect(await prune(db)).toEqual({ below: 0, rows: 0, slowest: schema, isMore: false });
     expect(await left()).toEqual(before);
   });
 
@@ -117,18 +117,18 @@ describe("what no index needs any more", () => {
     );
     const [kept, before] = [await left(below), await left()];
     const { rows: blocks } = await db.query(
-      "select number::int, hash, timestamp as time from ponder_sync.blocks where number < $1 order by 1",
+      "select number::int, hash, timestamp from ponder_sync.blocks where number < $1 order by 1",
       [below],
     );
     const pruned = await pruneNow();
-    expect(pruned).toEqual({ below, rows: expect.any(Number), slowest: schema });
+    expect(pruned).toEqual({ below, rows: expect.any(Number), slowest: schema, isMore: false });
     const after = await left();
     expect(after.lowest).toEqual(before.lowest);
     expect(after.rows.map((count, table) => count - (kept.rows[table] ?? 0))).toEqual([1, 1, 1]);
     expect(pruned.rows).toBeGreaterThan(300);
     expect(await pruneNow()).toMatchObject({ below, rows: 0 });
     const { rows: marks } = await db.query(
-      "select number::int, hash, time from indexer.chain_mark where number > 0 order by 1",
+      "select number::int, hash, timestamp from indexer.chain_mark where number > 0 order by 1",
     );
     const end = (number = 0) => number | (2 ** Math.max(0, Math.floor(Math.log2(number)) - 6) - 1);
     expect(marks).toEqual(blocks.filter(({ number }, index) => end(number) !== end(blocks[index + 1]?.number)));

@@ -31,7 +31,7 @@ export const isLoopback = (host: string | undefined): boolean =>
 export const lower = (address: Hex): Hex => address.toLowerCase() as Hex;
 
 /** Why this is no address that someone meant, or null; `expected` describes a right one. */
-export function addressProblem(text: string, expected: string): string | null {
+function addressProblem(text: string, expected: string): string | null {
   if (parseAddress(text) === null) return `expected ${expected}: 0x and 40 hex digits`;
   if (text.toLowerCase() === zeroAddress) return `the zero address belongs to no one; expected ${expected}`;
   // EIP-55: letters of one case carry no checksum.
@@ -41,7 +41,7 @@ export function addressProblem(text: string, expected: string): string | null {
 }
 
 /** The same of addresses separated by commas. */
-export function addressesProblem(text: string, expected: string): string | null {
+function addressesProblem(text: string, expected: string): string | null {
   const items = splitList(text);
   if (items.some((item) => parseAddress(item) === null))
     return `expected ${expected}, comma-separated: 0x and 40 hex digits each`;
@@ -49,7 +49,7 @@ export function addressesProblem(text: string, expected: string): string | null 
 }
 
 /** Adds an issue for what a function like `addressProblem` finds. */
-export const refuse =
+const refuse =
   (expected: string, problemOf: (text: string, expected: string) => string | null) =>
   (text: string, context: z.RefinementCtx): void => {
     const message = problemOf(text, expected);
@@ -65,7 +65,7 @@ export const addressOf = (expected: string) =>
 
 export const contract = (what: string) => addressOf(`the address of ${what} on Base`);
 
-export const splitList = (text: string): string[] => text.split(",").map((item) => item.trim());
+const splitList = (text: string): string[] => text.split(",").map((item) => item.trim());
 
 export const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 

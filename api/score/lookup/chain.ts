@@ -1,8 +1,16 @@
-import { toEventSelector } from "viem";
-import { type Blocks, type Log, readLogAnswer, WrongAnswerError } from "../../../indexer/fetch/log-answers.ts";
-import { askLogs, quantity } from "../../../indexer/fetch/logs.ts";
-import { type Provider, TooMuchError } from "../../../indexer/fetch/provider.ts";
-import { TRANSFER_TOPIC } from "../../../indexer/ledger.ts";
+import { numberToHex } from "viem";
+import {
+  askLogs,
+  type Blocks,
+  headerOf,
+  type Log,
+  paramsOf,
+  readLogAnswer,
+  TRANSFER_TOPIC,
+  USED_TOPIC,
+  WrongAnswerError,
+} from "../../platform/chain/log-answers.ts";
+import { type Provider, TooMuchError } from "../../platform/chain/provider.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import {
@@ -14,8 +22,6 @@ import {
   type Progress,
   type ReadPlan,
 } from "./inflows.ts";
-
-const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
 
 /** A mark this near to a block will do. */
 const NEAR = 2_000;
@@ -48,14 +54,6 @@ export interface Marks {
   nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
 }
 
-/** @throws WrongAnswerError if that is no block */
-function headerOf(answer: unknown): { readonly block: number; readonly hash: string } {
-  const { number, hash } = answer as Readonly<Record<string, unknown>>;
-  const block = typeof number === "string" ? Number(number) : Number.NaN;
-  if (!Number.isSafeInteger(block) || typeof hash !== "string") throw new WrongAnswerError("the answer is no block");
-  return { block, hash };
-}
-
 /** A final block that has two hashes: a node is on another chain, or lies. */
 class ContradictionError extends Error {
   override readonly name = "ContradictionError";
@@ -70,7 +68,7 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
 
   /** Every node has the same block there. */
   const confirm = async (mark: Mark, { isNewest, spend }: Finding): Promise<Mark> => {
-    const asked = [quantity(mark.block), false];
+    const asked = [numberToHex(mark.block), false];
     const headers = await provider.spending(spend).askAll("eth_getBlockByNumber", asked, headerOf);
     const known = await store.between({ first: mark.block, last: mark.block }, "last");
     const hashes = new Set([mark.hash, ...(known === null ? [] : [known.hash]), ...headers.map(({ hash }) => hash)]);
@@ -180,13 +178,13 @@ export function createInflowReader({
   const ask = async (wallets: readonly Address[], { from, bottom, top }: Span, spend: () => Promise<void>) => {
     const topics = [[TRANSFER_TOPIC, USED_TOPIC], null, [...wallets.map(topicOf), bottom.nonce, top.nonce]];
     const filter = { address: USDC, topics };
+    const blocks = { first: from, last: top.block };
     const read = (answer: unknown) => {
-      const logs = readLogAnswer(answer, filter, { first: from, last: top.block });
+      const logs = readLogAnswer(answer, filter, blocks);
       requireMarks(logs, [bottom, top]);
       return logs;
     };
-    const asked = { ...filter, fromBlock: quantity(from), toBlock: quantity(top.block) };
-    const logs = await provider.spending(spend).ask("eth_getLogs", [asked], read);
+    const logs = await provider.spending(spend).ask("eth_getLogs", paramsOf(filter, blocks), read);
     return logs.filter((log) => log.topics[0] === TRANSFER_TOPIC);
   };
 
@@ -204,7 +202,7 @@ export function createInflowReader({
           first: block,
           last: block,
         });
-      found.push(...(await provider.spending(spend).ask("eth_getBlockReceipts", [quantity(block)], read)));
+      found.push(...(await provider.spending(spend).ask("eth_getBlockReceipts", [numberToHex(block)], read)));
     }
     return found;
   };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
+import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { every } from "../../../api/platform/clock.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createLookupBudget } from "../../../api/platform/db/lookup-budget.ts";
@@ -11,7 +12,6 @@ import { addInflows, type Basis, type Mark, NO_INFLOWS } from "../../../api/scor
 import { createLookUps } from "../../../api/score/lookup/look-up.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
 import { createScores } from "../../../api/score/read-scores.ts";
-import { openProvider } from "../../../indexer/fetch/provider.ts";
 import { type ChainReading, windowAt } from "../../../packages/verifier/src/score/facts.ts";
 import { addressOf, type InflowProvider, markOf, type Sent, startInflowNode } from "../../support/chain/inflow-node.ts";
 import { replyTo } from "../../support/chain/rpc.ts";
@@ -72,7 +72,7 @@ afterEach(async () => {
 let isSlow = false;
 const renewing = (ms: number, work: () => void) => every(isSlow ? 5 : ms, work);
 
-const readerOf = () => createInflowReader({ provider: openProvider([node.url], 10_000, { isLasting: true }), marks });
+const readerOf = () => createInflowReader({ provider: openProvider([node.url], 10_000), marks });
 let tokens = 0;
 
 function lookUpsOf({ perClient = 1_000, asOfBlock = LAST } = {}) {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
 import { funderAt, type Inflows, type Mark, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import { createMarkStore } from "../../../api/score/lookup/store.ts";
-import { openProvider } from "../../../indexer/fetch/provider.ts";
 import { addressOf, type InflowProvider, startInflowNode } from "../../support/chain/inflow-node.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
@@ -57,7 +57,7 @@ async function readAll(wallets: readonly Address[]) {
   await pool.query("delete from lookup_mark");
   Object.assign(node.asked, { logs: 0, refused: 0, returned: 0 });
   const reader = createInflowReader({
-    provider: openProvider([node.url], 10_000, { isLasting: true }),
+    provider: openProvider([node.url], 10_000),
     marks: createMarkStore(pool),
   });
   const spend = async () => undefined;

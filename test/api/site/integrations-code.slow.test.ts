@@ -15,8 +15,6 @@ import { newClient } from "../../support/packages/mcp.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { expectGate, type Send, SHOP, startGateScene } from "../../support/seller/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
-import { startService } from "../../support/service/service.ts";
-import { STOCK_CLIENTS, type StockClient } from "../../support/sessions/agents.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
 

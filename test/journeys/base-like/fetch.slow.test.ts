@@ -66,12 +66,12 @@ let runs = 0;
 async function expectExact(scope: "full" | "selective" = "selective") {
   runs += 1;
   const folder = join(home, String(runs));
-  const { files, traffic } = await fetchInto({ folder, urls: [base.url], scope });
+  const { files, requests } = await fetchInto({ folder, urls: [base.url], scope });
   const last = files.at(-1)?.lastBlock ?? 0;
   const expected = await recount(scope, last);
   expect(expected.length).toBeGreaterThan(30);
   expect(await readRows(folder)).toEqual(expected);
-  return { folder, traffic };
+  return { folder, requests };
 }
 
 /** Lets the fault meet some of the calls of a method. */

@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "vitest";
+import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { funderAt, type Mark, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
-import { openProvider } from "../../../indexer/fetch/provider.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
@@ -36,8 +36,7 @@ afterEach(async () => {
 });
 
 const spend = async () => {};
-const readerOf = () =>
-  createInflowReader({ provider: openProvider([base.url], 10_000, { isLasting: true }), marks: createMarkStore(pool) });
+const readerOf = () => createInflowReader({ provider: openProvider([base.url], 10_000), marks: createMarkStore(pool) });
 
 /** Reads all wallets' inflows from the first block on. */
 async function readAll(save: (progress: readonly Progress[]) => Promise<void> = async () => {}) {

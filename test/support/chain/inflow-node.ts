@@ -102,7 +102,7 @@ export async function startInflowNode(chain: InflowChain, provider: InflowProvid
           );
         default: {
           const { blockNumber: number, blockHash: hash } = placeOf(block);
-          return replyTo(call, block > provider.last ? null : { number, hash });
+          return replyTo(call, block > provider.last ? null : { number, hash, parentHash: hash, timestamp: number });
         }
       }
     },

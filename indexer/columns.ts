@@ -3,6 +3,13 @@ import type { onchainTable } from "ponder";
 type Builders = Parameters<Extract<Parameters<typeof onchainTable>[1], (t: never) => unknown>>[0];
 type Hex = `0x${string}`;
 
+export const int = (t: Builders) => t.integer().notNull();
+/** Unix seconds, or a block's number. */
+export const big = (t: Builders) => t.int8({ mode: "number" }).notNull();
+/** Atomic units of USDC, of any size: sums over flash loans exceed 64 bits. */
+export const atomic = (t: Builders) => t.bigint().notNull();
+export const hex = (t: Builders) => t.hex().notNull();
+
 /** Hexadecimal text with `0x` for the handlers, in lower case; in the database its bytes, which are half as long. */
 export const bytes = (t: Builders) =>
   t.customType<{ data: Hex; driverData: Buffer }>({
@@ -10,6 +17,8 @@ export const bytes = (t: Builders) =>
     toDriver: (hex) => Buffer.from(hex.slice(2), "hex"),
     fromDriver: (stored) => `0x${stored.toString("hex")}`,
   })();
+
+export const account = (t: Builders) => bytes(t).notNull();
 
 /** The same of base64. */
 export const base64Bytes = (t: Builders) =>

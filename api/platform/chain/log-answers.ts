@@ -1,6 +1,10 @@
-import { TRANSFER_TOPIC } from "../ledger.ts";
+import { numberToHex, toEventSelector } from "viem";
+import type { Provider } from "./provider.ts";
 
-// Answers to `eth_getLogs`. Whether they are true cannot be seen here, only whether they answer the question.
+// USDC's logs. Whether an answer is true cannot be seen here, only whether it answers the question.
+
+export const TRANSFER_TOPIC = toEventSelector("Transfer(address,address,uint256)");
+export const USED_TOPIC = toEventSelector("AuthorizationUsed(address,bytes32)");
 
 /** A log as it was asked for. Addresses and hashes are in lower case. */
 export interface Log {
@@ -33,7 +37,6 @@ const WORD = /^0x[0-9a-f]{64}$/;
 const AMOUNT = /^0x0{48}[0-7][0-9a-f]{15}$/;
 /** Topics of `Transfer` and of `AuthorizationUsed`. */
 const TOPICS = 3;
-/** As in ../history/files.ts. */
 const MOST_INDEX = 2 ** 20 - 1;
 
 const quantityOf = (value: unknown): number => (typeof value === "string" ? Number(value) : Number.NaN);
@@ -44,7 +47,7 @@ const isWord = (value: unknown): value is string => typeof value === "string" &&
 /** A log's place in the chain, as a number: logs are in the order of their places. */
 export const placeOf = ({ block, index }: Pick<Log, "block" | "index">): number => block * (MOST_INDEX + 1) + index;
 
-export const inOrder = (logs: readonly Log[]): readonly Log[] => logs.toSorted((a, b) => placeOf(a) - placeOf(b));
+const inOrder = (logs: readonly Log[]): readonly Log[] => logs.toSorted((a, b) => placeOf(a) - placeOf(b));
 
 interface Question extends Blocks {
   /** In lower case. */
@@ -88,3 +91,32 @@ export function readLogAnswer(answer: unknown, { address, topics }: LogFilter, b
   });
   return logs;
 }
+
+export interface Header {
+  readonly block: number;
+  /** Unix seconds. */
+  readonly time: number;
+  readonly hash: string;
+  readonly parentHash: string;
+}
+
+/** @throws WrongAnswerError if that is not a block */
+export function headerOf(answer: unknown): Header {
+  const { number, timestamp, hash, parentHash } = answer as Readonly<Record<string, unknown>>;
+  const [block, time] = [quantityOf(number), quantityOf(timestamp)];
+  if (
+    ![block, time].every((value) => isWithin(value, 0, Number.MAX_SAFE_INTEGER)) ||
+    !isWord(hash) ||
+    !isWord(parentHash)
+  )
+    throw new WrongAnswerError("the answer is not a block");
+  return { block, time, hash, parentHash };
+}
+
+export const paramsOf = (filter: LogFilter, { first, last }: Blocks): readonly unknown[] => [
+  { ...filter, fromBlock: numberToHex(first), toBlock: numberToHex(last) },
+];
+
+/** The logs of these blocks in the order of the chain, in one request. @throws TooMuchError */
+export const askLogs = (provider: Pick<Provider, "ask">, filter: LogFilter, blocks: Blocks): Promise<readonly Log[]> =>
+  provider.ask("eth_getLogs", paramsOf(filter, blocks), (answer) => readLogAnswer(answer, filter, blocks));
