@@ -66,7 +66,8 @@ export default {
       from: { path: "^packages/([^/]+)/" },
       to: {
         path: "^(api|bench|indexer|packages|scripts|test)/",
-        pathNot: ["^packages/$1/", "^packages/(verifier|seller-check)/src/index\\.ts$"],
+        // The verifier is compiled into the tarballs of the others.
+        pathNot: ["^packages/$1/", "^packages/(verifier|seller-check)/src/(index|requirement|fetch-text|strict-json)\\.ts$"],
       },
     },
     {

@@ -5,7 +5,7 @@ import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Decision } from "./ports.ts";
 
-export { payerAgnosticHash, paymentId } from "../payments/schemes/escrowed.ts";
+export { payerAgnosticHash, paymentId } from "../payments/index.ts";
 
 export type { PaymentInfo };
 export { FEE_BPS };
