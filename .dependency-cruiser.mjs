@@ -67,7 +67,10 @@ export default {
       to: {
         path: "^(api|bench|indexer|packages|scripts|test)/",
         // The verifier is compiled into the tarballs of the others.
-        pathNot: ["^packages/$1/", "^packages/(verifier|seller-check)/src/(index|requirement|fetch-text|strict-json)\\.ts$"],
+        pathNot: [
+          "^packages/$1/",
+          "^packages/(verifier|seller-check)/src/(index|requirement|fetch-text|strict-json)\\.ts$",
+        ],
       },
     },
     {

@@ -43,6 +43,8 @@ export {
   currentOf,
   type EscrowContract,
   type EscrowSchemeId,
+  payerAgnosticHash,
+  paymentId,
   paymentInfoOf,
   schemesIn,
 } from "./schemes/escrowed.ts";
