@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { boardSeeder, type Seed, seedWallet } from "../../support/board/seed.ts";
-import { forFile } from "../../support/for-file.ts";
-import { cancel, settlements } from "../../support/payments/on-chain.ts";
-import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { binary } from "../../support/service/database.ts";
-import { buy, passWindow, pay, priceOf, startLossy } from "../../support/sessions/lost-orders.ts";
+import { boardSeeder, type Seed, seedWallet } from "../../../support/board/seed.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { cancel, settlements } from "../../../support/payments/on-chain.ts";
+import { post, send, v2 } from "../../../support/payments/requests.ts";
+import { newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
+import { binary } from "../../../support/service/database.ts";
+import { buy, passWindow, pay, priceOf, startLossy } from "../../../support/sessions/lost-orders.ts";
 import {
   askResult,
   attempt,
@@ -19,9 +19,9 @@ import {
   sign,
   startPassing,
   startRun,
-} from "../../support/sessions/runs.ts";
-import { startStage } from "../../support/sessions/stage.ts";
-import { expectIncomplete, expectStored, expectVerdict } from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/runs.ts";
+import { startStage } from "../../../support/sessions/stage.ts";
+import { expectIncomplete, expectStored, expectVerdict } from "../../../support/sessions/verdicts.ts";
 
 const DAY_MS = 86_400_000;
 const soon = { timeout: 20_000, interval: 200 };

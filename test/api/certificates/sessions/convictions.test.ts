@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { type Answer, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { buy } from "../../support/sessions/agents.ts";
+import { withClient } from "../../../../scripts/embedded/postgres.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../../support/payments/expectations.ts";
+import { type Answer, send, v2 } from "../../../support/payments/requests.ts";
+import { newPayer } from "../../../support/payments/signing.ts";
+import { PAY_TO } from "../../../support/service/accounts.ts";
+import { buy } from "../../../support/sessions/agents.ts";
 import {
   askResult,
   attempt,
@@ -25,16 +25,16 @@ import {
   sign,
   startRun,
   termsOf,
-} from "../../support/sessions/runs.ts";
-import { openShop } from "../../support/sessions/shop.ts";
-import { startStage, untilWaiting } from "../../support/sessions/stage.ts";
+} from "../../../support/sessions/runs.ts";
+import { openShop } from "../../../support/sessions/shop.ts";
+import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
   expectStored,
   expectVerdict,
   isReplay,
-} from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/verdicts.ts";
 
 /** Who can make whom fail: the rows of the table in docs/behaviour.md, one after the other. */
 
@@ -216,7 +216,7 @@ test("the token's door convicts only for what it has shown itself", async () => 
 
 test("both decoys of a session are watched, so money that reaches either is given back", async () => {
   const run = await start("recipient");
-  const { createDecoyStore } = await import("../../../api/certificates/decoys/store.ts");
+  const { createDecoyStore } = await import("../../../../api/certificates/decoys/store.ts");
   const watched = await createDecoyStore(stage.owner, "eip155:8453").watched(new Date(Date.now() - 60_000));
   const addresses = watched.map(({ address }) => address);
   expect(addresses).toEqual(expect.arrayContaining([run.decoy, run.walletDecoy]));

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { forFile } from "../../support/for-file.ts";
+import { forFile } from "../../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
   expectProblem,
-} from "../../support/payments/expectations.ts";
-import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
-import { unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { binary } from "../../support/service/database.ts";
+} from "../../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, send, v1, v2 } from "../../../support/payments/requests.ts";
+import { unixNow } from "../../../support/payments/signing.ts";
+import { PAY_TO } from "../../../support/service/accounts.ts";
+import { binary } from "../../../support/service/database.ts";
 import {
   askResult,
   attempt,
@@ -28,8 +28,8 @@ import {
   startPassing,
   startRun,
   termsOf,
-} from "../../support/sessions/runs.ts";
-import { everyRow, startStage } from "../../support/sessions/stage.ts";
+} from "../../../support/sessions/runs.ts";
+import { everyRow, startStage } from "../../../support/sessions/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
@@ -37,7 +37,7 @@ import {
   expectVerdict,
   isReplay,
   isUsed,
-} from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage());
 

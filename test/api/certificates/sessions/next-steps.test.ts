@@ -1,10 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
-import { type Signed, signPayment } from "../../support/payments/signing.ts";
-import { type LossyRun, offered, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { expectProblem } from "../../../support/payments/expectations.ts";
+import { type Answer, challengeOf, post, v2 } from "../../../support/payments/requests.ts";
+import { type Signed, signPayment } from "../../../support/payments/signing.ts";
+import {
+  type LossyRun,
+  offered,
+  passWindow,
+  pay,
+  signOrder,
+  startLossy,
+} from "../../../support/sessions/lost-orders.ts";
 import {
   askResult,
   attempt,
@@ -17,8 +24,8 @@ import {
   type Run,
   sign,
   startRun,
-} from "../../support/sessions/runs.ts";
-import { startStage } from "../../support/sessions/stage.ts";
+} from "../../../support/sessions/runs.ts";
+import { startStage } from "../../../support/sessions/stage.ts";
 
 /** From any state of a behavioral test, the step that an answer names can be taken. */
 

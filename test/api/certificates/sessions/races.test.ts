@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { readFromChain } from "../../support/payments/on-chain.ts";
-import { type Answer, post, v2 } from "../../support/payments/requests.ts";
-import { binary } from "../../support/service/database.ts";
+import { withClient } from "../../../../scripts/embedded/postgres.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { expectProblem } from "../../../support/payments/expectations.ts";
+import { readFromChain } from "../../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../../support/payments/requests.ts";
+import { binary } from "../../../support/service/database.ts";
 import {
   askResult,
   attempt,
@@ -20,9 +20,16 @@ import {
   sign,
   startPassing,
   startRun,
-} from "../../support/sessions/runs.ts";
-import { startStage, untilWaiting } from "../../support/sessions/stage.ts";
-import { expectSpent, expectStored, expectVerdict, isReplay, isUsed, stored } from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/runs.ts";
+import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
+import {
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+  isUsed,
+  stored,
+} from "../../../support/sessions/verdicts.ts";
 
 const CROWD = 8;
 

@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Way } from "../../../api/certificates/retry/lost-order.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
-import { eventually } from "../../support/eventually.ts";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { settlements } from "../../support/payments/on-chain.ts";
-import { type Answer, post, v2 } from "../../support/payments/requests.ts";
-import type { Signed } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import type { Way } from "../../../../api/certificates/retry/lost-order.ts";
+import { withClient } from "../../../../scripts/embedded/postgres.ts";
+import { startHoldingNode } from "../../../support/chain/holding-node.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { expectProblem } from "../../../support/payments/expectations.ts";
+import { settlements } from "../../../support/payments/on-chain.ts";
+import { type Answer, post, v2 } from "../../../support/payments/requests.ts";
+import type { Signed } from "../../../support/payments/signing.ts";
+import { startApiStage } from "../../../support/service/api-stage.ts";
 import {
   buy,
   type LossyRun,
@@ -18,7 +18,7 @@ import {
   pay,
   signOrder,
   startLossy,
-} from "../../support/sessions/lost-orders.ts";
+} from "../../../support/sessions/lost-orders.ts";
 import {
   askResult,
   attempt,
@@ -34,9 +34,16 @@ import {
   startPassing,
   startRun,
   via,
-} from "../../support/sessions/runs.ts";
-import { type Ground, ownerOf } from "../../support/sessions/stage.ts";
-import { expectSpent, expectStored, expectVerdict, isReplay, isUsed, stored } from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/runs.ts";
+import { type Ground, ownerOf } from "../../../support/sessions/stage.ts";
+import {
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+  isUsed,
+  stored,
+} from "../../../support/sessions/verdicts.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { WAYS } from "../../../api/certificates/retry/lost-order.ts";
-import { createLostOrderStore } from "../../../api/certificates/retry/store.ts";
-import { forFile } from "../../support/for-file.ts";
-import { settlements } from "../../support/payments/on-chain.ts";
-import { send } from "../../support/payments/requests.ts";
-import type { Signed } from "../../support/payments/signing.ts";
+import { WAYS } from "../../../../api/certificates/retry/lost-order.ts";
+import { createLostOrderStore } from "../../../../api/certificates/retry/store.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { settlements } from "../../../support/payments/on-chain.ts";
+import { send } from "../../../support/payments/requests.ts";
+import type { Signed } from "../../../support/payments/signing.ts";
 import {
   type LossyRun,
   offered,
@@ -14,10 +14,10 @@ import {
   priceOf,
   signOrder,
   startLossy,
-} from "../../support/sessions/lost-orders.ts";
-import { askResult, ENTRY } from "../../support/sessions/runs.ts";
-import { startStage } from "../../support/sessions/stage.ts";
-import { isUsed } from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/lost-orders.ts";
+import { askResult, ENTRY } from "../../../support/sessions/runs.ts";
+import { startStage } from "../../../support/sessions/stage.ts";
+import { isUsed } from "../../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage({ lateMs: 0 }));
 const store = createLostOrderStore(stage.owner);

@@ -1,15 +1,15 @@
 import { hashTypedData, type LocalAccount, recoverAddress, type TypedDataDefinition } from "viem";
 import { describe, expect, test } from "vitest";
-import { checkFailProof } from "../../../packages/verifier/src/fail-proof.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { broadcast } from "../../support/payments/on-chain.ts";
-import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
-import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { binary } from "../../support/service/database.ts";
-import { startService } from "../../support/service/service.ts";
+import { checkFailProof } from "../../../../packages/verifier/src/fail-proof.ts";
+import { withClient } from "../../../../scripts/embedded/postgres.ts";
+import { startTestChain } from "../../../support/chain/chain.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { broadcast } from "../../../support/payments/on-chain.ts";
+import { type Answer, challengeOf, post, send, v2 } from "../../../support/payments/requests.ts";
+import { altered, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
+import { PAY_TO } from "../../../support/service/accounts.ts";
+import { binary } from "../../../support/service/database.ts";
+import { startService } from "../../../support/service/service.ts";
 
 /** What becomes of the signature of an order that an agent should have refused. */
 

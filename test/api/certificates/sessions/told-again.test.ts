@@ -1,12 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { forFile } from "../../support/for-file.ts";
-import { expectProblem } from "../../support/payments/expectations.ts";
-import { readFromChain, settlements } from "../../support/payments/on-chain.ts";
-import { post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { buy as buyAt } from "../../support/sessions/agents.ts";
-import { buy, offered, orderUrl, passWindow, pay, signOrder, startLossy } from "../../support/sessions/lost-orders.ts";
+import { forFile } from "../../../support/for-file.ts";
+import { expectProblem } from "../../../support/payments/expectations.ts";
+import { readFromChain, settlements } from "../../../support/payments/on-chain.ts";
+import { post, v2 } from "../../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../../support/payments/signing.ts";
+import { PAY_TO } from "../../../support/service/accounts.ts";
+import { buy as buyAt } from "../../../support/sessions/agents.ts";
+import {
+  buy,
+  offered,
+  orderUrl,
+  passWindow,
+  pay,
+  signOrder,
+  startLossy,
+} from "../../../support/sessions/lost-orders.ts";
 import {
   askResult,
   attempt,
@@ -27,16 +35,16 @@ import {
   sign,
   startRun,
   termsOf,
-} from "../../support/sessions/runs.ts";
-import { openShop } from "../../support/sessions/shop.ts";
-import { startStage } from "../../support/sessions/stage.ts";
+} from "../../../support/sessions/runs.ts";
+import { openShop } from "../../../support/sessions/shop.ts";
+import { startStage } from "../../../support/sessions/stage.ts";
 import {
   expectIncomplete,
   expectSpent,
   expectStored,
   expectVerdict,
   isReplay,
-} from "../../support/sessions/verdicts.ts";
+} from "../../../support/sessions/verdicts.ts";
 
 /** The answer to a start is sent again, to its agent or to strangers: what then counts for a PASS counts for a FAIL. */
 
