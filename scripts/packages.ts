@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "no
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { PACKAGES, tarballName } from "../api/platform/packages.ts";
+import { PACKAGES, tarballName, WHEEL } from "../api/platform/packages.ts";
 import { TARBALLS } from "../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -14,14 +14,14 @@ const DIGEST = "built-from";
 const call = promisify(execFile);
 
 /** Whether a file of a package's folder goes into its build. */
-const isSource = (path: string): boolean => !/(^|\/)(dist|node_modules)(\/|$)/.test(relative(ROOT, path));
+const isSource = (path: string): boolean => !/(^|\/)(dist|node_modules|__pycache__)(\/|$)/.test(relative(ROOT, path));
 
 /**
  * Packs the npm packages the service serves, unless their sources are unchanged. It builds in a copy, so that several
  * programs may do so at once. Returns whether there was anything to do.
  */
 export async function buildPackages(into: string = TARBALLS): Promise<boolean> {
-  const digest = await digestOfSources();
+  const digest = await digestOfFiles(FOLDERS);
   if ((await builtFrom(into)) === digest) return false;
   await mkdir(into, { recursive: true });
   // Inside the project, whose compiler and types it uses.
@@ -39,10 +39,10 @@ export async function buildPackages(into: string = TARBALLS): Promise<boolean> {
   return true;
 }
 
-async function digestOfSources(): Promise<string> {
+async function digestOfFiles(folders: readonly string[]): Promise<string> {
   const hash = createHash("sha256");
   const entries = await Promise.all(
-    FOLDERS.map((folder) => readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })),
+    folders.map((folder) => readdir(join(ROOT, folder), { recursive: true, withFileTypes: true })),
   );
   const files = entries.flat().flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
   // The compiler's version is in the lock file.
@@ -62,10 +62,54 @@ async function builtFrom(folder: string): Promise<string | null> {
   return readFile(join(folder, DIGEST), "utf8");
 }
 
+const PYTHON_PACKAGE = join(ROOT, "packages", "python");
+const PYTHONS = ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"];
+/** What the wheel was last built from. */
+const WHEEL_DIGEST = "wheel-built-from";
+
+/** The name of a Python that runs the Python package, with `venv`; null if there is none. */
+export async function recentPython(): Promise<string | null> {
+  const check = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+  for (const name of PYTHONS) if ((await call(name, ["-c", check]).catch(() => null)) !== null) return name;
+  return null;
+}
+
+/**
+ * Builds the wheel of the Python package, unless its sources are unchanged.
+ * @returns false where Python 3.10, or the package index with the build's backend, cannot be had
+ */
+export async function buildWheel(into: string = TARBALLS): Promise<boolean> {
+  const digest = await digestOfFiles(["packages/python"]);
+  const isBuilt = (await readdir(into).catch(() => [] as string[])).includes(WHEEL);
+  if (isBuilt && (await readFile(join(into, WHEEL_DIGEST), "utf8").catch(() => null)) === digest) return true;
+  const python = await recentPython();
+  if (python === null) return false;
+  await mkdir(into, { recursive: true });
+  const copy = await mkdtemp(join(into, "build-"));
+  try {
+    await cp(PYTHON_PACKAGE, join(copy, "source"), { recursive: true, filter: isSource });
+    const quick = ["--quiet", "--disable-pip-version-check", "--retries=0", "--timeout=10"];
+    await call(python, ["-m", "pip", "wheel", ...quick, "--no-deps", "--wheel-dir", copy, join(copy, "source")]);
+    await rename(join(copy, WHEEL), join(into, WHEEL));
+    await writeFile(join(into, WHEEL_DIGEST), digest);
+    return true;
+  } catch (error) {
+    if (isIndexMissing(error)) return false;
+    throw error;
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
+}
+
+/** Whether pip failed because it could not reach an index. */
+export const isIndexMissing = (error: unknown): boolean =>
+  /No matching distribution|connection broken|NewConnectionError/i.test((error as { stderr?: string }).stderr ?? "");
+
 /** What went wrong, and what it means; null if the tarballs exist. */
 export async function packagesProblem(): Promise<string | null> {
   try {
     await buildPackages();
+    await buildWheel();
     return null;
   } catch (error) {
     const { stderr, stdout, message } = error as { stderr?: string; stdout?: string; message: string };
@@ -76,8 +120,9 @@ export async function packagesProblem(): Promise<string | null> {
 
 if (import.meta.main) {
   const problem = await packagesProblem();
-  if (problem === null)
+  if (problem === null) {
     console.log(`The npm packages are in ${basename(TARBALLS)}/: ${PACKAGES.map(tarballName).join(", ")}`);
-  else console.error(problem);
+    console.log((await buildWheel()) ? `The wheel is there too: ${WHEEL}` : "The wheel needs Python 3.10 and PyPI.");
+  } else console.error(problem);
   process.exitCode = problem === null ? 0 : 1;
 }

@@ -38,6 +38,9 @@ const SELLER_CHECK = published("seller-check", sellerCheck);
 /** The packages the service serves, so that installing them needs no registry. */
 export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, GATE, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];
 
+/** The wheel of `packages/python`, which needs a Python to be built. */
+export const WHEEL = "agent_payment_trust-1.0.0-py3-none-any.whl";
+
 /** The tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;
 

@@ -2,7 +2,7 @@ import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
 import { VALID_FOR_DAYS } from "../certificates/index.ts";
 import { FEE_TEXT, merchantSnippet } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
-import { PACKAGES, packageUrl, tarballName } from "../platform/packages.ts";
+import { PACKAGES, packageUrl, tarballName, WHEEL } from "../platform/packages.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/index.ts";
@@ -111,6 +111,7 @@ const packagesChapter = ({
 }: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our packages</h2>
 <p class="measure">This service hosts its own npm packages, under the MIT license; they are not on any registry. Download a package and install the file, or run its program with <code>npx -y --allow-remote=root</code> and the URL: from version 12 on, npm fetches a URL only where that is allowed. Also available <a href="/packages">as JSON</a>.</p>
 ${codeBlock(installAll(baseUrl))}
+${tarballs.has(WHEEL) ? html`<p class="measure">For Python 3.10 and newer there is <a href="/packages/${WHEEL}">a wheel</a>, which pip installs from its URL: checks, a gate for FastAPI and Flask, and the escrow’s buyer and seller.</p>` : html``}
 <table class="prose stack"><thead><tr><th scope="col">Package</th><th scope="col">What it does</th><th scope="col">Node</th><th scope="col">Integrity</th></tr></thead><tbody>${PACKAGES.map(
   (published) =>
     html`<tr><th scope="row"><a href="${packageUrl(baseUrl, published)}">${published.name}</a> ${published.version}</th><td>${published.description}</td><td>${published.node}</td><td>${integrity(tarballs.get(tarballName(published))?.integrity)}</td></tr>`,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { inPath, isHeld, json } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import type { Route } from "../../platform/http/route.ts";
-import { PACKAGES, packageUrl, tarballName } from "../../platform/packages.ts";
+import { PACKAGES, packageUrl, tarballName, WHEEL } from "../../platform/packages.ts";
 import type { Tarballs } from "./tarballs.ts";
 
 /** The answer of `GET /packages`. */
@@ -25,8 +25,8 @@ const PACKAGE_LIST = z
   })
   .meta({ id: "PackageList" });
 
-/** The last part of a tarball's path. */
-const TARBALL_NAME = z.enum(PACKAGES.map(tarballName));
+/** The last part of the path of a tarball, or of the wheel. */
+const TARBALL_NAME = z.enum([...PACKAGES.map(tarballName), WHEEL]);
 
 export interface PackageRouteParts {
   readonly tarballs: Tarballs;
@@ -49,9 +49,9 @@ export const packageRoutes = (parts: PackageRouteParts): readonly Route[] => [
   {
     method: "GET",
     path: "/packages/:file",
-    summary: "A package's npm tarball",
+    summary: "A package's npm tarball, or the Python package's wheel",
     parameters: [inPath({ name: "file", description: "The file name, as listed in /packages.", schema: TARBALL_NAME })],
-    output: { "application/gzip": null },
+    output: { "application/gzip": null, "application/zip": null },
     others: { 304: {} },
     problems: ["not_found"],
     handle: (c) => tarball(c, parts),
@@ -67,7 +67,7 @@ const listing = ({ tarballs, baseUrl }: PackageRouteParts) =>
 
 function tarball(c: Context, { tarballs, baseUrl }: PackageRouteParts): Response {
   const file = c.req.param("file") ?? "";
-  if (!PACKAGES.some((published) => tarballName(published) === file))
+  if (file !== WHEEL && !PACKAGES.some((published) => tarballName(published) === file))
     throw new Problem("not_found", {
       detail: `There is no package ${file.slice(0, 200)}; see ${baseUrl}/packages for the list.`,
     });
@@ -79,7 +79,7 @@ function tarball(c: Context, { tarballs, baseUrl }: PackageRouteParts): Response
     });
   const headers = {
     etag: `"${found.integrity}"`,
-    "content-type": "application/gzip",
+    "content-type": file === WHEEL ? "application/zip" : "application/gzip",
     "cache-control": baseUrl.startsWith("https:") ? FOR_A_YEAR : EVERY_TIME,
   };
   return isHeld(c.req.header("if-none-match"), headers.etag)

@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PACKAGES, tarballName } from "../../platform/packages.ts";
+import { PACKAGES, tarballName, WHEEL } from "../../platform/packages.ts";
 
-/** The packages' tarballs in a folder, skipping those not built yet. */
+/** The packages' tarballs in a folder, and the wheel, skipping those not built yet. */
 export async function readTarballs(folder: string): Promise<Tarballs> {
-  const read = PACKAGES.map(tarballName).map(async (name) => [name, await readTarball(join(folder, name))] as const);
+  const names = [...PACKAGES.map(tarballName), WHEEL];
+  const read = names.map(async (name) => [name, await readTarball(join(folder, name))] as const);
   return new Map((await Promise.all(read)).flatMap(([name, tarball]) => (tarball === null ? [] : [[name, tarball]])));
 }
 

@@ -6,10 +6,10 @@ import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import { Problem } from "../../../api/platform/http/errors.ts";
 import { isPaid } from "../../../api/platform/http/route.ts";
-import { PACKAGES, packageUrl, tarballName, VERIFIER } from "../../../api/platform/packages.ts";
+import { PACKAGES, packageUrl, tarballName, VERIFIER, WHEEL } from "../../../api/platform/packages.ts";
 import { packageRoutes } from "../../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../../api/site/packages/tarballs.ts";
-import { buildPackages } from "../../../scripts/packages.ts";
+import { buildPackages, buildWheel } from "../../../scripts/packages.ts";
 
 /** The routes over a folder of tarballs; a problem is answered by its code. */
 async function served(folder: string, baseUrl = "http://localhost:4020"): Promise<Hono> {
@@ -64,6 +64,18 @@ test("a package that there is not is not found; one that is not built is not ava
     expect(await (await built.request(`/packages/${name}`)).text()).toBe("not_found");
   expect(await (await empty.request(PATH)).text()).toBe("not_available");
   expect((await list(empty)).map(({ integrity }) => integrity)).toEqual(PACKAGES.map(() => null));
+});
+
+test("the wheel is named as its manifest says, and served where it was built", async () => {
+  const manifest = await readFile(new URL("../../../packages/python/pyproject.toml", import.meta.url), "utf8");
+  const [, name = "", version] = /^name = "(.+)"\nversion = "(.+)"$/m.exec(manifest) ?? [];
+  expect(WHEEL).toBe(`${name.replaceAll("-", "_")}-${version}-py3-none-any.whl`);
+  const folder = await emptyFolder();
+  expect(await (await (await served(folder)).request(`/packages/${WHEEL}`)).text()).toBe("not_available");
+  if (!(await buildWheel(folder))) return console.log("The wheel was not built: no Python 3.10, or no package index.");
+  const answer = await (await served(folder)).request(`/packages/${WHEEL}`);
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/zip"]);
+  expect(Buffer.from(await answer.arrayBuffer()).equals(await readFile(join(folder, WHEEL)))).toBe(true);
 });
 
 test("the same sources give the same bytes, and are not built twice", async () => {

@@ -1,0 +1,17 @@
+"""Buy from and sell through the service's escrow. Needs the extra ``escrow``; a seller also needs FastAPI.
+
+A seller's route class is ``agent_payment_trust.escrow.fastapi.escrowed``.
+"""
+
+try:
+    import eth_account  # noqa: F401
+    import web3  # noqa: F401
+    import x402  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"{error.name} is not installed: pip install 'agent-payment-trust[escrow]'", name=error.name
+    ) from error
+
+from .client import AuthCaptureEvmScheme, RefusedTerms, trusted_operators
+
+__all__ = ["AuthCaptureEvmScheme", "RefusedTerms", "trusted_operators"]

@@ -1,0 +1,102 @@
+"""The arbiter's decision on a delivery."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Literal
+
+import httpx
+from eth_account.signers.local import LocalAccount
+
+from .delivery import Delivery, on_wire, sign_delivery
+from .payment import Payment
+from .payment_info import MEMBERS
+from .store import Ending, MemoryStore
+
+_Answer = Ending | Literal["pending", "refused"]
+
+logger = logging.getLogger("agent_payment_trust.escrow")
+
+_TIMEOUT_SECONDS = 30
+#: How long a buyer waits for the decision.
+_DECISION_WITHIN_SECONDS = 5
+_LONGEST_RETRY_SECONDS = 60
+#: One sale in this time finds out whether the arbiter still refuses the merchant.
+_LONGEST_PAUSE_SECONDS = 600
+#: Too early or too often: the same request may be accepted later.
+_PASSING = (404, 408, 425, 429)
+
+
+class Arbiter:
+    """Forwards deliveries to ``POST {url}/escrow/verify``, signed by the merchant."""
+
+    def __init__(self, url: str, account: LocalAccount, store: MemoryStore) -> None:
+        self.url = url
+        self._account = account
+        self._store = store
+        self._tasks: dict[bytes, asyncio.Task[None]] = {}
+        self._paused_until = 0.0
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the arbiter decides nothing for this merchant now, so that nothing may be held for a sale."""
+        return time.monotonic() < self._paused_until
+
+    async def decide(self, payment: Payment, delivery: Delivery) -> _Answer:
+        """Forward a delivery and wait at most 5 seconds. If it is still pending, retry in the background until the
+        arbiter decides or no release is possible any more.
+
+        ``ended`` means that the merchant is not paid for it, and ``refused`` that it is not now.
+        """
+        first = asyncio.create_task(self._attempt(payment, delivery))
+        done, _ = await asyncio.wait([first], timeout=_DECISION_WITHIN_SECONDS)
+        answer = first.result() if done else "pending"
+        if answer == "pending" and payment.id not in self._tasks:
+            task = asyncio.create_task(self._retry(payment, delivery, first))
+            self._tasks[payment.id] = task
+            task.add_done_callback(lambda _: self._tasks.pop(payment.id, None))
+        return answer
+
+    async def _retry(self, payment: Payment, delivery: Delivery, first: asyncio.Task[_Answer]) -> None:
+        answer, wait = await first, 1
+        while answer == "pending" and time.time() < payment.info.authorization_expiry:
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST_RETRY_SECONDS)
+            answer = await self._attempt(payment, delivery)
+
+    async def _attempt(self, payment: Payment, delivery: Delivery) -> _Answer:
+        try:
+            response = await self._forward(payment, delivery)
+            answer = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            logger.warning("The delivery for payment 0x%s is not decided yet: %r", payment.id.hex(), error)
+            return "pending"
+        code = answer.get("code") if isinstance(answer, dict) else None
+        decision = answer.get("decision") if isinstance(answer, dict) else None
+        if response.is_success and (decision == "release" or decision == "refund"):
+            self._store.decide(payment.id, decision)
+            return "release" if decision == "release" else "refund"
+        logger.warning("The arbiter answered %s for 0x%s: %s", response.status_code, payment.id.hex(), response.text)
+        if code == "escrow_over":
+            self._store.decide(payment.id, "ended")
+            return "ended"
+        if code == "merchant_refused":
+            wait = response.headers.get("retry-after", "")
+            seconds = int(wait) if wait.isdecimal() else 0
+            self._paused_until = time.monotonic() + min(seconds, _LONGEST_PAUSE_SECONDS)
+        is_final = response.is_client_error and response.status_code not in _PASSING
+        return "refused" if is_final or code == "merchant_refused" else "pending"
+
+    async def _forward(self, payment: Payment, delivery: Delivery) -> httpx.Response:
+        escrow = payment.offer.escrow
+        info = dict(zip((name for name, _ in MEMBERS), payment.info.as_tuple(), strict=True))
+        body = {
+            "paymentInfo": {**info, "maxAmount": str(info["maxAmount"]), "salt": str(info["salt"])},
+            "response": on_wire(delivery),
+            "signature": sign_delivery(self._account, escrow, payment.id, delivery),
+            "delivery_version": 1,
+        }
+        async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS) as http:
+            return await http.post(f"{self.url}/escrow/verify", json=body, headers={"accept": "application/json"})

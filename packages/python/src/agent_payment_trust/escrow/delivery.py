@@ -1,0 +1,82 @@
+"""What a merchant delivered, as the arbiter gets it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account.signers.local import LocalAccount
+
+from .terms import EscrowFacts
+
+#: The largest body to deliver, in bytes.
+MAX_BODY_BYTES = 256 * 1024
+_TYPES = {
+    "Delivery": [
+        {"name": "paymentId", "type": "bytes32"},
+        {"name": "status", "type": "uint16"},
+        {"name": "bodySha256", "type": "bytes32"},
+        {"name": "contentType", "type": "string"},
+        {"name": "contentEncoding", "type": "string"},
+        {"name": "contestSeconds", "type": "uint32"},
+        {"name": "conditionsSha256", "type": "bytes32"},
+    ]
+}
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A handler's answer, as the buyer gets it. Names of headers are in lower case."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str:
+        """The value of a header; empty if it is absent."""
+        return next((value for one, value in self.headers if one == name), "")
+
+
+def failure(error: str) -> Delivery:
+    """A 500 that says why, which the arbiter refunds."""
+    return Delivery(500, (("content-type", "application/json"),), json.dumps({"error": error}).encode())
+
+
+def sign_delivery(account: LocalAccount, escrow: EscrowFacts, payment_id: bytes, delivery: Delivery) -> str:
+    """The merchant's EIP-712 signature: it binds the payment, the status, the body, and its type and coding."""
+    name, version = escrow.delivery_domain
+    signed = account.sign_typed_data(
+        {"name": name, "version": version, "chainId": escrow.chain_id, "verifyingContract": escrow.address},
+        _TYPES,
+        {
+            "paymentId": payment_id,
+            "status": delivery.status,
+            "bodySha256": hashlib.sha256(delivery.body).digest(),
+            "contentType": delivery.header("content-type"),
+            "contentEncoding": delivery.header("content-encoding"),
+            # Nothing may be contested.
+            "contestSeconds": 0,
+            "conditionsSha256": bytes(32),
+        },
+    )
+    return f"0x{bytes(signed.signature).hex()}"
+
+
+def on_wire(delivery: Delivery) -> dict[str, Any]:
+    """A delivery in the arbiter's form: of the headers only those that describe the body."""
+    described = {
+        name: value
+        for name, value in delivery.headers
+        if name in ("content-type", "content-encoding", "content-language")
+    }
+    form = {"status": delivery.status, "headers": described}
+    try:
+        text = delivery.body.decode("utf-8")
+        # Control characters take less space in base64 than in JSON.
+        is_short = len(json.dumps(text, ensure_ascii=False).encode()) <= len(delivery.body) * 1.4 + 64
+    except UnicodeDecodeError:
+        is_short = False
+    return {**form, "body": text} if is_short else {**form, "body_base64": base64.b64encode(delivery.body).decode()}

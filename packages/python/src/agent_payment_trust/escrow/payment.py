@@ -1,0 +1,223 @@
+"""Payments as headers carry them, and whether they match an offer."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+from eth_account import Account
+from eth_account.messages import SignableMessage, encode_typed_data
+from eth_utils.address import is_address, to_checksum_address
+from eth_utils.crypto import keccak
+
+from ..errors import Refusal
+from ..strict_json import parse_unsigned_json
+from .authorization import TYPES, message_of
+from .payment_info import PaymentInfo, payer_agnostic_nonce, payment_id
+from .terms import AUTH_CAPTURE, AUTHORIZATION_SECONDS, COMMERCE, FEE_BPS, MAX_TIMEOUT_SECONDS, Offer
+
+#: The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB.
+_MAX_HEADER_BYTES = 16_384
+#: How far apart the clocks of a merchant's machines may be, in seconds.
+_CLOCK_SKEW_SECONDS = 30
+#: The least time that an arbiter must have for the release, in seconds: an hour less than is offered.
+_LEAST_AUTHORIZATION_SECONDS = AUTHORIZATION_SECONDS - 3600
+#: USDC refuses an account's signature with the higher s.
+_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_ERC_6492_SUFFIX = bytes.fromhex("6492" * 16)
+
+
+class MalformedPayment(ValueError):
+    """The header cannot be read: the buyer's client is at fault."""
+
+
+class PaymentRefused(ValueError):
+    """The payment buys nothing here: the buyer has to sign another one."""
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment that matches an offer. Whether its payer signed it is not known yet."""
+
+    offer: Offer
+    info: PaymentInfo
+    signature: bytes
+
+    @property
+    def id(self) -> bytes:
+        return payment_id(self.offer.escrow.chain_id, self.offer.escrow.custody, self.info)
+
+
+def read_payment(headers: Mapping[str, str], offers: Sequence[Offer], now: float) -> Payment | None:
+    """Read the payment headers of a request, and find the offer that the payment takes. None without a payment.
+
+    :raises MalformedPayment: if it cannot be read
+    :raises PaymentRefused: if it does not match an offer
+    """
+    header = headers.get("payment-signature")
+    only_old = header is None
+    header = headers.get("x-payment") if header is None else header
+    if header is None:
+        return None
+    envelope = _decode(header)
+    if envelope.get("x402Version") != 2:
+        # A client of version 1 is shown the terms, which it cannot sign.
+        kind = PaymentRefused if only_old else MalformedPayment
+        raise kind("x402Version is not 2, and this sale takes version 2 only.")
+    accepted = _object(envelope.get("accepted", {}), "accepted")
+    payload = _object(envelope.get("payload"), "payload")
+    scheme = accepted.get("scheme", COMMERCE)
+    offer = next((one for one in offers if one.escrow.scheme == scheme), None)
+    if offer is None:
+        raise _mismatch("accepted.scheme", scheme, " or ".join(one.escrow.scheme for one in offers))
+    if accepted.get("network", offer.escrow.network) != offer.escrow.network:
+        raise _mismatch("accepted.network", accepted["network"], offer.escrow.network)
+    return _matching(offer, accepted, payload, now)
+
+
+def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, Any], now: float) -> Payment:
+    """The terms are the offer's own; from the payment come only its account, its expiries, and its salt."""
+    escrow = offer.escrow
+    if "permit2Authorization" in payload:
+        raise _mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
+    order = _object(payload.get("authorization"), "payload.authorization")
+    if escrow.scheme == AUTH_CAPTURE:
+        extra = _object(accepted.get("extra"), "accepted.extra")
+        expiries = extra.get("captureDeadline"), extra.get("refundDeadline")
+        salt = payload.get("salt")
+    else:
+        stated = _object(payload.get("paymentInfo"), "payload.paymentInfo")
+        expiries = stated.get("authorizationExpiry"), stated.get("refundExpiry")
+        salt = stated.get("salt")
+    info = PaymentInfo(
+        operator=escrow.address,
+        payer=_address(order.get("from"), "authorization.from"),
+        receiver=offer.merchant,
+        token=escrow.usdc.address,
+        max_amount=offer.price,
+        pre_approval_expiry=_whole(order.get("validBefore"), 48, "authorization.validBefore"),
+        authorization_expiry=_whole(expiries[0], 48, "the release's deadline"),
+        refund_expiry=_whole(expiries[1], 48, "the refund's deadline"),
+        min_fee_bps=FEE_BPS,
+        max_fee_bps=FEE_BPS,
+        fee_receiver=escrow.fee_receiver,
+        salt=_whole(salt, 256, "salt"),
+    )
+    _check_expiries(info, now)
+    wanted = message_of(info, escrow.collector, payer_agnostic_nonce(escrow.chain_id, escrow.custody, info))
+    for name in ("to", "value", "validAfter", "nonce"):
+        want = f"0x{wanted[name].hex()}" if name == "nonce" else str(wanted[name])
+        if str(order.get(name)).lower() != want.lower():
+            raise _mismatch(f"authorization.{name}", order.get(name), want)
+    signature = payload.get("signature", payload.get("collectorData"))
+    if not isinstance(signature, str) or not re.fullmatch(r"0x([0-9a-fA-F]{2}){1,4096}", signature):
+        raise MalformedPayment("payload.signature is not hex.")
+    return Payment(offer, info, bytes.fromhex(signature[2:]))
+
+
+def _check_expiries(info: PaymentInfo, now: float) -> None:
+    """Only upper bounds depend on the time, so that a payment that was accepted once stays accepted."""
+    latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
+    if info.pre_approval_expiry > latest:
+        raise _mismatch("authorization.validBefore", info.pre_approval_expiry, f"at most {latest}")
+    least, most = info.pre_approval_expiry + _LEAST_AUTHORIZATION_SECONDS, latest + AUTHORIZATION_SECONDS
+    if not least <= info.authorization_expiry <= most:
+        raise _mismatch("the release's deadline", info.authorization_expiry, f"{least} to {most}")
+    end = info.authorization_expiry + AUTHORIZATION_SECONDS
+    if not info.authorization_expiry <= info.refund_expiry <= end:
+        raise _mismatch("the refund's deadline", info.refund_expiry, f"{info.authorization_expiry} to {end}")
+
+
+def account_signature(payment: Payment) -> bytes | None:
+    """The payer's own signature in the form that USDC takes, or None if an account did not sign."""
+    form = _account_form(unwrapped(payment.signature))
+    if form is None or int.from_bytes(form[32:64], "big") > _HALF_ORDER:
+        return None
+    try:
+        signer = Account.recover_message(_message(payment), signature=form)
+    except Exception:  # eth-keys raises several kinds for bytes that are not a signature
+        return None
+    return form if signer == payment.info.payer else None
+
+
+def digest_of(payment: Payment) -> bytes:
+    """The EIP-712 digest that the payer signs."""
+    message = _message(payment)
+    return keccak(b"\x19" + message.version + message.header + message.body)
+
+
+def unwrapped(signature: bytes) -> bytes:
+    """The signature that a deployed wallet checks (ERC-1271), without its ERC-6492 wrapping if it has one."""
+    if not signature.endswith(_ERC_6492_SUFFIX):
+        return signature
+    try:
+        inner: bytes = decode(["address", "bytes", "bytes"], signature[:-32])[2]
+    except DecodingError:
+        return b""
+    # A contract would decode a second wrapping, and make the call that the payer names.
+    return b"" if inner.endswith(_ERC_6492_SUFFIX) else inner
+
+
+def _message(payment: Payment) -> SignableMessage:
+    escrow, info = payment.offer.escrow, payment.info
+    domain = {
+        "name": escrow.usdc.name,
+        "version": escrow.usdc.version,
+        "chainId": escrow.chain_id,
+        "verifyingContract": escrow.usdc.address,
+    }
+    nonce = payer_agnostic_nonce(escrow.chain_id, escrow.custody, info)
+    return encode_typed_data(domain, TYPES, message_of(info, escrow.collector, nonce))
+
+
+def _account_form(signature: bytes) -> bytes | None:
+    """r, s, and a v of 27 or 28. Wallets also write v as 0 or 1, or into the highest bit of s (ERC-2098)."""
+    if len(signature) == 64:
+        s = int.from_bytes(signature[32:], "big")
+        return signature[:32] + (s % 2**255).to_bytes(32, "big") + bytes([27 + (s >> 255)])
+    if len(signature) != 65 or signature[64] not in (0, 1, 27, 28):
+        return None
+    return signature[:64] + bytes([27 + signature[64] % 27])
+
+
+def _decode(header: str) -> Mapping[str, Any]:
+    """The JSON of a header: base64 or base64url, with or without padding."""
+    if len(header) > _MAX_HEADER_BYTES:
+        raise MalformedPayment(f"The payment header has {len(header)} bytes; the limit is {_MAX_HEADER_BYTES}.")
+    text = header.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        value = parse_unsigned_json(base64.b64decode(text + "=" * (-len(text) % 4), validate=True))
+    except (ValueError, Refusal) as error:
+        raise MalformedPayment(f"The payment header is not base64-encoded JSON: {error}.") from None
+    return _object(value, "the payment")
+
+
+def _object(value: object, name: str) -> Mapping[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise MalformedPayment(f"{name} is not a JSON object.")
+
+
+def _address(value: object, name: str) -> str:
+    if isinstance(value, str) and is_address(value.lower()):
+        return to_checksum_address(value.lower())
+    raise MalformedPayment(f"{name} is not an address: 0x and 40 hex digits.")
+
+
+def _whole(value: object, bits: int, name: str) -> int:
+    """A whole number as a decimal text, a hex text, or a JSON number."""
+    number = value if type(value) is int else -1
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,78}|0x[0-9a-fA-F]{1,64}", value):
+        number = int(value, 16 if value.startswith("0x") else 10)
+    if 0 <= number < 2**bits:
+        return number
+    raise MalformedPayment(f"{name} is not a whole number of at most {bits} bits.")
+
+
+def _mismatch(field: str, got: object, wanted: object) -> PaymentRefused:
+    return PaymentRefused(f"The payment does not match the offer: {field} is {str(got)[:100]}, expected {wanted}.")

@@ -1,0 +1,60 @@
+"""The terms of one payment, as base/commerce-payments names and hashes them."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, replace
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+ZERO_ADDRESS = "0x" + "0" * 40
+#: The struct's members, in the order in which contracts take them.
+MEMBERS = (
+    ("operator", "address"),
+    ("payer", "address"),
+    ("receiver", "address"),
+    ("token", "address"),
+    ("maxAmount", "uint120"),
+    ("preApprovalExpiry", "uint48"),
+    ("authorizationExpiry", "uint48"),
+    ("refundExpiry", "uint48"),
+    ("minFeeBps", "uint16"),
+    ("maxFeeBps", "uint16"),
+    ("feeReceiver", "address"),
+    ("salt", "uint256"),
+)
+_TYPEHASH = keccak(text=f"PaymentInfo({','.join(f'{kind} {name}' for name, kind in MEMBERS)})")
+
+
+@dataclass(frozen=True)
+class PaymentInfo:
+    """Amounts are atomic units, times unix seconds."""
+
+    operator: str
+    payer: str
+    receiver: str
+    token: str
+    max_amount: int
+    pre_approval_expiry: int
+    authorization_expiry: int
+    refund_expiry: int
+    min_fee_bps: int
+    max_fee_bps: int
+    fee_receiver: str
+    salt: int
+
+    def as_tuple(self) -> tuple[object, ...]:
+        """The struct as contracts take it."""
+        return astuple(self)
+
+
+def payment_id(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
+    """The payment's id: the hash of its terms, the chain, and the contract that holds the money."""
+    kinds = ["bytes32", *(kind for _, kind in MEMBERS)]
+    terms = keccak(encode(kinds, [_TYPEHASH, *info.as_tuple()]))
+    return keccak(encode(["uint256", "address", "bytes32"], [chain_id, custody, terms]))
+
+
+def payer_agnostic_nonce(chain_id: int, custody: str, info: PaymentInfo) -> bytes:
+    """The nonce of the payer's authorization: the id with a zero payer."""
+    return payment_id(chain_id, custody, replace(info, payer=ZERO_ADDRESS))

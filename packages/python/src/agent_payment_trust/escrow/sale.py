@@ -1,0 +1,196 @@
+"""One sale: hold the payment, run the handler once, have the arbiter decide, and give the answer out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Literal
+from weakref import WeakValueDictionary
+
+from .arbiter import Arbiter
+from .chain import Chain, Held, NotHeld
+from .delivery import Delivery
+from .payment import Payment
+from .rules import is_coded, refund_reason
+from .store import KeptDelivery, MemoryStore
+
+#: The time that a decided release gets to be mined. With less, the buyer could get both the goods and the refund.
+_LEAST_SECONDS_TO_RELEASE = 60
+#: The time that the arbiter gets to decide as well.
+_LEAST_SECONDS_TO_DECIDE = 300
+#: How often to look at a hold that a lagging node does not show.
+_LOOKS = 5
+
+
+@dataclass(frozen=True)
+class Sold:
+    """The answer of a sale. ``withheld``: the arbiter refunds an answer that looks like goods, which the buyer does
+    not get."""
+
+    payment: Payment
+    kept: KeptDelivery
+    is_replay: bool
+    withheld: bool = False
+
+
+@dataclass(frozen=True)
+class Unsold:
+    """Why there is no answer.
+
+    ``payment_required``: the buyer has to sign another payment. ``conflict``: the payment bought something else.
+    ``not_yet``: the same header completes the sale later.
+    """
+
+    kind: Literal["payment_required", "conflict", "not_yet"]
+    error: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The merchant refuses the input, and nothing was held for it."""
+
+    delivery: Delivery
+
+
+@dataclass(frozen=True)
+class Order:
+    """A payment that its payer signed, and what it buys."""
+
+    payment: Payment
+    #: In the form that the hold takes.
+    signature: bytes
+    #: Method and path with its query.
+    resource: str
+    #: The merchant's refusal of the input, or None.
+    validate: Callable[[], Awaitable[Delivery | None]]
+    #: The merchant's handler. It answers instead of raising.
+    run: Callable[[], Awaitable[Delivery]]
+
+
+class Sales:
+    """Sells. The same payment again, at the same time or later, gets the same answer."""
+
+    def __init__(self, chain: Chain, arbiter: Arbiter, store: MemoryStore, least_seconds_left: int) -> None:
+        self._chain = chain
+        self._arbiter = arbiter
+        self._store = store
+        self._least_seconds_left = least_seconds_left
+
+    async def sell(self, order: Order) -> Sold | Unsold | Refusal:
+        """Sell one request.
+
+        :raises Exception: if it is unknown whether the payment is held; the same request may be sent again
+        """
+        async with _lock(order.payment.id):
+            kept = self._store.get(order.payment.id)
+            return await (self._sell_once(order) if kept is None else self._replay(order, kept))
+
+    async def _sell_once(self, order: Order) -> Sold | Unsold | Refusal:
+        payment, shown = order.payment, f"0x{order.payment.id.hex()}"
+        refusal = await order.validate()
+        if refusal is not None or self._arbiter.is_paused:
+            state = await self._chain.state(payment)
+            if state.status == "none":
+                return _paused(shown) if refusal is None else Refusal(refusal)
+        held = await self._chain.hold(payment, order.signature)
+        if isinstance(held, NotHeld):
+            return _unsold(held, shown)
+        if not held.is_own:
+            left = held.refundable_from - await self._chain.latest_time()
+            if left < self._least_seconds_left:
+                return _too_late(held, shown)
+        # If it is held already, the refusal is the delivery, and the arbiter refunds it immediately.
+        delivery = await order.run() if refusal is None else refusal
+        kept = self._store.keep(payment.id, KeptDelivery(delivery, order.resource, held.transaction))
+        return await self._hand_over(order, kept, is_replay=False)
+
+    async def _replay(self, order: Order, kept: KeptDelivery) -> Sold | Unsold:
+        if kept.resource != order.resource:
+            return Unsold("conflict", f"Payment 0x{order.payment.id.hex()} already bought {kept.resource}.")
+        return await self._hand_over(order, kept, is_replay=True)
+
+    async def _hand_over(self, order: Order, kept: KeptDelivery, *, is_replay: bool) -> Sold | Unsold:
+        """Give an answer out, once the arbiter has had it, and only while the merchant gets the money for it."""
+        payment, delivery, shown = order.payment, kept.delivery, f"0x{order.payment.id.hex()}"
+        decision = kept.decision if kept.decision != "pending" else await self._arbiter.decide(payment, delivery)
+        if decision == "ended":
+            return _over(shown)
+        if decision == "refused":
+            return _not_yet(f"The arbiter refuses to decide payment {shown} now, so its response is kept back.")
+        sold = Sold(payment, replace(kept, decision=decision), is_replay)
+        is_error = delivery.status >= 400
+        # Buyers can shape what a handler answers: an `error` among the goods would get them the goods and the refund.
+        if decision == "refund":
+            return sold if is_error else replace(sold, withheld=True)
+        if decision == "pending" and not is_error and (is_coded(delivery) or refund_reason(delivery) is not None):
+            return _not_yet(f"The arbiter has not decided payment {shown} yet, and may refund it for its response.")
+        return await self._unless_ended(order, sold)
+
+    async def _unless_ended(self, order: Order, sold: Sold) -> Sold | Unsold:
+        """Read the hold right before its answer leaves: the handler may have taken long."""
+        payment, shown = order.payment, f"0x{order.payment.id.hex()}"
+        state = await self._chain.state(payment)
+        for look in range(_LOOKS):
+            if state.status != "none":
+                break
+            # This node lags behind the one that showed the hold.
+            await asyncio.sleep(0.1 * 2**look)
+            state = await self._chain.state(payment)
+        if state.status == "none":
+            # A reorganization took the hold back: the same authorization makes it again.
+            await self._chain.hold(payment, order.signature)
+            state = await self._chain.state(payment)
+        if state.status == "released":
+            return sold
+        if state.status == "refunded":
+            return _over(shown)
+        if state.status == "none":
+            return _not_yet(f"The hold of payment {shown} is not on the chain any more.")
+        is_pending = sold.kept.decision == "pending"
+        least = _LEAST_SECONDS_TO_DECIDE if is_pending else _LEAST_SECONDS_TO_RELEASE
+        if state.refundable_from - await self._chain.latest_time() >= least:
+            return sold
+        return _not_yet(f"Payment {shown} is almost refundable, and its release is not on the chain yet.")
+
+
+_locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+
+def _lock(payment_id: bytes) -> asyncio.Lock:
+    """One request at a time sells by a payment, at all routes of the process."""
+    return _locks.setdefault(payment_id, asyncio.Lock())
+
+
+def _unsold(outcome: NotHeld, shown: str) -> Unsold:
+    if outcome.status == "released":
+        return Unsold("conflict", f"Payment {shown} was released, and its response is no longer stored.")
+    if outcome.status == "refunded":
+        return Unsold("payment_required", f"Payment {shown} was refunded to its payer; sign a new one.")
+    return Unsold("payment_required", f"The payment cannot be held: {outcome.why}.")
+
+
+def _too_late(held: Held, shown: str) -> Unsold:
+    at = datetime.fromtimestamp(held.refundable_from, timezone.utc).isoformat()
+    return Unsold(
+        "payment_required",
+        f"Payment {shown} was held earlier, and too little time is left to deliver: anyone can refund it from {at}. "
+        "Sign a new one.",
+    )
+
+
+def _over(shown: str) -> Unsold:
+    return Unsold(
+        "payment_required",
+        f"The hold of payment {shown} ended before the response was ready; the payer gets the money back. "
+        "Sign a new one.",
+    )
+
+
+def _paused(shown: str) -> Unsold:
+    return _not_yet(f"The arbiter decides nothing for this merchant now, so nothing was held for payment {shown}.")
+
+
+def _not_yet(why: str) -> Unsold:
+    return Unsold("not_yet", f"{why} Do not sign again; send the same header again.")

@@ -1,0 +1,136 @@
+"""Whether an offer or a receipt is signed by the seller that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+from ..issuer import issuer_of_did, origin_of
+from ..strict_json import Json, JsonObject
+from .did import DidKey, key_of
+from .statement import Statement, read_statement
+
+_UINT256_MEMBERS = ("version", "validUntil", "issuedAt")
+#: The members of each payload in the order that is signed.
+_ORDER = {
+    "offer": ("version", "resourceUrl", "scheme", "network", "asset", "payTo", "amount", "validUntil"),
+    "receipt": ("version", "network", "resourceUrl", "payer", "issuedAt", "transaction"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement, and whether it is true."""
+
+    statement: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class SignedReport:
+    valid: bool
+    checks: tuple[Check, ...]
+    payload: JsonObject
+
+
+def check_signed(
+    kind: str,
+    signed: Json,
+    *,
+    at: int,
+    did: str | bytes | None = None,
+    pay_to: str | None = None,
+    members: Mapping[str, Any] | None = None,
+) -> SignedReport:
+    """Check a signed offer or receipt.
+
+    Anyone can sign an offer for anyone's URL. So a JWS must be by a key of the resource's own host, and an EIP-712
+    signature by the account that is paid.
+
+    :param kind: ``offer`` or ``receipt``
+    :param at: Unix seconds; an offer must hold then
+    :param did: the text of the DID document that is trusted, for a JWS
+    :param pay_to: the account that must have signed an EIP-712 receipt, which does not name it; an offer does
+    :param members: the values that the payload must have
+    :raises InputError: if it is not a signed offer or receipt, or the DID document cannot be read
+    """
+    statement = read_statement(kind, signed)
+    payload = statement.payload
+    checks = _check_jws(statement, did) if statement.format == "jws" else _check_typed_data(kind, statement, pay_to)
+    if kind == "offer":
+        checks.append(Check("the offer still holds", payload["validUntil"] >= at))
+    checks += [Check(f"{name} is {value}", _same(payload.get(name), value)) for name, value in (members or {}).items()]
+    return SignedReport(all(check.holds for check in checks), tuple(checks), payload)
+
+
+def _check_jws(statement: Statement, did: str | bytes | None) -> list[Check]:
+    key = None if did is None else key_of(did, statement.kid)
+    origin = origin_of(statement.payload["resourceUrl"])
+    signer = issuer_of_did(statement.kid.partition("#")[0])
+    return [
+        Check(
+            f"the key is one of {(origin or '').partition('://')[2]}, the resource's host",
+            signer is not None and signer.origin == origin,
+        ),
+        Check("the DID document lists the key", key is not None),
+        Check("the JWS verifies", key is not None and _verifies(statement.signature, key)),
+    ]
+
+
+def _verifies(jws: str, key: DidKey) -> bool:
+    import warnings
+
+    from joserfc.errors import JoseError, SecurityWarning
+    from joserfc.jws import deserialize_compact
+
+    with warnings.catch_warnings():
+        # The extension's algorithm is EdDSA, whose name RFC 9864 deprecates.
+        warnings.simplefilter("ignore", SecurityWarning)
+        try:
+            deserialize_compact(jws, key.key, algorithms=[key.algorithm])
+        except (JoseError, ValueError):
+            return False
+    return True
+
+
+def _check_typed_data(kind: str, statement: Statement, pay_to: str | None) -> list[Check]:
+    paid = statement.payload["payTo"] if kind == "offer" else pay_to
+    signer = _signer_of(kind, statement)
+    shown = "which is not known" if paid is None else paid
+    return [Check(f"the signer is who is paid, {shown}", signer is not None and _same(signer, paid))]
+
+
+def _signer_of(kind: str, statement: Statement) -> str | None:
+    """The account that signed, or None for bytes that no account could have made."""
+    try:
+        from eth_account import Account
+        from eth_account.messages import encode_typed_data
+    except ImportError:
+        raise InputError("An EIP-712 signature needs eth-account: pip install 'agent-payment-trust[escrow]'.") from None
+    if not re.fullmatch(r"0x[0-9a-fA-F]{130}", statement.signature):
+        return None
+    primary = kind.capitalize()
+    fields = [{"name": name, "type": "uint256" if name in _UINT256_MEMBERS else "string"} for name in _ORDER[kind]]
+    # The chain is 1 for every network: it is the domain of the extension, not of a contract.
+    domain = {"name": f"x402 {kind}", "version": "1", "chainId": 1}
+    message = encode_typed_data(domain, {primary: fields}, dict(statement.payload))
+    try:
+        return str(Account.recover_message(message, signature=statement.signature))
+    except Exception:  # eth-keys raises several kinds for bytes that are not a signature
+        return None
+
+
+def _same(one: object, other: object) -> bool:
+    """Addresses and hashes are the same in either case."""
+    if type(one) is type(other) and one == other:
+        return True
+    lower = _lower_hex(one)
+    return lower is not None and lower == _lower_hex(other)
+
+
+def _lower_hex(value: object) -> str | None:
+    is_hex = isinstance(value, str) and re.fullmatch(r"0x[0-9a-fA-F]{40}([0-9a-fA-F]{24})?", value)
+    return str(value).lower() if is_hex else None

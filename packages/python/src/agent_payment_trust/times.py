@@ -1,0 +1,66 @@
+"""Times as documents state them, and whether a document is fresh."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Literal
+
+from .errors import Refusal
+from .strict_json import JsonObject
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z", re.ASCII)
+#: How far the clocks of issuer and verifier may differ at the start of a document's validity.
+_SKEW = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """What a document states about its own validity period. ``unknown`` means that its signature is not valid."""
+
+    state: Literal["unknown", "not_yet_valid", "no_expiry", "current", "expired"]
+    from_: str | None = None
+    until: str | None = None
+
+
+def parse_time(text: object) -> datetime | None:
+    """A UTC time like ``2026-11-21T09:30:00Z``, or None."""
+    if not isinstance(text, str) or not _TIME.fullmatch(text):
+        return None
+    whole, _, fraction = text[:-1].partition(".")
+    try:
+        at = datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    return at + timedelta(milliseconds=int(fraction.ljust(3, "0") or 0))
+
+
+def freshness(document: JsonObject, created: str, at: datetime) -> Freshness:
+    """Judge a document: valid from ``validFrom``, or from when it was signed, up to but not including ``validUntil``.
+
+    :raises Refusal: ``malformed_document``
+    """
+    valid_from = _member(document, "validFrom") or created
+    until = _member(document, "validUntil")
+    if at < _known(valid_from) - _SKEW:
+        return Freshness("not_yet_valid", valid_from)
+    if until is None:
+        return Freshness("no_expiry", valid_from)
+    return Freshness("current" if at < _known(until) else "expired", valid_from, until)
+
+
+def _member(document: JsonObject, name: str) -> str | None:
+    if name not in document:
+        return None
+    text = document[name]
+    if parse_time(text) is not None:
+        return str(text)
+    raise Refusal("malformed_document", f"{name} is not a UTC time like 2026-11-21T09:30:00Z")
+
+
+def _known(text: str) -> datetime:
+    at = parse_time(text)
+    if at is None:
+        raise Refusal("malformed_document", "a time is not a UTC time like 2026-11-21T09:30:00Z")
+    return at

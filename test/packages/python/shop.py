@@ -1,0 +1,98 @@
+"""A FastAPI shop: shop.py <port>, with the rest in its environment. Prints a line for each run of a handler."""
+
+import asyncio
+import os
+import sys
+
+import uvicorn
+from eth_account import Account
+from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel
+
+from agent_payment_trust.escrow.fastapi import escrowed
+
+
+async def validate(request: Request):
+    return "A haiku has 3 lines." if request.query_params.get("lines") == "4" else None
+
+
+app = FastAPI()
+shop = APIRouter(
+    route_class=escrowed(
+        account=Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
+        rpc_url=os.environ["BASE_RPC_URL"],
+        arbiter_url=os.environ["ARBITER_URL"],
+        price="0.10",
+        validate=validate,
+    )
+)
+
+
+class Order(BaseModel):
+    lines: int
+
+
+def said(request, name):
+    print(f"{name} {request.state.escrow_payment_id}", flush=True)
+
+
+@shop.post("/haiku")
+async def haiku(request: Request):
+    said(request, "haiku")
+    await asyncio.sleep(0.2)
+    return JSONResponse({"haiku": "An old silent pond"}, headers={"set-cookie": "a=1"})
+
+
+@shop.post("/typed")
+def typed(order: Order, request: Request):
+    said(request, "typed")
+    return {"lines": order.lines}
+
+
+@shop.post("/stream")
+async def stream(request: Request):
+    said(request, "stream")
+
+    async def words():
+        for word in ("An", " old"):
+            yield word
+
+    return StreamingResponse(words(), media_type="text/plain")
+
+
+@shop.post("/bytes")
+async def some_bytes(request: Request):
+    return Response(b"\xff\xfe" * 100_000, media_type="application/octet-stream")
+
+
+@shop.post("/control")
+async def control(request: Request):
+    return Response("\x01" * 200_000, media_type="text/plain")
+
+
+@shop.post("/huge")
+async def huge(request: Request):
+    return Response("x" * 300_000, media_type="text/plain")
+
+
+@shop.post("/among")
+async def among(request: Request):
+    said(request, "among")
+    return {"haiku": "An old silent pond", "error": "among the goods"}
+
+
+@shop.post("/broken")
+async def broken(request: Request):
+    said(request, "broken")
+    raise RuntimeError("out of frogs")
+
+
+@shop.post("/gone")
+async def gone(request: Request):
+    said(request, "gone")
+    raise HTTPException(410, "sold out")
+
+
+app.include_router(shop)
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
