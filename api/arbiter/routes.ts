@@ -112,7 +112,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     input: requestSchema(claims),
     body: claimBody(claims),
     output: json(VERDICT[variant]),
-    ...(variant === "scored" ? { prepare: arbiter.prepare } : {}),
+    ...(variant === "scored" ? { hooks: { prepare: arbiter.prepare } } : {}),
     intake: (request, payer) => arbiter.admit(request, { payer, variant }),
     example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, baseUrl) },
     sell: (sale) => arbiter.decide(sale, variant),

@@ -59,7 +59,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
-      await prepare(route, c, parts);
+      await readied(route, c, parts);
       return demand(c, required(PAYMENT_REQUIRED));
     }
     const body = await readBody(c);
@@ -69,7 +69,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const client = clientOf(c, parts.peers);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
-    if (answer.say === "result") await route.told?.(about.key, client);
+    if (answer.say === "result") await route.hooks?.told?.(about.key, client);
     const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
     if (beside !== null) c.header("link", beside);
     return answer.say === "pay"
@@ -81,7 +81,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
 /** What is told beside an answer. If it cannot be read, the answer is sent without it: that has been paid for. */
 async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayableParts["log"]): Promise<string | null> {
   try {
-    return (await route.beside?.(answer)) ?? null;
+    return (await route.hooks?.links?.(answer)) ?? null;
   } catch (error) {
     log.warn({ err: error, route: route.id }, "what stands beside an answer could not be read");
     return null;
@@ -89,12 +89,13 @@ async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayablePart
 }
 
 /** What a route has to look up before it can be paid for. Indexers probe with empty bodies: these ask for nothing. */
-async function prepare(route: PaidRoute, c: Context, { peers }: PayableParts): Promise<void> {
-  if (route.prepare === undefined) return;
+async function readied(route: PaidRoute, c: Context, { peers }: PayableParts): Promise<void> {
+  const prepare = route.hooks?.prepare;
+  if (prepare === undefined) return;
   const body = parseJson(await readBody(c));
   const form = readForm({ route, body: withQuery(body, new URL(c.req.url).searchParams, route.query ?? []) });
   if ("refused" in form) return;
-  const notYet = await route.prepare(form.input, clientOf(c, peers));
+  const notYet = await prepare(form.input, clientOf(c, peers));
   if (notYet === null) return;
   throw new Problem(notYet.isSpent ? "too_many_requests" : "not_available", {
     detail: `${notYet.detail} Nothing was charged.`,

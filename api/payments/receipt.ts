@@ -29,7 +29,7 @@ export interface Receipts {
 export function receiptDocument(
   purchases: readonly [Purchase, ...Purchase[]],
   baseUrl: string,
-  routeOf: (id: string) => Pick<PaidRoute, "path" | "isRecordUnlisted"> | undefined,
+  routeOf: (id: string) => Pick<PaidRoute, "path" | "privacy"> | undefined,
 ) {
   const [{ network, transaction, block, final }] = purchases;
   return {
@@ -46,7 +46,7 @@ export function receiptDocument(
         amount: value.toString(),
         amount_usd: formatUsd(value),
         resource: `${baseUrl}${route?.path ?? `/${id}`}`,
-        record_url: location === null || route?.isRecordUnlisted ? null : `${baseUrl}${location}`,
+        record_url: location === null || route?.privacy?.isRecordUnlisted ? null : `${baseUrl}${location}`,
       };
     }),
   };

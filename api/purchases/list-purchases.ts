@@ -110,7 +110,7 @@ async function told(
   if (purchase.answer === null) return;
   const { network, asset, nonce } = purchase;
   const key: PaymentKey = { network, asset, payer, nonce };
-  await routeOf(purchase.route)?.told?.(key, client);
+  await routeOf(purchase.route)?.hooks?.told?.(key, client);
 }
 
 export interface DocumentParts {
@@ -156,7 +156,7 @@ async function described(payer: Address, purchase: StoredPurchase, { baseUrl, re
 
 /** An order of a running test is not explained: its answer comes with the test. */
 function withheldUntil(route: PaidRoute | undefined, receivedAt: Date): Date | null {
-  const { answerWithheldMinutes: minutes } = route ?? {};
+  const { answerWithheldMinutes: minutes } = route?.privacy ?? {};
   return minutes === undefined ? null : new Date(receivedAt.getTime() + minutes * 60_000);
 }
 

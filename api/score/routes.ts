@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
 import { answered, json, jsonAnswer } from "../platform/http/answer.ts";
-import { type Intake, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
+import { type Intake, type PaidRoute, paidRoute, type Route, type RouteHooks } from "../platform/http/route.ts";
 import type { Atomic } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
@@ -18,13 +18,14 @@ export interface ScoreRouteParts {
   readonly payeeUrl: (wallet: string) => Promise<string | null>;
 }
 
-interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output" | "beside"> {
+interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output"> {
   readonly id: string;
   readonly price: Atomic;
   readonly input: z.ZodType<Input>;
   readonly example: PaidRoute["example"];
   readonly wallets: (input: Input) => readonly Address[];
   readonly answer: (records: readonly ScoreDocument[]) => unknown;
+  readonly links?: RouteHooks<Input>["links"];
 }
 
 export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Route[] => [
@@ -40,7 +41,7 @@ export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Rou
     example: { input: { wallet: EXAMPLE_WALLETS[0] }, output: exampleRecord },
     wallets: ({ wallet }) => [wallet],
     answer: ([record]) => record,
-    beside: async ({ body }) => {
+    links: async ({ body }) => {
       const url = await payeeUrl(String(JSON.parse(Buffer.from(body).toString("utf8")).wallet));
       return url === null ? null : `<${url}>; rel="related"; title="Exams of the wallet as a seller"`;
     },
@@ -59,12 +60,12 @@ export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Rou
   }),
 ];
 
-const scoreRoute = <Input>(scores: Scores, { wallets, answer, ...plan }: Plan<Input>): PaidRoute =>
+const scoreRoute = <Input>(scores: Scores, { wallets, answer, links, ...plan }: Plan<Input>): PaidRoute =>
   paidRoute<Input>({
     ...plan,
     method: "POST",
     network: MAIN_NETWORK,
-    prepare: (input, client) => scores.prepare(wallets(input), client),
+    hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...(links && { links }) },
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))

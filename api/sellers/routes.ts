@@ -106,11 +106,11 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     input: EXAM_REQUEST,
     body: EXAM_BODY,
     output: json(ORDERED),
-    prepare: intake.prepare,
+    hooks: { prepare: intake.prepare },
     intake: (input, payer, { nonce }) => intake.admit(input, { payer, nonce }),
     example: { input: { url: "https://seller.example/haiku" }, output: exampleOutput(baseUrl) },
     sell: { atOnce: intake.sell },
-    isRecordUnlisted: true,
+    privacy: { isRecordUnlisted: true },
   });
 
 function exampleOutput(baseUrl: string) {

@@ -91,6 +91,6 @@ const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
     input: INPUT,
     output: json(STEP),
     example: { input: {}, output: {} },
-    answerWithheldMinutes: SESSION_MINUTES,
+    privacy: { answerWithheldMinutes: SESSION_MINUTES },
     sell: (sale) => retry.order(sale),
   });

@@ -97,7 +97,7 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
       howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
     },
     sell: (sale) => test.start(sale),
-    told: (payment, client) => test.told(payment, client),
+    hooks: { told: (payment, client) => test.told(payment, client) },
   });
 }
 
@@ -250,7 +250,7 @@ function orders(kind: BaitedKind, { behaviour }: BehaviourRouteParts): readonly 
       input: ORDER,
       output: json(STEP),
       example: { input: {}, output: {} },
-      answerWithheldMinutes: SESSION_MINUTES,
+      privacy: { answerWithheldMinutes: SESSION_MINUTES },
       sell,
     });
   return [

@@ -64,11 +64,6 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * verified, on behalf of a client. An account without any money signs as well as any other.
    */
   readonly intake?: (input: Input, payer: Address, asked: Asked) => Promise<Intake<Input>>;
-  /**
-   * What has to be there before anyone is asked to pay, on behalf of a client; null once it is. For unpaid requests with
-   * a well-formed body.
-   */
-  readonly prepare?: (input: Input, client: string) => Promise<NotYet | null>;
   /** An example request and answer, for discovery. */
   readonly example: {
     readonly input: Readonly<Record<string, unknown>>;
@@ -80,22 +75,34 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
    * Total: an unfavorable result is an answer too. It may run more than once; only the first recorded result counts.
    */
   readonly sell: Selling<Input>;
+  readonly hooks?: RouteHooks<Input>;
+  readonly privacy?: RoutePrivacy;
+}
+
+/** What some routes do around a sale. */
+export interface RouteHooks<Input> {
+  /**
+   * Prepares what the sale needs before anyone is asked to pay, on behalf of a client; null once it is ready. Runs for
+   * unpaid requests with a well-formed body.
+   */
+  readonly prepare?: (input: Input, client: string) => Promise<NotYet | null>;
   /**
    * Runs whenever a result is about to be sent, to a client. A settled payment's header can be rebuilt from the chain, so
-   * it may be a stranger who asks.
+   * a stranger may send it.
    */
   readonly told?: (payment: PaymentKey, client: string) => Promise<void>;
   /**
-   * What is told beside a result whenever it is sent, in its `Link` header: what came to be since then, too. Null if
-   * there is nothing. Where it throws, the result is sent alone.
+   * The `Link` header of a result, made whenever it is sent, so that it can name what is newer than the sale. Null for no
+   * header. If it throws, the result is sent without one.
    */
-  readonly beside?: (answer: StoredAnswer) => Promise<string | null>;
-  /**
-   * How long its answers are shown only to those who send the payment again, not to a payer who signs in: an order of a
-   * test that may be running.
-   */
+  readonly links?: (answer: StoredAnswer) => Promise<string | null>;
+}
+
+/** What is kept from those who do not send the payment again. */
+export interface RoutePrivacy {
+  /** For this long, a payer who signs in does not see the answer: a test that the order belongs to may be running. */
   readonly answerWithheldMinutes?: number;
-  /** Its record may not be found by its payment, which everybody sees: no look-up by transaction names it. */
+  /** No look-up by transaction names the record, because everybody sees its payment. */
   readonly isRecordUnlisted?: true;
 }
 

@@ -153,7 +153,7 @@ describe("the same payment", () => {
 
   test("is replayed while what stands beside it cannot be read", async () => {
     const { signed, first } = await paid();
-    const alone = offering({ beside: () => Promise.reject(new Error("the database is slow")) });
+    const alone = offering({ hooks: { links: () => Promise.reject(new Error("the database is slow")) } });
     const replay = await alone.request("/test/basic", { method: "POST", headers: v2(signed) });
     expect([replay.status, await replay.text(), replay.headers.get("link")]).toEqual([200, first.text, null]);
   });
@@ -172,7 +172,7 @@ describe("the same payment", () => {
 });
 
 /** The same gate and journal behind a route that was changed: the service after its operator raised the price, say. */
-function offering(changed: Partial<Pick<PaidRoute, "price" | "beside">>): Hono {
+function offering(changed: Partial<Pick<PaidRoute, "price" | "hooks">>): Hono {
   const route = paidRoute({
     id: "test.basic",
     method: "POST",
