@@ -2,10 +2,12 @@ import { afterAll, afterEach } from "vitest";
 import { endLeftovers } from "../for-file.ts";
 import { expectDescribed, heldFetch } from "../openapi/answers.ts";
 import { forgetWitnessed } from "../openapi/witnessed.ts";
+import { printProblemsOfFailedTests } from "../service/problems.ts";
 
 // Vitest's setup for every file that may start a service: each answer must match the service's OpenAPI document.
 globalThis.fetch = heldFetch;
 await endLeftovers();
+printProblemsOfFailedTests();
 // The first hook is the last to run.
 afterAll(endLeftovers);
 afterEach(expectDescribed);

@@ -10,6 +10,7 @@ import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
 import { ARBITER_KEY, PAY_TO } from "./accounts.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { noteProblem } from "./problems.ts";
 
 export interface TestServicePlan {
   readonly chain: TestChain;
@@ -117,5 +118,9 @@ function environment(port: number, database: TestDatabase, chain: TestChain): Co
 
 function recordingLog(): { log: Logger; logged: string[] } {
   const logged: string[] = [];
-  return { logged, log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }) };
+  const write = (line: string): void => {
+    logged.push(line);
+    noteProblem(line);
+  };
+  return { logged, log: pino({ level: "debug" }, { write }) };
 }
