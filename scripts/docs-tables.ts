@@ -151,7 +151,7 @@ const errorsTable = (): string =>
 
 const usdc = (atomic: bigint): string => `${formatUsd(atomic)} USDC`;
 
-const behaviourTable = (): string =>
+const behaviorTable = (): string =>
   table(
     ["Test", "Entry", "The fair order (control)", "The bad one (bait)", "A complete test"],
     BAITED_KINDS.map((kind) => [
@@ -222,7 +222,7 @@ export const renderTables = (routes: readonly RouteLine[]): Readonly<Record<stri
   routes: routesTable(routes),
   limits: limitsTable(),
   errors: errorsTable(),
-  behaviour: behaviourTable(),
+  behavior: behaviorTable(),
   retry: retryTable(),
   decoys: decoysTable(),
   ...SCORE_TABLES,
@@ -244,7 +244,7 @@ export function withTables(text: string, tables: Readonly<Record<string, string>
 /** The documents with generated tables, relative to `docs/`. */
 export const GENERATED = [
   "routes.md",
-  "behaviour.md",
+  "behavior.md",
   "escrow.md",
   "score.md",
   "decisions/settlement-batch.md",

@@ -177,7 +177,7 @@ CREATE INDEX test_session_wallet ON test_session (wallet, product, started_at DE
 CREATE INDEX test_session_started ON test_session (started_at);
 GRANT SELECT, INSERT, UPDATE ON test_session TO trust_api;
 
-COMMENT ON TABLE test_session IS 'Runs of behavioral tests (docs/behaviour.md).';
+COMMENT ON TABLE test_session IS 'Runs of behavioral tests (docs/behavior.md).';
 COMMENT ON COLUMN test_session.id IS 'derived from the payment that opened the session; its certificate has the same id';
 COMMENT ON COLUMN test_session.product IS 'name of the test';
 COMMENT ON COLUMN test_session.token_shared IS

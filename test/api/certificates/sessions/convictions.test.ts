@@ -36,7 +36,7 @@ import {
   isReplay,
 } from "../../../support/sessions/verdicts.ts";
 
-/** Who can make whom fail: the rows of the table in docs/behaviour.md, one after the other. */
+/** Who can make whom fail: the rows of the table in docs/behavior.md, one after the other. */
 
 // Every request names the address that it comes from, or comes from this one.
 const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
