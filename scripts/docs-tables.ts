@@ -245,7 +245,10 @@ export function withTables(text: string, tables: Readonly<Record<string, string>
 export const GENERATED = [
   "routes.md",
   "behavior.md",
+  "retry-test.md",
+  "decoys.md",
   "escrow.md",
+  "escrow-outcomes.md",
   "score.md",
   "decisions/settlement-batch.md",
 ] as const;
