@@ -36,6 +36,12 @@ describe("the README", () => {
   });
 });
 
+test("every page of the docs has at most 250 lines", () => {
+  const pages = PAPERS.filter((file) => file.startsWith("docs/"));
+  expect(pages.length).toBeGreaterThan(30);
+  expect(pages.filter((file) => read(file).trimEnd().split("\n").length > 250)).toEqual([]);
+});
+
 describe("generated tables", () => {
   test.each(GENERATED)("docs/%s is what `npm run docs` writes", (name) => {
     const text = read(`docs/${name}`);
