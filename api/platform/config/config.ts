@@ -183,7 +183,7 @@ export interface Config {
   readonly indexViewsSchema: string;
   /** Requests per minute per client address; 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
-  /** Addresses and ranges (CIDR) of reverse proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted. */
+  /** Addresses and ranges (CIDR) of reverse proxies whose forwarding headers and `X-Request-Id` are trusted. */
   readonly trustedProxies: readonly string[];
   /** A separate port for metrics only; null to disable it. */
   readonly metrics: { readonly port: number; readonly host: string } | null;

@@ -33,15 +33,26 @@ export function createPeers(trusted: readonly string[]): Peers {
   }
   const isProxy = (address: string): boolean => isIP(address) !== 0 && proxies.check(address, familyOf(address));
   return {
-    clientOf(incoming) {
-      let client = plain(incoming.socket.remoteAddress ?? "unknown");
+    clientOf({ socket, headers }) {
+      const peer = plain(socket.remoteAddress ?? "unknown");
       // Each proxy appends the address that called it: from the end, the first that is not our proxy is the client.
-      const hops = String(incoming.headers["x-forwarded-for"] ?? "").split(",");
-      for (let hop = hops.pop(); hop !== undefined && isProxy(client); hop = hops.pop()) {
-        const address = plain(hop.trim());
-        if (isIP(address) === 0) break;
-        client = address;
-      }
+      const clientIn = (hops: readonly string[]): string => {
+        let client = peer;
+        for (const hop of hops.toReversed()) {
+          const address = isProxy(client) ? nodeAddress(hop) : null;
+          if (address === null) break;
+          client = address;
+        }
+        return client;
+      };
+      const { forwarded } = headers;
+      const listed = headers["x-forwarded-for"];
+      const chains = [
+        ...(listed === undefined ? [] : [clientIn(String(listed).split(","))]),
+        ...(forwarded === undefined ? [] : [clientIn(forwarded.split(",").map(forOf))]),
+      ];
+      // A proxy writes one header and may pass on the other as the client wrote it. If they differ, neither is believed.
+      const client = new Set(chains).size === 1 ? (chains[0] ?? peer) : peer;
       return isIP(client) === 6 ? networkOf(client) : client;
     },
     connectionOf(address) {
@@ -61,6 +72,19 @@ const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /** Writes an IPv4 address that arrived over an IPv6 socket in plain IPv4 form. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, "");
+
+const NODE = /^"?(?:\[([\da-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::(?:\d{1,5}|_[\w.-]+))?"?$/i;
+
+/** The address in a node's name: some proxies add its port, put an IPv6 address in brackets, or quote it. Null if there is none. */
+function nodeAddress(name: string): string | null {
+  const text = name.trim();
+  const [, bracketed, dotted] = NODE.exec(text) ?? [];
+  const address = plain(bracketed ?? dotted ?? text);
+  return isIP(address) === 0 ? null : address;
+}
+
+/** The `for` of an element of `Forwarded` (RFC 7239, section 4); empty if it has none. */
+const forOf = (element: string): string => /(?:^|;)\s*for=([^;]*)/i.exec(element)?.[1] ?? "";
 
 /** The first four of the eight groups. */
 function networkOf(address: string): string {

@@ -6,6 +6,8 @@ const TRUSTED = ["10.0.0.0/8", "127.0.0.1", "2001:db8:ffff::/48"];
 const from = (remoteAddress: string, headers: IncomingMessage["headers"] = {}) =>
   ({ socket: { remoteAddress }, headers }) as IncomingMessage;
 const via = (remoteAddress: string, forwarded: string) => from(remoteAddress, { "x-forwarded-for": forwarded });
+const by = (forwarded: string, listed?: string) =>
+  from("10.1.2.3", { forwarded, ...(listed === undefined ? {} : { "x-forwarded-for": listed }) });
 
 describe("the client that a request is counted against", () => {
   test.each([
@@ -22,6 +24,24 @@ describe("the client that a request is counted against", () => {
     ["the last known one before nonsense", via("10.1.2.3", "nonsense, 10.9.9.9"), "10.9.9.9"],
     ["a stranger, whatever it says", via("203.0.113.7", "198.51.100.1"), "203.0.113.7"],
     ["an IPv6 stranger behind an IPv6 proxy", via("2001:db8:ffff::1", "2001:db8:5:6::1"), "2001:db8:5:6::/64"],
+    ["an address with its port", via("10.1.2.3", "203.0.113.7:49152"), "203.0.113.7"],
+    ["through two proxies with ports", via("10.1.2.3", "203.0.113.7:49152, 10.9.9.9:80"), "203.0.113.7"],
+    ["an IPv6 address in brackets", via("10.1.2.3", "[2001:db8:5:6::1]"), "2001:db8:5:6::/64"],
+    ["an IPv6 address in brackets with its port", via("10.1.2.3", "[2001:db8:5:6::1]:443"), "2001:db8:5:6::/64"],
+    ["an IPv4 address as IPv6 writes it", via("10.1.2.3", "[::ffff:203.0.113.7]:443"), "203.0.113.7"],
+    ["the proxy when the port is none", via("10.1.2.3", "203.0.113.7:http"), "10.1.2.3"],
+    ["the proxy when the brackets hold no address", via("10.1.2.3", "[203.0.113.7.9]"), "10.1.2.3"],
+    ["what Forwarded names", by("for=203.0.113.7"), "203.0.113.7"],
+    ["what Forwarded names among others", by("proto=https; For=203.0.113.7 ;by=10.1.2.3"), "203.0.113.7"],
+    ["a quoted IPv6 address with a port", by('for="[2001:db8:5:6::1]:4711"'), "2001:db8:5:6::/64"],
+    ["a quoted IPv4 address with a hidden port", by('for="203.0.113.7:_x1"'), "203.0.113.7"],
+    ["the last stranger in Forwarded", by('for=198.51.100.1, for="203.0.113.7:1", for=10.9.9.9'), "203.0.113.7"],
+    ["not hidden by an open quote", by('for=", for=203.0.113.7'), "203.0.113.7"],
+    ["the proxy when Forwarded hides the client", by("for=_hidden, for=unknown"), "10.1.2.3"],
+    ["the proxy when Forwarded names nobody", by("proto=https"), "10.1.2.3"],
+    ["what both headers name", by("for=203.0.113.7", "203.0.113.7:80"), "203.0.113.7"],
+    ["the proxy when the headers differ", by("for=198.51.100.1", "203.0.113.7"), "10.1.2.3"],
+    ["a stranger, whatever it forwards", from("203.0.113.7", { forwarded: "for=198.51.100.1" }), "203.0.113.7"],
   ])("is %s", (_, incoming, client) => expect(createPeers(TRUSTED).clientOf(incoming)).toBe(client));
 
   test("is the socket's address where no proxy is trusted", () =>
