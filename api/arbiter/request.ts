@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { PaymentKey } from "../platform/http/route.ts";
-import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
-import { type Claim, type ClaimSettings, claimSchema, malformed, refuse, submitted, unicodeText } from "./claim.ts";
+import { wallet } from "../platform/http/schema.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import { type Claim, type ClaimSettings, claimSchema, refuse, submitted, unicodeText } from "./claim.ts";
 import type { Parties, PartiesSource } from "./parties.ts";
 
 /** A request for a verdict: JSON, so that the journal and the record can store it. */
@@ -24,13 +25,6 @@ export interface RequestSettings extends ClaimSettings {
 const MAX_DEAL_REF = 120;
 const MEMBERS = ["category", "conditions", "deal_ref", "parties"];
 export const NOT_NEUTRAL = "the service does not arbitrate deals in which it or its payee buys or sells";
-
-const wallet = z.string().transform((text, issues) => {
-  const address = parseAddress(text);
-  if (address !== null) return address;
-  malformed(issues, [], "expected a wallet: 0x and 40 hex digits");
-  return z.NEVER;
-});
 
 /** The members that say who the deal is between. */
 export const DEAL = z.object({

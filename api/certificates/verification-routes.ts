@@ -1,11 +1,12 @@
 import type { Context } from "hono";
 import { z } from "zod";
+import { prefers } from "../platform/http/accept.ts";
 import { inPath, inQuery, jsonOrPage, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import type { Route } from "../platform/http/route.ts";
-import { mixedCaseAddress } from "../platform/http/schema.ts";
+import { walletText } from "../platform/http/schema.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
-import { parseAddress } from "../platform/wallet.ts";
+import { readWallet } from "../platform/wallet.ts";
 import type { Certification } from "./certify.ts";
 import type { SharedAddresses, SharedRecord } from "./links.ts";
 import { renderVerification } from "./pages/verification-page.ts";
@@ -18,8 +19,8 @@ export interface VerificationRouteParts {
 
 const WALLET = {
   name: "wallet",
-  description: "The wallet's address, in upper, lower or mixed case.",
-  schema: mixedCaseAddress,
+  description: "The wallet's address.",
+  schema: walletText,
 };
 
 const ORIGIN = {
@@ -87,16 +88,16 @@ async function verify(c: Context, { certification, shared }: VerificationRoutePa
       });
     return sharedRecord(c, await shared.verification(origin, c.req.query("path_prefix")));
   }
-  const wallet = parseAddress(given);
-  if (wallet === null) {
+  const read = readWallet(given);
+  if ("malformed" in read) {
     throw new Problem("malformed_request", {
       detail:
         given === undefined
           ? "Give exactly one query parameter: wallet, like /verify?wallet=0x90F7…, or origin, like /verify?origin=https://shop.example"
-          : "The query parameter wallet must be an address: 0x and 40 hex digits, like /verify?wallet=0x90F7…",
+          : `The query parameter wallet must be an address, like /verify?wallet=0x90F7…: ${read.malformed}.`,
     });
   }
-  const record = await certification.verification(wallet);
+  const record = await certification.verification(read.wallet);
   if (wantsHtml(c)) return page(c, renderVerification(record));
   // Through the context, more than one header costs an object of them.
   return new Response(JSON.stringify(record), { headers: { "content-type": "application/json", vary: "Accept" } });
@@ -109,13 +110,12 @@ export function sharedRecord(c: Context, { document, page: render, isListed }: S
 }
 
 async function credential(c: Context, { certification }: VerificationRouteParts): Promise<Response> {
-  const wallet = parseAddress(c.req.param("wallet"));
-  if (wallet === null) {
+  const read = readWallet(c.req.param("wallet"));
+  if ("malformed" in read)
     throw new Problem("malformed_request", {
-      detail: "The path must end in an address: 0x and 40 hex digits, like /credential/0x90F7…",
+      detail: `The path must end in an address, like /credential/0x90F7…: ${read.malformed}.`,
     });
-  }
-  return signed(c, await certification.credential(wallet));
+  return signed(c, await certification.credential(read.wallet));
 }
 
 async function originCredential(c: Context, { shared }: VerificationRouteParts): Promise<Response> {
@@ -133,7 +133,7 @@ async function originCredential(c: Context, { shared }: VerificationRouteParts):
  * not.
  */
 function signed(c: Context, document: object): Response {
-  const named = /\bapplication\/vc\s*(,|;|$)/.test(c.req.header("accept") ?? "");
+  const named = prefers(c.req.header("accept"), "application/vc", "application/json");
   return c.json(document, 200, {
     "content-type": named ? "application/vc" : "application/json",
     "cache-control": "no-cache",

@@ -13,6 +13,7 @@ import {
   verifyDocument,
 } from "../../packages/verifier/src/index.ts";
 import { VERSION } from "../platform/about.ts";
+import { accepts } from "../platform/http/accept.ts";
 import { json, type Output } from "../platform/http/answer.ts";
 import { PROBLEMS, problemBody, problemOf } from "../platform/http/errors.ts";
 import { readBody } from "../platform/http/request.ts";
@@ -96,6 +97,8 @@ function once(make: () => string | object | Promise<object>): () => Promise<stri
   };
 }
 
+const EITHER_FORM = "application/json, text/event-stream";
+
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
 /** A header or the message breaks MCP's rules. */
 const REFUSAL = { "application/json": MESSAGE };
@@ -123,7 +126,7 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
     path: "/mcp",
     summary: "Free tools for agents over MCP (streamable HTTP)",
     body: MESSAGE,
-    output: { "application/json": MESSAGE, "text/event-stream": null },
+    output: json(MESSAGE),
     others: { 202: {}, 400: REFUSAL, 406: REFUSAL, 415: REFUSAL },
     async handle(c) {
       serviceFor ??= inProcess(routes(), parts);
@@ -135,7 +138,10 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
       });
       const text = new TextDecoder().decode(await readBody(c));
       if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);
-      return handler(new Request(c.req.url, { method: "POST", headers: c.req.raw.headers, body: text }));
+      const headers = new Headers(c.req.raw.headers);
+      // MCP's clients take a stream as well; this route answers whoever takes JSON.
+      if (accepts(headers.get("accept") ?? undefined, "application/json")) headers.set("accept", EITHER_FORM);
+      return handler(new Request(c.req.url, { method: "POST", headers, body: text }));
     },
   };
 }

@@ -1,3 +1,6 @@
+import { checksumAddress } from "viem";
+import { MAIN_NETWORK, type Network } from "./networks.ts";
+
 /** A 20-byte account address in lower case, checked once, at the edge, by `parseAddress`. */
 export type Address = `0x${string}`;
 export type Hex = `0x${string}`;
@@ -10,3 +13,33 @@ const ADDRESS = /^0x[0-9a-f]{40}$/i;
  */
 export const parseAddress = (text: unknown): Address | null =>
   typeof text === "string" && ADDRESS.test(text) ? (text.toLowerCase() as Address) : null;
+
+const ACCOUNT = /^(?:(?:did:pkh:)?(?!did:)([-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}):)?(0x[0-9a-f]{40})$/i;
+
+/**
+ * The wallet that a caller names: its address, alone or as CAIP-10 or did:pkh. Capitals are a checksum (EIP-55) unless all
+ * letters have the same case. `malformed` says what is wrong in the words of an expectation.
+ */
+export function readWallet(
+  text: unknown,
+  network: Network = MAIN_NETWORK,
+): { readonly wallet: Address } | { readonly malformed: string } {
+  const [, chain, written] = typeof text === "string" ? (ACCOUNT.exec(text) ?? []) : [];
+  if (written === undefined)
+    return { malformed: `expected a wallet: 0x and 40 hex digits, alone or after ${network}: or did:pkh:${network}:` };
+  if (chain !== undefined && chain !== network)
+    return { malformed: `expected a wallet on ${network}; this one is on ${chain}` };
+  const wallet = written.toLowerCase() as Address;
+  return isMistyped(written)
+    ? {
+        malformed: `the capitals of ${written} are not its checksum (EIP-55); look for a typing error, or write it in lower case`,
+      }
+    : { wallet };
+}
+
+/** Whether an address has capitals, and they are not its checksum. */
+export function isMistyped(address: string): boolean {
+  const digits = address.slice(2);
+  if (digits === digits.toLowerCase() || digits === digits.toUpperCase()) return false;
+  return checksumAddress(address.toLowerCase() as Address).slice(2) !== digits;
+}

@@ -1,18 +1,11 @@
 import { z } from "zod";
-import { type Address, parseAddress } from "../platform/wallet.ts";
+import { wallet } from "../platform/http/schema.ts";
 
 /** SPEC.md, paid routes. Atomic USDC. */
 export const SCORE_PRICES = { one: 100_000n, batch: 500_000n } as const;
 
 /** The most wallets one payment can score (SPEC.md, limits). */
 export const MAX_WALLETS = 25;
-
-const wallet = z.string().transform((text, issues): Address => {
-  const address = parseAddress(text);
-  if (address !== null) return address;
-  issues.addIssue({ code: "invalid_format", format: "wallet", message: "expected a wallet: 0x and 40 hex digits" });
-  return z.NEVER;
-});
 
 /** The body of `POST /score`. */
 export const SCORE_REQUEST = z.object({ wallet });

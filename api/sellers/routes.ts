@@ -5,10 +5,10 @@ import { inPath, json, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readJson } from "../platform/http/request.ts";
 import { type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
-import { mixedCaseAddress } from "../platform/http/schema.ts";
+import { walletText } from "../platform/http/schema.ts";
 import { formatUsd } from "../platform/money.ts";
 import { wantsHtml } from "../platform/page/page.ts";
-import { type Address, parseAddress } from "../platform/wallet.ts";
+import { type Address, readWallet } from "../platform/wallet.ts";
 import { consentUrl } from "./consent.ts";
 import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
 import { EXAM_BODY, EXAM_REQUEST, type ExamRequest, METHODS } from "./exam-request.ts";
@@ -74,7 +74,7 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({ name: "url", description: "A paid endpoint, to look at its quote.", schema: z.string() }),
       optionalInQuery({ name: "method", description: "Its method; GET by default.", schema: z.enum(METHODS) }),
-      optionalInQuery({ name: "wallet", description: "The wallet that is to buy the exam.", schema: mixedCaseAddress }),
+      optionalInQuery({ name: "wallet", description: "The wallet that is to buy the exam.", schema: walletText }),
     ],
     output: json(EXAM_TERMS),
     problems: ["malformed_request", "too_many_requests"],
@@ -121,9 +121,8 @@ function exampleOutput(baseUrl: string) {
 async function terms(c: Context, { exams, peers }: ExamRouteParts): Promise<Response> {
   const common = { ...examTerms(), for_sale: exams.isForSale };
   const [url, method, buyer] = ["url", "method", "wallet"].map((name) => c.req.query(name));
-  const wallet = buyer === undefined ? null : parseAddress(buyer);
-  if (buyer !== undefined && wallet === null)
-    throw new Problem("malformed_request", { detail: "wallet: expected an address, 0x and 40 hex digits" });
+  const read = buyer === undefined ? { wallet: null } : readWallet(buyer);
+  if ("malformed" in read) throw new Problem("malformed_request", { detail: `wallet: ${read.malformed}` });
   if (url === undefined) return c.json(common);
   const parsed = EXAM_REQUEST.safeParse({ url, ...(method === undefined ? {} : { method }) });
   if (!parsed.success) {
@@ -132,7 +131,7 @@ async function terms(c: Context, { exams, peers }: ExamRouteParts): Promise<Resp
   }
   return c.json({
     ...common,
-    seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), wallet }),
+    seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), wallet: read.wallet }),
   });
 }
 

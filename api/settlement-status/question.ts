@@ -1,6 +1,6 @@
 import { Problem } from "../platform/http/errors.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
-import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
+import { type Address, type Hex, readWallet } from "../platform/wallet.ts";
 
 /** What is known of an authorization whose settlement is asked for: (from, nonce) name it, the rest may be unknown. */
 export interface Question {
@@ -37,7 +37,7 @@ type Parameter = "network" | "from" | "nonce" | "valid_before" | "transaction";
 /** Reads the query of `GET /settlement`, which gives nothing twice. Throws a Problem that names the parameter and what is expected of it. */
 export function questionOf(query: URLSearchParams): Question {
   const network = required(query, "network", { expected: NETWORK_NAMES.join(" or "), parse: networkNamed });
-  const from = required(query, "from", { expected: "the payer's address, 0x and 40 hex digits", parse: parseAddress });
+  const from = payerOf(query, network);
   const nonce = required(query, "nonce", {
     expected: "the authorization's nonce, 0x and 64 hex digits",
     parse: bytes32Of,
@@ -51,6 +51,13 @@ export function questionOf(query: URLSearchParams): Question {
     parse: bytes32Of,
   });
   return { network, from, nonce, to: null, value: null, validAfter: null, validBefore, transaction };
+}
+
+function payerOf(query: URLSearchParams, network: Network): Address {
+  const text = query.get("from");
+  if (text === null) return malformed("from", "is missing; expected the payer's address, 0x and 40 hex digits");
+  const read = readWallet(text, network);
+  return "wallet" in read ? read.wallet : malformed("from", `is ${quoted(text)}; ${read.malformed}`);
 }
 
 interface Expected<Value> {

@@ -4,7 +4,7 @@ import { inQuery, json, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf } from "../platform/http/request.ts";
 import { paidRoute, type Route } from "../platform/http/route.ts";
-import { mixedCaseAddress, mixedCaseBytes32, unixSeconds } from "../platform/http/schema.ts";
+import { mixedCaseBytes32, unixSeconds, walletText } from "../platform/http/schema.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { Status } from "./decide.ts";
 import type { LookUp } from "./look-up.ts";
@@ -63,7 +63,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     summary: "What became of a USDC authorization (EIP-3009), no matter who signed it: settled, pending or expired",
     parameters: [
       inQuery({ name: "network", description: "CAIP-2 identifier or key.", schema: z.enum(NETWORK_NAMES) }),
-      inQuery({ name: "from", description: "The payer, in upper, lower or mixed case.", schema: mixedCaseAddress }),
+      inQuery({ name: "from", description: "The payer.", schema: walletText }),
       inQuery({ name: "nonce", description: "The authorization's nonce.", schema: mixedCaseBytes32 }),
       optionalInQuery({
         name: "valid_before",

@@ -3,7 +3,7 @@ import type { AuthorizationType } from "../platform/chain/authorization.ts";
 import type { Authorization } from "../platform/chain/view.ts";
 import { address, bytes32, unixSeconds } from "../platform/http/schema.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
-import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
+import { type Address, type Hex, isMistyped, parseAddress } from "../platform/wallet.ts";
 import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
 
 /** SPEC.md names no price: a fifth of a verdict, because nothing is fetched but blocks. Atomic USDC. */
@@ -38,7 +38,10 @@ const read = <Value>(parse: (text: string) => Value | null, expected: string) =>
     return z.NEVER;
   });
 
-const account = read(parseAddress, "an address: 0x and 40 hex digits");
+const account = read(
+  (text) => (isMistyped(text) ? null : parseAddress(text)),
+  "an address: 0x and 40 hex digits, in lower case or with the capitals of its EIP-55 checksum",
+);
 const word = read(bytes32Of, "0x and 64 hex digits");
 const whole = read((text) => uint256Of(text)?.toString() ?? null, "a whole number of 256 bits, as text");
 /** Circle's contract takes any bytes; a contract wallet's may be long. */

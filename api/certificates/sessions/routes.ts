@@ -12,10 +12,10 @@ import {
   type Sale,
   type Selling,
 } from "../../platform/http/route.ts";
-import { mixedCaseAddress } from "../../platform/http/schema.ts";
+import { walletText } from "../../platform/http/schema.ts";
 import { type Atomic, formatUsd } from "../../platform/money.ts";
 import { MAIN_NETWORK } from "../../platform/networks.ts";
-import { type Address, parseAddress } from "../../platform/wallet.ts";
+import { type Address, readWallet } from "../../platform/wallet.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { type BaitedKind, type BehaviouralKind, totalCost } from "../kinds/kind.ts";
@@ -33,7 +33,7 @@ const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 export const WALLET = inQuery({
   name: "wallet",
   description: "The wallet that paid the entry.",
-  schema: mixedCaseAddress,
+  schema: walletText,
 });
 const SESSION = optionalInQuery({
   name: "session",
@@ -144,13 +144,13 @@ export async function sessionOf<Found>(
   c: Context,
   asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
 ): Promise<Found> {
-  const wallet: Address | null = parseAddress(asked.wallet);
+  const read = readWallet(asked.wallet);
   const { session: token } = asked;
-  if (wallet === null) {
+  if ("malformed" in read)
     throw new Problem("malformed_request", {
-      detail: "wallet must be the address that paid the entry: 0x and 40 hex digits.",
+      detail: `wallet must be the address that paid the entry; ${read.malformed}.`,
     });
-  }
+  const { wallet } = read;
   const asking = { wallet, token: token ?? null, client: clientOf(c, peers) };
   const found = token !== undefined && !TOKEN.test(token) ? null : await find(asking);
   if (found !== null) return found;

@@ -78,6 +78,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   // use it. It allows the headers that the preflight asks for: no request has cookies.
   app.options("*", cors({ origin: "*", maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
+  app.use(plainPath);
   app.use(lengthLimit(bodyLimits(parts.routes)));
   for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, parts.handlerOf(route)));
   for (const [path, methods] of allowed(parts.routes)) {
@@ -102,6 +103,15 @@ export function createApp(parts: AppParts): Hono<Env> {
   });
   return app;
 }
+
+/** Sends a request whose path has a slash too many to the path without it, with its method, body and headers. */
+const plainPath: MiddlewareHandler<Env> = async (c, next) => {
+  if (!/[\\/]{2}|.[\\/]$/.test(c.req.path)) return next();
+  // What a URL's parser makes of it starts with one slash and names no other host.
+  const { pathname, search } = new URL(c.req.url);
+  const plain = pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
+  return plain === pathname ? next() : c.redirect(plain + search, 308);
+};
 
 /** Passes on a request whose path does not end as the route's does, and refuses a query that can be read in two ways or not at all. */
 function mounted(route: Route, handle: (c: Context) => Response | Promise<Response>): MiddlewareHandler<Env> {

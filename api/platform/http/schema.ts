@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { NETWORKS } from "../networks.ts";
-import type { Address, Hex } from "../wallet.ts";
+import { MAIN_NETWORK, NETWORKS } from "../networks.ts";
+import { type Address, type Hex, readWallet } from "../wallet.ts";
 
 /** A pattern whose matches the compiler knows as `0x`-prefixed hex. */
 const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
@@ -10,6 +10,23 @@ const hex = (pattern: RegExp, description: string): z.ZodType<Hex> =>
 
 export const address: z.ZodType<Address> = hex(/^0x[0-9a-f]{40}$/, "An address: 20 bytes as lowercase hex.");
 export const mixedCaseAddress = hex(/^0x[0-9a-fA-F]{40}$/, "An address: 20 bytes as hex.");
+
+/** A wallet as a caller names it in a path or a query. */
+export const walletText = z
+  .string()
+  .regex(new RegExp(`^((did:pkh:)?${MAIN_NETWORK}:)?0x[0-9a-fA-F]{40}$`))
+  .meta({
+    description: `A wallet: its address in lower case or with its EIP-55 checksum, alone or as CAIP-10 or did:pkh on ${MAIN_NETWORK}.`,
+  });
+
+/** The same in a body. */
+export const wallet = z.string().transform((text, issues): Address => {
+  const read = readWallet(text);
+  if ("wallet" in read) return read.wallet;
+  issues.addIssue({ code: "invalid_format", format: "wallet", message: read.malformed });
+  return z.NEVER;
+});
+
 export const bytes32 = hex(/^0x[0-9a-f]{64}$/, "32 bytes as lowercase hex.");
 export const mixedCaseBytes32 = hex(/^0x[0-9a-fA-F]{64}$/, "32 bytes as hex.");
 export const signature65 = hex(/^0x[0-9a-fA-F]{130}$/, "A signature: 65 bytes (r, s, v) as hex.");

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { raw } from "hono/html";
+import { prefers } from "../http/accept.ts";
 import { highlight, type Language, languageOf } from "./highlight.ts";
 import { html, type Markup } from "./html.ts";
 import { rosette } from "./rosette.ts";
@@ -195,12 +196,12 @@ export const sellerForm = (): Markup =>
 /** The same for a wallet. */
 export const verifyForm = (): Markup =>
   html`<form action="/verify" method="get"><div class="field"><label for="wallet">Wallet address</label>
-<input id="wallet" name="wallet" required pattern="0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
+<input id="wallet" name="wallet" required pattern="(.*:)?0x[0-9a-fA-F]{40}" title="0x followed by 40 hex digits" placeholder="0x…" autocomplete="off" autocapitalize="off" spellcheck="false"></div>
 <button class="button" type="submit">Verify</button></form>`;
 
-/** HTML for browsers, which ask for it by name; JSON for everyone else, and for `?format=json`. */
+/** HTML for browsers, which prefer it; JSON for everyone else, and for `?format=json`. */
 export const wantsHtml = (c: Context): boolean =>
-  (c.req.header("accept") ?? "").includes("text/html") && c.req.query("format") !== "json";
+  prefers(c.req.header("accept"), "text/html", "application/json") && c.req.query("format") !== "json";
 
 /** A page with its security headers. */
 export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>

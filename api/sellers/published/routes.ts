@@ -2,9 +2,9 @@ import type { Context } from "hono";
 import { inPath, json, jsonOrPage } from "../../platform/http/answer.ts";
 import { Problem } from "../../platform/http/errors.ts";
 import type { Route } from "../../platform/http/route.ts";
-import { mixedCaseAddress } from "../../platform/http/schema.ts";
+import { walletText } from "../../platform/http/schema.ts";
 import { page, wantsHtml } from "../../platform/page/page.ts";
-import { parseAddress } from "../../platform/wallet.ts";
+import { readWallet } from "../../platform/wallet.ts";
 import { examId } from "../schemas.ts";
 import type { Published } from "./read-published.ts";
 import { EVIDENCE, PAYEE_EXAMS } from "./schemas.ts";
@@ -31,7 +31,7 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
     method: "GET",
     path: "/payee/:wallet",
     summary: "What exams of sellers say about the wallet that they are paid at: facts beside its score",
-    parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: mixedCaseAddress })],
+    parameters: [inPath({ name: "wallet", description: "The payee's address.", schema: walletText })],
     output: jsonOrPage(PAYEE_EXAMS),
     problems: ["malformed_request"],
     handle: (c) => payee(c, parts),
@@ -50,9 +50,9 @@ async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<R
 }
 
 async function payee(c: Context, { sellers, baseUrl }: PublishedRouteParts): Promise<Response> {
-  const wallet = parseAddress(c.req.param("wallet"));
-  if (wallet === null)
-    throw new Problem("malformed_request", { detail: "The path must end in an address: 0x and 40 hex digits." });
-  const exams = await sellers.payee(wallet);
+  const read = readWallet(c.req.param("wallet"));
+  if ("malformed" in read)
+    throw new Problem("malformed_request", { detail: `The end of the path: ${read.malformed}.` });
+  const exams = await sellers.payee(read.wallet);
   return wantsHtml(c) ? page(c, renderPayee(exams, baseUrl)) : c.json(exams, 200, { vary: "Accept" });
 }

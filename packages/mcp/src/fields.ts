@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { parseUsd } from "./money.ts";
 
+const ADDRESS_LENGTH = 42;
+
 export const wallet = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{40}$/, "expected a wallet: 0x and 40 hex digits")
-  .describe("A wallet's address: 0x and 40 hex digits.");
+  .regex(/^((did:pkh:)?eip155:8453:)?0x[0-9a-fA-F]{40}$/, "expected a wallet: 0x and 40 hex digits")
+  .overwrite((text) => text.slice(-ADDRESS_LENGTH))
+  .describe("A wallet's address: 0x and 40 hex digits, alone or as CAIP-10 or did:pkh on Base.");
 
 export const origin = z
   .string()

@@ -1,4 +1,10 @@
-import { createMcpHandler, McpServer, type ToolAnnotations } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  McpServer,
+  type ToolAnnotations,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
 import type { FreeParts, ToolFacts } from "./free-tool.ts";
 import { FREE_TOOLS } from "./tools/free.ts";
 
@@ -40,6 +46,23 @@ export function register(
   });
 }
 
-/** The free tools over streamable HTTP, without sessions, as served at `POST /mcp`. */
-export const freeHandler = (parts: FreeParts): ((request: Request) => Promise<Response>) =>
-  createMcpHandler(() => freeServer(parts), { maxSubscriptions: 0 }).fetch;
+/**
+ * The free tools over streamable HTTP, without sessions, as served at `POST /mcp`. Every answer is one JSON document: a tool
+ * sends nothing before its result.
+ */
+export function freeHandler(parts: FreeParts): (request: Request) => Promise<Response> {
+  const current = createMcpHandler(() => freeServer(parts), { maxSubscriptions: 0 });
+  return async (request) => ((await isLegacyRequest(request)) ? answerLegacy(parts, request) : current.fetch(request));
+}
+
+/** The library's own answer to earlier versions of MCP is a stream. */
+async function answerLegacy(parts: FreeParts, request: Request): Promise<Response> {
+  const server = freeServer(parts);
+  try {
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    await server.connect(transport);
+    return await transport.handleRequest(request);
+  } finally {
+    await server.close();
+  }
+}

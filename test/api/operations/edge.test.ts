@@ -2,9 +2,10 @@ import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { measured } from "../../support/header-block.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { broadcast } from "../../support/payments/on-chain.ts";
-import { type Answer, send } from "../../support/payments/requests.ts";
+import { broadcast, nothingCharged } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
@@ -118,4 +119,78 @@ test("a question to the tools of /mcp is counted as its sender's, not as everybo
     client.query("SELECT client FROM lookup_budget WHERE client LIKE 'settlement _%' ORDER BY client"),
   );
   expect(rows.map(({ client }) => client)).toEqual(["settlement 203.0.113.50", "settlement network 203.0.113.0/24"]);
+});
+
+describe("a path with a slash too many", () => {
+  test.each([
+    ["/inspect/", "/inspect"],
+    ["//inspect", "/inspect"],
+    ["/log//checkpoint?a=1//", "/log/checkpoint?a=1//"],
+    ["//evil.example/", "/evil.example"],
+    ["/\\\\evil.example/", "/evil.example"],
+    ["//", "/"],
+    ["/%0d%0ax:%20y/", "/%0d%0ax:%20y"],
+  ])("%s is redirected to %s", async (path, plain) => {
+    const { status, headers } = await measured(open.url + path);
+    expect([status, headers.get("location")]).toEqual([308, plain]);
+  });
+
+  test("keeps the method and the body", async () => {
+    const { status, headers } = await measured(`${open.url}/arbiter//verify/`, { method: "POST", body: "{}" });
+    expect([status, headers.get("location")]).toEqual([308, "/arbiter/verify"]);
+  });
+});
+
+describe("the tools of /mcp answer JSON", () => {
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
+  const ask = (accept: string | undefined) =>
+    send(`${open.url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(accept === undefined ? {} : { accept }) },
+      body: JSON.stringify(list),
+    });
+
+  test.each(["application/json", "*/*", undefined, "application/json, text/event-stream", "application/*"])(
+    "to Accept: %s",
+    async (accept) => {
+      const { status, headers, body } = await ask(accept);
+      expect([status, headers.get("content-type")]).toEqual([200, "application/json"]);
+      expect(body).toMatchObject({ id: 1, result: { tools: expect.any(Array) } });
+    },
+  );
+
+  test("and refuse a client that takes no JSON", async () =>
+    expect((await ask("text/html, application/json;q=0")).status).toBe(406));
+});
+
+describe("a wallet", () => {
+  const wallet = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
+  const mistyped = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD";
+
+  test("may be CAIP-10 or did:pkh of our network", async () => {
+    for (const prefix of ["eip155:8453:", "did:pkh:eip155:8453:"]) {
+      expect((await send(`${open.url}/verify?wallet=${prefix}${wallet}`)).body).toMatchObject({ wallet });
+      expect((await send(`${open.url}/credential/${prefix}${wallet}`)).body).toMatchObject({
+        credentialSubject: { id: `did:pkh:eip155:8453:${wallet}` },
+      });
+    }
+  });
+
+  test("whose capitals are not its checksum is refused wherever one is named, and nothing is charged", async () => {
+    const path = "/settlement?network=base&nonce=0x&from=";
+    for (const place of ["/verify?wallet=", "/credential/", "/payee/", "/test/seller?wallet=", path]) {
+      const answer = await send(`${open.url}${place}${mistyped}`);
+      expectProblem(answer, 400, "malformed_request");
+      expect(answer.body.detail).toMatch(/not its checksum/);
+    }
+    const payer = await newPayer(chain);
+    const headers = v2(await signPayment(payer, { value: 250_000n }));
+    const parties = { payer: wallet, payee: mistyped };
+    const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
+    const claim = JSON.stringify({ category: "payload-hash", conditions, parties });
+    const refused = await post(`${open.url}/arbiter/verify`, headers, claim);
+    expectProblem(refused, 400, "malformed_request");
+    expect(JSON.stringify(refused.body.errors)).toMatch(/not its checksum/);
+    await nothingCharged(chain, payer);
+  });
 });

@@ -80,7 +80,7 @@ const explained = (errors: readonly ErrorObject[]): string =>
 
 /** What is not in the document is not there. */
 const outside = (method: string, pathname: string, status: number): string | null =>
-  ["OPTIONS", "HEAD"].includes(method) || status === 404 || status === 405
+  ["OPTIONS", "HEAD"].includes(method) || [308, 404, 405].includes(status)
     ? null
     : `${method} ${pathname} is not described and answers ${status}`;
 
