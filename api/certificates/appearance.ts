@@ -119,9 +119,14 @@ export function renderBadge(certificate: ShownCertificate, now: Date): string {
   return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
 }
 
+const greyBadge = (message: string): string =>
+  makeBadge({ label: "agent payments", message, color: COLORS.grey, labelColor: LABEL_COLOR });
+
 /** The badge for an id without a certificate. */
-export const renderUnknownBadge = (): string =>
-  makeBadge({ label: "agent payments", message: "no such certificate", color: COLORS.grey, labelColor: LABEL_COLOR });
+export const renderUnknownBadge = (): string => greyBadge("no such certificate");
+
+/** The badge of a certificate that cannot be read at the moment. */
+export const renderUnavailableBadge = (): string => greyBadge("unavailable");
 
 /** A rendered badge's strong ETag. */
 export const badgeEtag = (svg: string): string => etagOf(svg);

@@ -55,6 +55,21 @@ export function certificatePreview(certificate: MarkedCertificate, now: Date): P
   return { id, shown, headline, title: PRODUCTS[product].title, subject: wallet, fact: paid(certificate) };
 }
 
+/** The picture instead of a certificate's. */
+export const placeholderPreview = (error: "missing" | "unavailable"): Preview => ({
+  id: error,
+  shown: {
+    tone: "grey",
+    short: error === "missing" ? "no certificate has this id" : "try again in a minute",
+    word: "–",
+    state: error === "missing" ? "Missing" : "Unavailable",
+  },
+  headline: error === "missing" ? "No certificate" : "Unavailable",
+  title: error === "missing" ? "Nothing is on file here" : "The certificate cannot be read now",
+  subject: "",
+  fact: "",
+});
+
 const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
   reversedAt === null
     ? `Paid ${formatUsd(settlement.amountAtomic)} USDC on-chain.`
@@ -73,7 +88,7 @@ function picture({ id, shown, headline, title, subject, fact }: Preview): Markup
 <text x="92" y="326" font-size="36">${title}</text>
 <text x="92" y="394" font-size="30" font-weight="600" fill="${TONES[shown.tone]}">${capitalize(shown.short)}</text>
 <text x="92" y="502" font-size="${named.size}" font-family="${MONO}">${named.text}</text>
-<text x="92" y="544" font-size="24" fill="#515c67">${fact} A fact observed, not a safety guarantee.</text>
+<text x="92" y="544" font-size="24" fill="#515c67">${fact !== "" && `${fact} A fact observed, not a safety guarantee.`}</text>
 </g></svg>`;
 }
 

@@ -10,14 +10,14 @@ import { MAIN_NETWORK } from "../platform/networks.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
 import { CERTIFICATE_CREDENTIAL } from "./agent-registries/credential.ts";
 import type { TestOrder, TestOrdering } from "./agent-registries/order.ts";
-import { appearance, badgeEtag, renderBadge, renderUnknownBadge } from "./appearance.ts";
+import { appearance, badgeEtag, renderBadge, renderUnavailableBadge, renderUnknownBadge } from "./appearance.ts";
 import type { MarkedCertificate } from "./certificate.ts";
 import type { Certification } from "./certify.ts";
 import { certificateRecord } from "./issue.ts";
 import { KINDS } from "./kinds/index.ts";
 import type { Kind } from "./kinds/kind.ts";
 import type { SharedAddresses } from "./links.ts";
-import { certificatePreview, type RenderPreview } from "./og-image.ts";
+import { certificatePreview, placeholderPreview, type RenderPreview } from "./og-image.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
 import { PRODUCTS } from "./products.ts";
 import { CERTIFICATE, CERTIFICATE_RECORD, certificateId, MENU } from "./schemas.ts";
@@ -49,6 +49,7 @@ const FILE = {
 };
 
 const SVG = { "image/svg+xml": null };
+const PNG = { "image/png": null };
 
 export function certificationRoutes(parts: CertificationRouteParts): readonly Route[] {
   return [
@@ -77,9 +78,13 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       path: "/cert/:id/og.png",
       summary: "A certificate's preview image",
       parameters: [inPath(ANY_ID)],
-      output: { "image/png": null },
-      problems: ["not_found"],
+      output: PNG,
+      others: { 404: PNG },
       handle: (c) => ogImage(c, parts),
+      placeholder: (error) => ({
+        type: "image/png",
+        content: pictures(error, () => parts.renderOgImage(placeholderPreview(error))),
+      }),
     },
     {
       method: "GET",
@@ -89,6 +94,10 @@ export function certificationRoutes(parts: CertificationRouteParts): readonly Ro
       output: SVG,
       others: { 304: {}, 404: SVG },
       handle: (c) => badge(c, parts),
+      placeholder: (error) => ({
+        type: "image/svg+xml",
+        content: error === "missing" ? renderUnknownBadge() : renderUnavailableBadge(),
+      }),
     },
   ];
 }

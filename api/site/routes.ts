@@ -41,6 +41,7 @@ export const homeRoutes = (parts: HomeRouteParts): readonly Route[] => [
     output: { "image/svg+xml": null },
     handle: (c) =>
       c.body(FAVICON_SVG, 200, { "content-type": "image/svg+xml", "cache-control": "public, max-age=86400" }),
+    placeholder: () => ({ type: "image/svg+xml", content: FAVICON_SVG }),
   },
 ];
 
@@ -108,6 +109,7 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
       summary: "Site icon as an ICO file",
       output: { "image/vnd.microsoft.icon": null },
       handle: (c) => picture(c, drawn("ico", faviconIco), "image/vnd.microsoft.icon"),
+      placeholder: () => ({ type: "image/vnd.microsoft.icon", content: drawn("ico", faviconIco) }),
     },
     {
       method: "GET",
@@ -120,6 +122,7 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
           drawn("png", () => iconPng(APPLE_SIZE)),
           "image/png",
         ),
+      placeholder: () => ({ type: "image/png", content: drawn("png", () => iconPng(APPLE_SIZE)) }),
     },
   ];
 }

@@ -8,7 +8,7 @@ import type { Meter } from "../metrics/meter.ts";
 import { page, wantsHtml } from "../page/page.ts";
 import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
-import { mountPath, type Route, suffixOf } from "./route.ts";
+import { mountPath, type Picture, type Route, suffixOf } from "./route.ts";
 
 export interface AppLog {
   warn(facts: object, message: string): void;
@@ -143,11 +143,14 @@ const bodyLimits = (routes: readonly Route[]): ReadonlyMap<string, number> =>
     ),
   );
 
-const answersOf =
-  ({ renderProblem }: Pick<AppParts, "renderProblem">) =>
-  (c: Context<Env>, { code, details }: Problem): Response => {
+function answersOf({ renderProblem, routes }: Pick<AppParts, "renderProblem" | "routes">) {
+  const pictureAt = picturesOf(routes);
+  return (c: Context<Env>, { code, details }: Problem): Response => {
     const body = problemBody(code, details, c.get("requestId"));
     const { status } = PROBLEMS[code];
+    const isRead = c.req.method === "GET" || c.req.method === "HEAD";
+    const shown = isRead ? pictureAt(c.req.path)?.(status === 404 ? "missing" : "unavailable") : undefined;
+    if (shown !== undefined) return placeholder(c, shown, { status, ...details });
     if (status === 404 && wantsHtml(c)) {
       c.header("cache-control", "no-store");
       return page(c, renderProblem(body), 404);
@@ -158,6 +161,36 @@ const answersOf =
       ...details.headers,
     });
   };
+}
+
+/** The placeholders of the routes that are pictures, by path: a request that is refused early has reached no route. */
+function picturesOf(routes: readonly Route[]) {
+  const pictures = routes.flatMap((route) =>
+    "placeholder" in route && route.placeholder !== undefined
+      ? [{ pattern: pathPattern(route), placeholder: route.placeholder }]
+      : [],
+  );
+  return (path: string) => pictures.find(({ pattern }) => pattern.test(path))?.placeholder;
+}
+
+const pathPattern = ({ path }: Route): RegExp =>
+  new RegExp(`^${path.replaceAll(".", "\\.").replace(/:\w+/g, "[^/]+")}$`);
+
+/** Image proxies pass on what has status 200, and keep it; so what may soon be true again is kept for a short time. */
+const PLACEHOLDER_SECONDS = 60;
+
+function placeholder(
+  c: Context<Env>,
+  { type, content }: Picture,
+  { status, headers }: { readonly status: number; readonly headers?: Readonly<Record<string, string>> },
+): Response {
+  const body = typeof content === "string" ? content : new Uint8Array(content);
+  return c.body(body, status === 404 ? 404 : 200, {
+    ...headers,
+    "content-type": type,
+    "cache-control": `public, max-age=${PLACEHOLDER_SECONDS}`,
+  });
+}
 
 /**
  * Setting headers through Hono would cost every answer a Headers object; Node's response is the only way around that.

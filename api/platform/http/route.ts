@@ -39,6 +39,13 @@ export interface FreeRoute extends RouteFacts {
   /** What it returns with any other status, problems aside. */
   readonly others?: Readonly<Record<number, Output>>;
   readonly handle: (context: Context) => Response | Promise<Response>;
+  /** Of a picture: what it shows instead of an error. Pages elsewhere embed it, and proxies keep what they get. */
+  readonly placeholder?: (error: "missing" | "unavailable") => Picture;
+}
+
+export interface Picture {
+  readonly type: `image/${string}`;
+  readonly content: string | Uint8Array;
 }
 
 /** A route that answers only once its payment has settled on chain. */
