@@ -200,7 +200,8 @@ function createTests(
     signer: decoys,
     usdc,
     settler,
-    refusal: async (authorization, signature) => (await simulators[network].simulate(authorization, signature)).refused,
+    refusal: async (authorization, signature) =>
+      (await simulators[network].simulate(authorization, signature)).refused?.error ?? null,
     network,
     baseUrl,
     now,

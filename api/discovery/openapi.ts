@@ -34,6 +34,14 @@ const PROBLEM = z
         }),
       )
       .exactOptional(),
+    diagnostic: z
+      .object({
+        code: z.enum(CODES),
+        retry: z.literal("same").meta({ description: "Send the same request again, with the same payment." }),
+        after: z.number().exactOptional().meta({ description: "The seconds to wait first." }),
+      })
+      .exactOptional()
+      .meta({ description: "In every 503: what helps." }),
   })
   .meta({ id: "Problem" }) satisfies z.ZodType<ReturnType<typeof problemBody>>;
 

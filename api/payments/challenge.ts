@@ -6,6 +6,7 @@ import { type Offer, type PaidRoute, schemesOf } from "../platform/http/route.ts
 import { NETWORKS } from "../platform/networks.ts";
 import { toBase64Json } from "./header.ts";
 import type { OfferReceipt } from "./receipt.ts";
+import type { Diagnostic } from "./refusal.ts";
 import type { SchemeRules } from "./scheme.ts";
 
 /** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */
@@ -28,11 +29,18 @@ export interface ChallengeParts {
   readonly offerReceipt?: Pick<OfferReceipt, "offers">;
 }
 
-/** The 402 for an offer; `error` says why it is sent. */
+/** Why a 402 is sent. */
+export interface Reasons {
+  readonly error: string;
+  /** For machines; absent where nothing was wrong. */
+  readonly diagnostic?: Diagnostic | undefined;
+}
+
+/** The 402 for an offer. */
 export async function challenge(
   offer: Offer,
   parts: ChallengeParts,
-  { error, at }: { error: string; at: Date },
+  { error, diagnostic, at }: Reasons & { readonly at: Date },
 ): Promise<PaymentChallenge> {
   const { resource, description } = offer;
   const { schemes, extensions, offerReceipt } = parts;
@@ -40,7 +48,8 @@ export async function challenge(
   const accepts = schemes.map((scheme) => scheme.requirements(offer, at));
   const terms = { x402Version: 2, resource: { url, description, mimeType: "application/json" }, accepts } as const;
   const signed = (await offerReceipt?.offers(url, accepts, at)) ?? {};
-  const { header, isSigned, isListed } = fitting({ ...terms, error }, extensions ?? {}, signed);
+  const { header, isSigned, isListed } = fitting({ ...terms, error, diagnostic }, extensions ?? {}, signed);
+  const inBody = { ...(isSigned ? {} : signed), ...(diagnostic && { diagnostic }) };
   const v1 = accepts
     .filter((_, index) => schemes[index]?.versions.includes("v1"))
     .map((required) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
@@ -51,7 +60,7 @@ export async function challenge(
       x402Version: 1,
       error: v1.length > 0 ? error : `${error} ${onlyVersion2(schemes)}`,
       accepts: v1,
-      ...(isSigned ? {} : { extensions: signed }),
+      ...(Object.keys(inBody).length === 0 ? {} : { extensions: inBody }),
     }),
   };
 }
@@ -64,22 +73,28 @@ const LONGEST = 3_200;
 /** The characters of an error that fit with any terms. */
 const SHORT_ERROR = 100;
 
-type Terms = Omit<PaymentRequired, "extensions"> & { readonly error: string };
+type Terms = Omit<PaymentRequired, "extensions" | "error"> & Reasons;
 
 /**
- * As much as fits in the header: the terms always, then what the route declares, then the signed offers. The error is cut
- * short before it makes the header too long; the body has it in full.
+ * As much as fits in the header: the terms and the diagnostic's code always, then what the route declares, then the signed
+ * offers. The error is cut short before it makes the header too long; the body has all of it.
  */
-function fitting({ error, ...terms }: Terms, declared: Extensions, signed: Extensions) {
+function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, signed: Extensions) {
+  const { errors, ...code } = diagnostic ?? {};
+  const reason = diagnostic === undefined ? {} : { diagnostic: code };
+  const reasons = errors === undefined ? [reason] : [{ diagnostic }, reason];
   const { [BAZAAR]: _, ...unlisted } = declared;
   const has = (extensions: Extensions, others: Extensions) => Object.keys(others).every((name) => name in extensions);
   const candidates = [{ ...declared, ...signed }, { ...unlisted, ...signed }, declared, {}];
-  for (const extensions of candidates) {
-    const header = toBase64Json({ ...terms, extensions, error });
-    if (header.length <= LONGEST) return { header, isSigned: has(extensions, signed), isListed: BAZAAR in extensions };
-  }
+  for (const extensions of candidates)
+    for (const said of reasons) {
+      const header = toBase64Json({ ...terms, extensions: { ...extensions, ...said }, error });
+      if (header.length <= LONGEST)
+        return { header, isSigned: has(extensions, signed), isListed: BAZAAR in extensions };
+    }
   const short = `${error.slice(0, SHORT_ERROR)}…`;
-  return { header: toBase64Json({ ...terms, error: short }), isSigned: has({}, signed), isListed: false };
+  const header = toBase64Json({ ...terms, ...(diagnostic && { extensions: reason }), error: short });
+  return { header, isSigned: has({}, signed), isListed: false };
 }
 
 /** A version 1 client finds nothing in the body that it would sign. */

@@ -177,7 +177,7 @@ async function preflightOnce(parts: PaymentParts, subject: Subject): Promise<Ste
       shortfall(parts, subject.payment),
     ]);
     if (refused === null && short !== null)
-      return { on: "preflight", outcome: "refused", error: worded?.("short of funds", short) ?? short };
+      return { on: "preflight", outcome: "refused", ...worded("short of funds", short) };
     if (refused === null) {
       const isOpen = windowOpen(validBefore, laterOf(parts.now(), head.time));
       return isOpen && kept === null ? { on: "unavailable" } : { on: "preflight", outcome: "ok", windowOpen: isOpen };
@@ -185,7 +185,7 @@ async function preflightOnce(parts: PaymentParts, subject: Subject): Promise<Ste
     const view = await read(parts, subject);
     return view.nonce === "paid"
       ? { on: "preflight", outcome: "paid" }
-      : { on: "preflight", outcome: "refused", error: refused };
+      : { on: "preflight", outcome: "refused", ...refused };
   } catch (error) {
     parts.log.warn({ err: error }, "the settlement could not be simulated");
     return { on: "unavailable" };

@@ -97,6 +97,7 @@ async function untilAnswered(parts: PaymentParts, look: () => Promise<Answered>)
 }
 
 const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable" };
+const NOT_PAYERS = "The signature is not the payer's.";
 const HELD: Answer = { say: "wait", charged: false, because: "held" };
 
 /** One look at the payment; a failed read decides nothing. */
@@ -125,8 +126,10 @@ const unavailable = ({ now }: PaymentParts, { route, payment }: PaidRequest): An
 async function answerWithheld(parts: PaymentParts, request: WithheldRequest, asked: Asked): Promise<Answer> {
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
-  if (event.signature === "invalid")
-    return { say: "malformed", detail: "The signature is not the payer's. Nothing was recorded." };
+  if (event.signature === "invalid") {
+    const why = typeof event.fresh !== "string" && event.fresh.say === "pay" ? event.fresh.error : NOT_PAYERS;
+    return { say: "malformed", detail: `${why} Nothing was recorded.` };
+  }
   if (typeof event.fresh !== "string" && event.fresh.say === "pay") return event.fresh;
   return typeof event.fresh === "string" ? withhold(parts, request, created) : event.fresh;
 }

@@ -6,11 +6,13 @@ import { readForm, takeIn } from "./admission.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import type { PaymentRow } from "./journal.ts";
 import { readAgain } from "./readings.ts";
+import type { Refusal } from "./refusal.ts";
 import type { PresentedPayment, RefusedFor } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import {
   closed,
   isAccountSignature,
+  notSigned,
   signatureSha256,
   tooLong,
   undeployed,
@@ -40,9 +42,7 @@ export interface Checked {
 }
 
 const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input: null, headBlock: 0 });
-const asItIs = (_: RefusedFor, why: string): string => why;
-const pay = (error: string): Checked => answered({ say: "pay", error });
-const NOT_SIGNED = "The signature is not the payer's.";
+const pay = (refusal: Refusal): Checked => answered({ say: "pay", ...refusal });
 /** How far nodes are behind each other on an ordinary day. */
 const BEHIND_SECONDS = 30n;
 const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
@@ -68,12 +68,13 @@ async function isSignedNow(
   return (await schemeNamed(parts, payment.scheme).isSignedOtherwise?.({ network, ...signed }, client)) ?? false;
 }
 
-/** Why an authorization is not what was asked for, as one sentence for its 402; null if it is. */
+/** Why an authorization is not what was asked for, in one sentence for its 402; null if it is. */
 function misfit({ schemes }: Pick<PaymentParts, "schemes">, { terms, payment, over }: NewRequest, at: Date) {
   // Where the session is over, no terms are offered.
   if (over !== null) return null;
-  const { mismatch } = schemeNamed({ schemes }, payment.scheme);
-  return mismatch(payment, terms, at) ?? tooLong(payment.authorization, unixSeconds(at));
+  const scheme = schemeNamed({ schemes }, payment.scheme);
+  const long = tooLong(payment.authorization, unixSeconds(at));
+  return scheme.misfit(payment, terms, at) ?? (long === null ? null : scheme.worded("valid for too long", long));
 }
 
 /**
@@ -90,31 +91,39 @@ export async function authenticate(
   if (error !== null) return pay(error);
   const same = row?.digest === signed.digest && row.signatureSha256 === signatureSha256(request.payment.signature);
   const isValid = same || (await isSigned(parts, request, signed));
+  if (!isValid && row === null) return unsigned(parts, request, signed);
   return { signature: isValid ? "valid" : "invalid", fresh: "ok", input: null, headBlock: 0 };
 }
 
 /** By our clock alone: it is never submitted, so the chain has no say. */
-function unfit(parts: PaymentParts, request: NewRequest): string | null {
+function unfit(parts: PaymentParts, request: NewRequest): Refusal | null {
   const { payment, over } = request;
   const at = parts.now();
   const wrong = misfit(parts, request, at);
   if (wrong !== null || over !== null) return wrong;
-  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const { worded } = schemeNamed(parts, payment.scheme);
   const now = unixSeconds(at);
   const problem = windowProblem(payment.authorization, { now, head: now });
-  return problem?.because === "closed" ? worded("expired", problem.error) : (problem?.error ?? null);
+  return problem === null ? null : worded(problem.because === "closed" ? "expired" : "early", problem.error);
 }
 
 /** A wallet that is not deployed yet cannot be told from others by its signature alone. */
 async function whyUnsigned(
   { chains }: Pick<PaymentParts, "chains">,
   { route: { network }, payment, client }: Signing,
-  { payer, signature }: PayerSignature,
+  signed: PayerSignature,
 ): Promise<readonly [RefusedFor, string]> {
+  const { payer, signature } = signed;
   // What is still wrapped would have been deployed by its scheme.
   const isDeployed =
     !needsCode(signature) || isWrapped(payment.signature) || (await chains[network].isDeployed(payer, client));
-  return isDeployed ? ["unsigned", NOT_SIGNED] : ["undeployed", undeployed(payer, network)];
+  if (!isDeployed) return ["undeployed", undeployed(payer, network)];
+  return ["unsigned", notSigned(signed, network)];
+}
+
+async function unsigned(parts: PaymentParts, request: NewRequest, signed: PayerSignature): Promise<Checked> {
+  const { worded } = schemeNamed(parts, request.payment.scheme);
+  return { ...pay(worded(...(await whyUnsigned(parts, request, signed)))), signature: "invalid" };
 }
 
 /**
@@ -124,7 +133,7 @@ async function whyUnsigned(
 export async function checkNew(parts: PaymentParts, request: NewRequest, signed: PayerSignature): Promise<Checked> {
   const { payment, over } = request;
   const at = parts.now();
-  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const { worded } = schemeNamed(parts, payment.scheme);
   const wrong = misfit(parts, request, at);
   if (wrong !== null) return pay(wrong);
   const closing = over === null ? closed(payment.authorization, unixSeconds(at)) : null;
@@ -133,7 +142,7 @@ export async function checkNew(parts: PaymentParts, request: NewRequest, signed:
   const isPayers = late === null ? isSigned : isSignedNow;
   if (!(await isPayers(parts, request, signed))) {
     if (late !== null) return pay(late);
-    return { ...pay(worded(...(await whyUnsigned(parts, request, signed)))), signature: "invalid" };
+    return unsigned(parts, request, signed);
   }
   if (over !== null) return answered({ say: "over", detail: over });
   const form = readForm(request);
@@ -150,8 +159,11 @@ async function checkOnChain(
   const head = await parts.chains[route.network].head();
   const problem = windowProblem(payment.authorization, { now: unixSeconds(parts.now()), head: head.time });
   if (problem?.because === "behind") return answered({ say: "unavailable", detail: problem.error });
-  if (problem?.because === "early") return pay(problem.error);
-  const { worded = asItIs } = schemeNamed(parts, payment.scheme);
+  const { worded } = schemeNamed(parts, payment.scheme);
+  if (problem?.because === "early") {
+    const after = Number(payment.authorization.validAfter - head.time) + 1;
+    return pay({ ...worded("early", problem.error), retry: "same", after });
+  }
   const settled = problem === null ? null : await settledBefore(parts, request, head);
   // One node that has not seen it, or nodes that disagree: its sender may have paid.
   if (settled?.nonce === "spent" || settled?.nonce === "unused") return UNTOLD;

@@ -8,13 +8,14 @@ import { type Clients, clientOf, readBody } from "../platform/http/request.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
-import { readForm } from "./admission.ts";
+import { type Admitted, readForm } from "./admission.ts";
 import { lose, settlementPending } from "./answers.ts";
-import { type ChallengeParts, challenge, type PaymentChallenge, routeExtensions } from "./challenge.ts";
+import { type ChallengeParts, challenge, type PaymentChallenge, type Reasons, routeExtensions } from "./challenge.ts";
 import type { Answerable, Gate } from "./gate.ts";
 import { fingerprint, parseJson, parsePaymentHeaders, toBase64Json } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import type { OfferReceipt } from "./receipt.ts";
+import { diagnosticOf } from "./refusal.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import type { Answer } from "./step-types.ts";
@@ -45,7 +46,11 @@ const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 type Handler = (c: Context) => Promise<Response>;
 
 const PAYMENT_REQUIRED = "Payment required: sign one of the offered terms and send the request again.";
-const NOT_OFFERED = "The payment was signed for terms that this call did not offer; sign the offered terms.";
+const UNPAID: Reasons = { error: PAYMENT_REQUIRED };
+const NOT_OFFERED = {
+  code: "invalid_payment_requirements",
+  error: "The payment was signed for terms that this call did not offer; sign the offered terms.",
+};
 
 /** The handler of a paid route: 402 without a payment, else the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
@@ -59,8 +64,9 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
-      await readied(route, c, parts);
-      return demand(c, required(PAYMENT_REQUIRED));
+      const form = await formOf(route, c);
+      if ("input" in form) await prepare(route, form.input, clientOf(c, parts.peers));
+      return demand(c, required(form.body.length === 0 ? UNPAID : reasonsOf(form)));
     }
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
@@ -73,7 +79,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
     if (beside !== null) c.header("link", beside);
     return answer.say === "pay"
-      ? demand(c, required(answer.error))
+      ? demand(c, required({ error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
 }
@@ -88,14 +94,44 @@ async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayablePart
   }
 }
 
-/** What a route has to look up before it can be paid for. Indexers probe with empty bodies: these ask for nothing. */
-async function readied(route: PaidRoute, c: Context, { peers }: PayableParts): Promise<void> {
-  const prepare = route.hooks?.prepare;
-  if (prepare === undefined) return;
-  const body = parseJson(await readBody(c));
-  const form = readForm({ route, body: withQuery(body, new URL(c.req.url).searchParams, route.query ?? []) });
-  if ("refused" in form) return;
-  const notYet = await prepare(form.input, clientOf(c, peers));
+/** What a request without a payment would buy with one. */
+async function formOf(route: PaidRoute, c: Context): Promise<Admitted & { readonly body: Uint8Array }> {
+  const body = await readBody(c);
+  try {
+    const value = withQuery(parseJson(body), new URL(c.req.url).searchParams, route.query ?? []);
+    return { ...readForm({ route, body: value }), body };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { refused: { say: "malformed", detail: error.details.detail }, body };
+  }
+}
+
+const MOST_WORDED = 3;
+
+/** A body that would be refused still gets the terms, as x402 demands; that it would be refused comes first. */
+function reasonsOf(form: Admitted): Reasons {
+  if ("input" in form) return UNPAID;
+  const { refused } = form;
+  if (refused.say !== "malformed" && refused.say !== "unacceptable") return UNPAID;
+  const errors = refused.errors ?? [{ path: "", message: refused.detail }];
+  const worded = errors
+    .slice(0, MOST_WORDED)
+    .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const more = errors.length > MOST_WORDED ? `; and ${errors.length - MOST_WORDED} more` : "";
+  const why = `${worded.join("; ").replace(/\.$/, "")}${more}`;
+  return {
+    error: `This body would be refused, and nothing charged: ${why}. Send a valid one. ${PAYMENT_REQUIRED}`,
+    diagnostic: {
+      code: refused.say === "malformed" ? "malformed_request" : "unacceptable",
+      retry: "never",
+      errors,
+    },
+  };
+}
+
+/** What a route has to look up before it can be paid for. */
+async function prepare(route: PaidRoute, input: unknown, client: string): Promise<void> {
+  const notYet = (await route.hooks?.prepare?.(input, client)) ?? null;
   if (notYet === null) return;
   throw new Problem(notYet.isSpent ? "too_many_requests" : "not_available", {
     detail: `${notYet.detail} Nothing was charged.`,
@@ -123,13 +159,14 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
-  const required = (offer: Offer, error: string) => challenges(offer, accepted)(error);
+  const required = (offer: Offer, reasons: Reasons) => challenges(offer, accepted)(reasons);
   return async (c) => {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
-    if (payment === null) return demand(c, required(await quotation.offer(), PAYMENT_REQUIRED));
+    if (payment === null) return demand(c, required(await quotation.offer(), UNPAID));
     const match = await quotation.match(payment.authorization);
-    if (match === null) return demand(c, required(quotation.repeat(), NOT_OFFERED));
+    if (match === null)
+      return demand(c, required(quotation.repeat(), { ...NOT_OFFERED, diagnostic: diagnosticOf(NOT_OFFERED) }));
     const { route, offer, purchase, paymentId, input, over, withhold, deliver } = match;
     // Another signature for the same purchase is a different request: refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
@@ -143,7 +180,7 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const loss = say === "result" || say === "conflict" || say === "over" ? await deliver?.(say) : null;
     if (loss && answer.say === "result") return lose(c, loss, { payment, network: route.network, answer });
     return answer.say === "pay"
-      ? demand(c, required(offer, answer.error))
+      ? demand(c, required(offer, { error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
 }
@@ -168,18 +205,18 @@ function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, ...parts }: Pa
 
 /** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
 const challenges =
-  (offer: Offer, accepted: Accepted): ((error: string) => Promise<PaymentChallenge>) =>
-  (error) =>
-    challenge(offer, accepted, { error, at: accepted.now() });
+  (offer: Offer, accepted: Accepted): ((reasons: Reasons) => Promise<PaymentChallenge>) =>
+  (reasons) =>
+    challenge(offer, accepted, { ...reasons, at: accepted.now() });
 
 /** The same for a route that discovery lists, with as much of its entry as the terms and offers leave room for. */
-function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (error: string) => Promise<PaymentChallenge> {
+function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
   const isListedWith = async (extensions: Readonly<Record<string, unknown>>): Promise<boolean> =>
-    (await challenges(offer, { ...accepted, extensions })(PAYMENT_REQUIRED)).isListed;
+    (await challenges(offer, { ...accepted, extensions })(UNPAID)).isListed;
   let extensions: ReturnType<typeof routeExtensions> | null = null;
-  return async (error) => {
+  return async (reasons) => {
     extensions ??= routeExtensions(route, isListedWith);
-    return challenges(offer, { ...accepted, extensions: await extensions })(error);
+    return challenges(offer, { ...accepted, extensions: await extensions })(reasons);
   };
 }
 

@@ -11,6 +11,26 @@ import {
   usd,
 } from "../platform/http/schema.ts";
 import type { receiptDocument } from "./receipt.ts";
+import type { Diagnostic } from "./refusal.ts";
+
+/** The extension `diagnostic`. */
+const DIAGNOSTIC = z
+  .object({
+    code: z.string().meta({
+      description:
+        "x402's or the scheme's error code, such as `insufficient_funds`; for a body that would be refused, its problem's.",
+    }),
+    retry: z.enum(["never", "same", "new"]).meta({
+      description:
+        "What helps: the same request again, a new signature, or neither: the request itself, or its payer, has to change.",
+    }),
+    after: count.exactOptional().meta({ description: "The seconds to wait first." }),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string(), rule: count.exactOptional() }))
+      .exactOptional()
+      .meta({ description: "What is wrong with the body. The header leaves these out if it has no room." }),
+  })
+  .meta({ id: "Diagnostic" }) satisfies z.ZodType<Diagnostic>;
 
 /**
  * The body of a 402: the terms in x402 version 1. Version 2 is in the `PAYMENT-REQUIRED` header; its signed offers are in the
@@ -35,10 +55,10 @@ export const PAYMENT_REQUIRED = z
         extra: z.object({ name: z.string(), version: z.string() }),
       }),
     ),
-    extensions: z
-      .looseObject({})
-      .optional()
-      .meta({ description: "Signed offers of the terms in PAYMENT-REQUIRED, if that has no room for them." }),
+    extensions: z.looseObject({ diagnostic: DIAGNOSTIC.optional() }).optional().meta({
+      description:
+        "Why a payment or a body is refused, as in PAYMENT-REQUIRED, and the signed offers if that has no room for them.",
+    }),
   })
   .meta({ id: "PaymentRequired" });
 

@@ -5,6 +5,7 @@ import type { Offer, Terms } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Lease } from "../platform/relayer/sender.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
+import type { Refusal } from "./refusal.ts";
 
 export type ProtocolVersion = "v1" | "v2";
 
@@ -20,7 +21,7 @@ export interface ClaimedTerms {
 }
 
 /** What the gate itself refuses a payment for, before it is submitted. */
-export type RefusedFor = "expired" | "unsigned" | "undeployed" | "short of funds";
+export type RefusedFor = "early" | "expired" | "valid for too long" | "unsigned" | "undeployed" | "short of funds";
 
 /** What a scheme reads from the `payload` of a payment header. */
 export interface Payload {
@@ -63,15 +64,15 @@ export interface SchemeRules {
   /** The EIP-712 digest the payer signs. */
   readonly digest: (payload: Pick<Payload, "authorization" | "details">, network: Network) => Hex;
   /**
-   * Why a payment does not meet the terms, as one sentence for its 402; null if it does. The gate checks its window.
+   * Why a payment does not meet the terms, in one sentence for its 402; null if it does. The gate checks its window.
    */
-  readonly mismatch: (payment: PresentedPayment, terms: Terms, at: Date) => string | null;
+  readonly misfit: (payment: PresentedPayment, terms: Terms, at: Date) => Refusal | null;
   /** Whether it settles this ERC-6492 signature as it is, and so deploys its wallet; absent if it never does. */
   readonly deploys?: (signature: Hex) => boolean;
   /** `PAYMENT-RESPONSE` names the amount. */
   readonly namesAmount?: true;
-  /** The gate's own refusals in the scheme's words, if it has any. */
-  readonly worded?: (refusedFor: RefusedFor, why: string) => string;
+  /** The gate's own refusals with the scheme's codes. */
+  readonly worded: (refusedFor: RefusedFor, why: string) => Refusal;
 }
 
 /**
@@ -85,7 +86,7 @@ export interface Scheme extends SchemeRules {
    */
   readonly simulate: (
     payment: Omit<Submission, "resource" | "lease">,
-  ) => Promise<{ readonly refused: string | null; readonly head: Head }>;
+  ) => Promise<{ readonly refused: Refusal | null; readonly head: Head }>;
   /**
    * Whether the payer signed the digest in a form that is neither an account's nor ERC-1271; absent if there is none.
    * Rejects if the chain cannot be read, and some of those who ask for very many.

@@ -39,6 +39,16 @@ export function settledWith(
   return unwrapped(signature) ?? signature;
 }
 
+/** Why a signature is refused: who signed instead, if an account did, and what is to be signed. */
+export function notSigned({ payer, digest, signature }: PayerSignature, network: Network): string {
+  const { chainId, usdc } = NETWORKS[network];
+  const form = accountForm(unwrapped(signature) ?? signature);
+  const signer = form === null ? null : signerOf(digest, form);
+  const recovered = signer === null ? "no account can be recovered from it" : `${signer} was recovered from it`;
+  const domain = `name "${usdc.name}", version "${usdc.version}", chainId ${chainId}, verifyingContract ${usdc.address}`;
+  return `The signature is not the payer's: ${recovered}, and the payer is ${payer}. Sign the same fields as the payer, under the EIP-712 domain ${domain}.`;
+}
+
 /** Why the signature of a wallet without code is refused. */
 export const undeployed = (wallet: Address, network: Network): string =>
   `The wallet ${wallet} is not deployed on ${NETWORKS[network].key}, so it has no code there that could check its signature (ERC-1271). Deploy the wallet first, then sign again.`;

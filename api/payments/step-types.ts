@@ -2,6 +2,7 @@ import type { Settlement, View } from "../platform/chain/view.ts";
 import type { StoredAnswer } from "../platform/http/answer.ts";
 import type { FieldError } from "../platform/http/schema.ts";
 import type { Because } from "../platform/relayer/places.ts";
+import type { Refusal } from "./refusal.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
 export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";
@@ -28,7 +29,7 @@ export type Answer =
       readonly settlement: Settlement | null;
       readonly replay: boolean;
     }
-  | { readonly say: "pay"; readonly error: string }
+  | ({ readonly say: "pay" } & Refusal)
   | {
       readonly say: "wait";
       readonly charged: boolean;
@@ -70,7 +71,7 @@ export type StepEvent =
   | { readonly on: "unavailable" }
   | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
   | { readonly on: "preflight"; readonly outcome: "paid" }
-  | { readonly on: "preflight"; readonly outcome: "refused"; readonly error: string }
+  | ({ readonly on: "preflight"; readonly outcome: "refused" } & Refusal)
   | { readonly on: "submitted" }
   /** Nothing was sent, and nothing is stored that could be sent later. */
   | { readonly on: "turnedAway"; readonly because: Because }

@@ -1,5 +1,6 @@
 import type { Settlement, View } from "../platform/chain/view.ts";
 import { result, unavailable, VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
+import type { Refusal } from "./refusal.ts";
 import type { Answer, Arrival, Command, Reason, Row, Run, StepDecision, StepEvent, Write } from "./step-types.ts";
 
 export const START: Run = {
@@ -170,13 +171,16 @@ function proceed(run: Run): StepDecision {
   return go(run, next, ...rest);
 }
 
-const refuse = (run: Run, error: string): StepDecision =>
-  go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say(pay(error)));
+const refuse = (run: Run, refusal: Refusal): StepDecision =>
+  go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say({ say: "pay", ...refusal }));
 
 function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): StepDecision {
-  if (event.outcome === "refused") return refuse(run, event.error);
+  if (event.outcome === "refused") {
+    const { on: _, outcome: __, ...refusal } = event;
+    return refuse(run, refusal);
+  }
   // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
-  if (event.outcome === "ok" && !event.windowOpen) return refuse(run, WINDOW_ERROR);
+  if (event.outcome === "ok" && !event.windowOpen) return refuse(run, { error: WINDOW_ERROR });
   // A nonce that has already paid us needs no submission.
   if (event.outcome === "paid") return go(run, LEAVE, { do: "look" });
   return go({ ...run, marked: true }, LEAVE, { do: "submit" });

@@ -115,7 +115,7 @@ export function createExams(
               const { refused } = await simulators[EXAM_NETWORK].simulate(authorization, signature);
               const resource = `${baseUrl}/test/seller`;
               if (refused === null) await settler.submit({ network: EXAM_NETWORK, authorization, signature, resource });
-              return refused;
+              return refused?.error ?? null;
             },
           },
           baseUrl,

@@ -5,6 +5,7 @@ import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-ca
 import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { type Address, parseAddress } from "../../platform/wallet.ts";
+import type { Refusal } from "../refusal.ts";
 import type { ClaimedTerms, Payload, RefusedFor, Scheme } from "../scheme.ts";
 import {
   asDetails,
@@ -48,7 +49,7 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
     requirements: ({ terms }, at) => requirements(escrowOffer(current(contracts, AUTH_CAPTURE), terms), at.getTime()),
     parse: (payload, claimed) => parse(contracts, payload, claimed),
     digest: digestOf(contracts, AUTH_CAPTURE),
-    mismatch({ authorization, signature, details, claimed }, terms, at) {
+    misfit({ authorization, signature, details, claimed }, terms, at) {
       const { salt } = paymentInfoOf(details);
       const checked = {
         payment: { authorization, signature, salt, accepted: claimed },
@@ -57,16 +58,28 @@ const authCaptureRules = ({ contracts, factories }: AuthCaptureParts) =>
         // The gate's own: a payment that settled in time buys, however late its header comes.
         checksExpiry: false,
       };
-      return mismatch(checked) ?? wrongFactory(signature, factories);
+      return coded(mismatch(checked) ?? wrongFactory(signature, factories));
     },
-    worded: (refusedFor, why) => refusal(CODES[refusedFor], why),
+    worded: (refusedFor, why) => coded(refusal(CODES[refusedFor], why)),
     refused: ({ name, text }) =>
-      name === null
-        ? refusal("simulation_failed", text)
-        : refusal(revertCode({ name, text }), `the hold would revert with ${text}. Nothing was charged.`),
+      coded(
+        name === null
+          ? refusal("simulation_failed", text)
+          : refusal(revertCode({ name, text }), `the hold would revert with ${text}. Nothing was charged.`),
+      ),
   }) satisfies Parameters<typeof heldBy>[0];
 
+/** The scheme's texts begin with their code. */
+function coded(error: string): Refusal;
+function coded(error: string | null): Refusal | null;
+function coded(error: string | null): Refusal | null {
+  const [code] = error?.split(":", 1) ?? [];
+  return error === null || code === undefined ? null : { code, error };
+}
+
 const CODES = {
+  early: "authorization_not_yet_valid",
+  "valid for too long": "deadline_ordering",
   expired: "authorization_expired",
   unsigned: "signature",
   undeployed: "erc6492_factory_not_allowed",

@@ -1,7 +1,7 @@
 import { mismatch } from "../../../packages/escrow/src/check-payment.ts";
 import { parsePayload } from "../../../packages/escrow/src/payment-header.ts";
 import { requirements, SCHEME } from "../../../packages/escrow/src/terms.ts";
-import type { Payload, Scheme } from "../scheme.ts";
+import type { Payload, RefusedFor, Scheme } from "../scheme.ts";
 import {
   asDetails,
   current,
@@ -10,6 +10,7 @@ import {
   type EscrowedParts,
   escrowOffer,
   heldBy,
+  isShort,
   lowerCased,
   paymentInfoOf,
 } from "./escrowed.ts";
@@ -28,16 +29,31 @@ const commerceRules = (contracts: readonly EscrowContract[]) =>
     requirements: ({ terms }, at) => requirements(escrowOffer(current(contracts, SCHEME), terms), at.getTime()),
     parse,
     digest: digestOf(contracts, SCHEME),
-    mismatch(payment, terms, at) {
+    misfit(payment, terms, at) {
       const { authorization, signature, claimed } = payment;
       const { scheme, network } = claimed;
       const info = paymentInfoOf(payment.details);
       const offer = escrowOffer(current(contracts, SCHEME), terms);
-      return mismatch({ info, authorization, signature, scheme, network }, offer, at.getTime());
+      const error = mismatch({ info, authorization, signature, scheme, network }, offer, at.getTime());
+      return error === null ? null : { code: "invalid_payment_requirements", error };
     },
-    refused: (failure) =>
-      failure.name === null ? failure.text : `The hold would fail on-chain: ${failure.text}. Nothing was charged.`,
+    worded: (refusedFor, error) => ({ code: CODES[refusedFor], error }),
+    refused: (failure) => ({
+      code: isShort(failure) ? CODES["short of funds"] : "invalid_transaction_state",
+      error:
+        failure.name === null ? failure.text : `The hold would fail on-chain: ${failure.text}. Nothing was charged.`,
+    }),
   }) satisfies Parameters<typeof heldBy>[0];
+
+/** The draft has no codes of its own: these are x402's. */
+const CODES = {
+  early: "invalid_payload",
+  expired: "invalid_payload",
+  "valid for too long": "invalid_payload",
+  unsigned: "invalid_payload",
+  undeployed: "invalid_payload",
+  "short of funds": "insufficient_funds",
+} as const satisfies Record<RefusedFor, string>;
 
 function parse(payload: unknown): Payload | { readonly malformed: string } {
   const read = parsePayload(payload);

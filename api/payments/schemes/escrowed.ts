@@ -9,6 +9,7 @@ import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Lease } from "../../platform/relayer/sender.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { lookFor } from "../commands.ts";
+import type { Refusal } from "../refusal.ts";
 import type { Payload, Scheme, SchemeRules } from "../scheme.ts";
 
 /** The x402 scheme that pays a contract. */
@@ -120,6 +121,9 @@ export interface HoldFailure {
   readonly text: string;
 }
 
+/** Whether the payer has too little USDC. */
+export const isShort = ({ text }: HoldFailure): boolean => /transfer amount exceeds balance/.test(text);
+
 /** Places holds on the chain. */
 export interface Holds {
   /** Simulates a hold: null if it would succeed, else why not. Rejects if the chain cannot be read. */
@@ -170,7 +174,7 @@ export const digestOf =
 
 /** A scheme whose payments a contract holds: they differ in what travels, and not in what happens on the chain. */
 export const heldBy = (
-  rules: SchemeRules & { readonly id: EscrowSchemeId; readonly refused: (failure: HoldFailure) => string },
+  rules: SchemeRules & { readonly id: EscrowSchemeId; readonly refused: (failure: HoldFailure) => Refusal },
   { contracts, chains, holds }: EscrowedParts,
 ): Scheme => {
   const holdOf = ({ authorization: { nonce }, details, signature }: Payload): SignedHold => {

@@ -9,40 +9,83 @@ import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Lease } from "../../platform/relayer/sender.ts";
 import { type Address, type Hex, parseAddress } from "../../platform/wallet.ts";
 import { lookFor } from "../commands.ts";
-import type { ClaimedTerms, Payload, PresentedPayment, Scheme, SchemeRules, Submission } from "../scheme.ts";
+import type { Refusal } from "../refusal.ts";
+import type {
+  ClaimedTerms,
+  Payload,
+  PresentedPayment,
+  RefusedFor,
+  Scheme,
+  SchemeRules,
+  Submission,
+} from "../scheme.ts";
+
+/** The scheme's error codes (x402, scheme_exact_evm), without their common prefix. */
+type ExactCode =
+  | "scheme"
+  | "network_mismatch"
+  | "recipient_mismatch"
+  | "payload_authorization_value_mismatch"
+  | "payload_authorization_valid_after"
+  | "payload_authorization_valid_before"
+  | "signature"
+  | "nonce_already_used"
+  | "transaction_simulation_failed";
+
+const CODES = {
+  early: "invalid_exact_evm_payload_authorization_valid_after",
+  expired: "invalid_exact_evm_payload_authorization_valid_before",
+  "valid for too long": "invalid_exact_evm_payload_authorization_valid_before",
+  unsigned: "invalid_exact_evm_signature",
+  undeployed: "invalid_exact_evm_signature",
+  "short of funds": "insufficient_funds",
+} as const satisfies Record<RefusedFor, string>;
 
 type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;
 
-/** What is wrong with a payment's signed terms, as one sentence for its 402; null if they are fine. */
-export function mismatch(payment: Checked, terms: Terms): string | null {
+const coded = (code: ExactCode, error: string): Refusal => ({ code: `invalid_exact_evm_${code}`, error });
+
+/** What is wrong with a payment's signed terms, as one sentence; null if they are fine. */
+export const mismatch = (payment: Checked, terms: Terms): string | null => misfit(payment, terms)?.error ?? null;
+
+function misfit(payment: Checked, terms: Terms): Refusal | null {
   const { authorization: signed, claimed } = payment;
   const contradiction = claimError(claimed, payment, terms);
   if (contradiction !== null) return contradiction;
-  if (signed.to !== terms.payTo) return `The authorization pays ${signed.to}; it must pay ${terms.payTo}.`;
-  if (signed.from === terms.payTo) return "The payer is the receiving address itself; pay from a different wallet.";
+  if (signed.to !== terms.payTo)
+    return coded("recipient_mismatch", `The authorization pays ${signed.to}; it must pay ${terms.payTo}.`);
+  if (signed.from === terms.payTo)
+    return coded("recipient_mismatch", "The payer is the receiving address itself; pay from a different wallet.");
   if (signed.value !== terms.value) {
     const { money } = NETWORKS[terms.network];
-    return `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); it must be for exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
+    const error = `The authorization is for ${signed.value} atomic units (${formatUsd(signed.value)} ${money}); it must be for exactly ${terms.value} (${formatUsd(terms.value)} ${money}).`;
+    return coded("payload_authorization_value_mismatch", error);
   }
   return null;
 }
 
 /** Fields the client leaves out are ignored; those it states must match what it signed. */
-function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, terms: Terms): string | null {
+function claimError(claimed: ClaimedTerms, { version, authorization }: Checked, terms: Terms): Refusal | null {
   const { id, key, usdc } = NETWORKS[terms.network];
   const network = version === "v1" ? key : id;
   if (claimed.scheme !== undefined && claimed.scheme !== "exact")
-    return `The payment claims the scheme ${claimed.scheme}; this route accepts exact.`;
+    return coded("scheme", `The payment claims the scheme ${claimed.scheme}; this route accepts exact.`);
   if (claimed.network !== undefined && claimed.network !== network)
-    return `The payment claims the network ${claimed.network}; this route accepts ${network}.`;
+    return coded(
+      "network_mismatch",
+      `The payment claims the network ${claimed.network}; this route accepts ${network}.`,
+    );
   if (claimed.asset !== undefined && parseAddress(claimed.asset) !== usdc.address) {
-    return `The payment claims the asset ${claimed.asset}; this route accepts USDC at ${usdc.address}.`;
+    const error = `The payment claims the asset ${claimed.asset}; this route accepts USDC at ${usdc.address}.`;
+    return { code: "invalid_payment_requirements", error };
   }
   if (claimed.amount !== undefined && claimed.amount !== authorization.value.toString()) {
-    return `The payment claims ${claimed.amount} atomic units, but the authorization is for ${authorization.value}.`;
+    const error = `The payment claims ${claimed.amount} atomic units, but the authorization is for ${authorization.value}.`;
+    return coded("payload_authorization_value_mismatch", error);
   }
   if (claimed.payTo !== undefined && parseAddress(claimed.payTo) !== authorization.to) {
-    return `The payment claims to pay ${claimed.payTo}, but the authorization pays ${authorization.to}.`;
+    const error = `The payment claims to pay ${claimed.payTo}, but the authorization pays ${authorization.to}.`;
+    return coded("recipient_mismatch", error);
   }
   return null;
 }
@@ -118,7 +161,7 @@ export interface TransferSimulator {
   simulate(
     authorization: Authorization,
     signature: Hex,
-  ): Promise<{ readonly refused: string | null; readonly head: Head }>;
+  ): Promise<{ readonly refused: Refusal | null; readonly head: Head }>;
 }
 
 export interface ExactParts {
@@ -134,7 +177,8 @@ export const EXACT: SchemeRules = {
   requirements: ({ terms, maxTimeoutSeconds }) => requirements(terms, maxTimeoutSeconds),
   parse: parsePayload,
   digest: ({ authorization }, network) => authorizationDigest(authorization, NETWORKS[network]),
-  mismatch,
+  misfit,
+  worded: (refusedFor, error) => ({ code: CODES[refusedFor], error }),
 };
 
 export const createExact = ({ chains, simulators, settler }: ExactParts): Scheme => ({

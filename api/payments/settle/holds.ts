@@ -10,12 +10,21 @@ import { PAYMENT_INFO_TYPEHASH, type PaymentInfo, paymentId } from "../../../pac
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
 import { keccak256 } from "../../platform/chain/typed-data.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { HoldFailure, Holds, SignedHold } from "../schemes/escrowed.ts";
+import { type HoldFailure, type Holds, isShort, type SignedHold } from "../schemes/escrowed.ts";
 import type { Batching, Sharing } from "./batching-chain.ts";
 import { isCanonical } from "./settlement-batch.ts";
-import { assertWorthwhile, type CostCeiling, failureOf, MOST_GAS, mostFeeFor, tooMuchGas } from "./simulation.ts";
+import {
+  assertWorthwhile,
+  type CostCeiling,
+  comparedBalance,
+  failureOf,
+  MOST_GAS,
+  mostFeeFor,
+  tooMuchGas,
+} from "./simulation.ts";
 
 const MINED_WITHIN_MS = 20_000;
 /** The most gas that a hold over base/commerce-payments may use: an ordinary account's needs about 176,000. */
@@ -77,7 +86,12 @@ async function failure(client: PublicClient, relayer: Relayer | null, hold: Sign
   const limit = limitOf(hold);
   const failed = await failureOf(relayer, (using) => client.simulateContract({ ...call, ...using }), limit);
   if (failed === null) return null;
-  return failed === "needs more gas" ? { name: null, text: tooMuchGas(limit) } : reasonOf(failed.error);
+  if (failed === "needs more gas") return { name: null, text: tooMuchGas(limit) };
+  const reason = reasonOf(failed.error);
+  const network = Object.values(NETWORKS).find(({ usdc }) => usdc.address === hold.info.token);
+  if (network === undefined || !isShort(reason)) return reason;
+  const { payer, maxAmount: price } = hold.info;
+  return { ...reason, text: `${reason.text} (${await comparedBalance(client, network, { payer, price })})` };
 }
 
 function reasonOf(error: unknown): HoldFailure {

@@ -1,7 +1,11 @@
-import { BaseError, InsufficientFundsError } from "viem";
+import { BaseError, InsufficientFundsError, type PublicClient } from "viem";
+import { usdcAbi } from "../../../contracts/abi.ts";
 import { isOutOfGas, isTransport, revertReason } from "../../platform/chain/rpc.ts";
+import { formatUsd } from "../../platform/money.ts";
+import type { NetworkFacts } from "../../platform/networks.ts";
 import { type SendingTerms, TYPICAL_GAS } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
+import type { Address } from "../../platform/wallet.ts";
 
 /**
  * The most gas that one payment may use, whether it settles or fails: an ordinary account's needs about 96,000, and the
@@ -49,6 +53,21 @@ export const mostFeeFor = (ceiling: CostCeiling | null, price: bigint): bigint |
 
 /** An ETH is 10^18 wei, a dollar 10^6 atomic units of USDC. */
 const WEI_IN_ATOMIC = 10n ** 12n;
+
+/** What a payer has, and what it would have to pay. Rejects if the chain cannot be read. */
+export async function comparedBalance(
+  client: PublicClient,
+  { usdc, money }: NetworkFacts,
+  { payer, price }: { readonly payer: Address; readonly price: bigint },
+): Promise<string> {
+  const balance = await client.readContract({
+    address: usdc.address,
+    abi: usdcAbi,
+    functionName: "balanceOf",
+    args: [payer],
+  });
+  return `${payer} has ${formatUsd(balance)} ${money}, and the price is ${formatUsd(price)} ${money}`;
+}
 
 /** What a simulation is given beside the call. */
 export type SimulatedWith = Partial<SendingTerms> & { readonly gas?: bigint };

@@ -4,19 +4,51 @@ import { discreet, revertReason } from "../../platform/chain/rpc.ts";
 import type { Authorization, Head } from "../../platform/chain/view.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
+import type { Refusal } from "../refusal.ts";
 import type { TransferSimulator } from "../schemes/exact.ts";
 import type { Sharing } from "./batching-chain.ts";
 import { type BatchTerms, batchCall, isPackable, type SignedTransfer } from "./settlement-batch.ts";
-import { assertWorthwhile, type CostCeiling, failureOf, type SentBy, tooMuchGas } from "./simulation.ts";
+import {
+  assertWorthwhile,
+  type CostCeiling,
+  comparedBalance,
+  failureOf,
+  type SentBy,
+  tooMuchGas,
+} from "./simulation.ts";
 
-const REFUSALS: readonly (readonly [RegExp, string])[] = [
-  [/exceeds balance/i, "The payer's USDC balance is too low for this payment."],
-  [/blacklist/i, "Circle has blacklisted an account in this payment, so USDC refuses the transfer."],
-  [/paused/i, "USDC transfers are currently paused; nothing was charged."],
-  [/used or canceled/i, "This authorization's nonce has already been used or canceled."],
-  [/invalid signature/i, "The USDC contract rejects the signature."],
-  [/not yet valid/i, "The authorization is not valid yet."],
-  [/expired/i, "The authorization has expired."],
+const REFUSALS: readonly (readonly [RegExp, Refusal])[] = [
+  [
+    /blacklist/i,
+    {
+      code: "invalid_exact_evm_transaction_simulation_failed",
+      retry: "never",
+      error: "Circle has blacklisted an account in this payment, so USDC refuses the transfer.",
+    },
+  ],
+  [
+    /paused/i,
+    {
+      code: "invalid_exact_evm_transaction_simulation_failed",
+      error: "USDC transfers are currently paused; nothing was charged.",
+    },
+  ],
+  [
+    /used or canceled/i,
+    {
+      code: "invalid_exact_evm_nonce_already_used",
+      error: "This authorization's nonce has already been used or canceled.",
+    },
+  ],
+  [/invalid signature/i, { code: "invalid_exact_evm_signature", error: "The USDC contract rejects the signature." }],
+  [
+    /not yet valid/i,
+    { code: "invalid_exact_evm_payload_authorization_valid_after", error: "The authorization is not valid yet." },
+  ],
+  [
+    /expired/i,
+    { code: "invalid_exact_evm_payload_authorization_valid_before", error: "The authorization has expired." },
+  ],
 ];
 
 const callOf = ({ from, to, value, validAfter, validBefore, nonce }: Authorization, signature: Hex) =>
@@ -57,16 +89,29 @@ export const createTransferSimulator = ({
       failureOf(sentBy, (using) => client.simulateContract({ ...call, ...using })),
       client.getBlock(),
     ]);
-    return { refused: failure && textOf(failure), head: { number: Number(number), time: timestamp } };
+    const refused = failure && (await refusalOf(failure, { client, network, authorization }));
+    return { refused, head: { number: Number(number), time: timestamp } };
   }),
 });
 
-function textOf(failure: NonNullable<Awaited<ReturnType<typeof failureOf>>>): string {
-  if (failure === "needs more gas") return tooMuchGas();
+interface Refused extends Pick<SimulatorParts, "client" | "network"> {
+  readonly authorization: Authorization;
+}
+
+async function refusalOf(
+  failure: NonNullable<Awaited<ReturnType<typeof failureOf>>>,
+  { client, network, authorization: { from, value } }: Refused,
+): Promise<Refusal> {
+  const code = "invalid_exact_evm_transaction_simulation_failed";
+  if (failure === "needs more gas") return { code, retry: "never", error: tooMuchGas() };
   const reason = revertReason(failure.error);
-  return (
-    REFUSALS.find(([pattern]) => pattern.test(reason))?.[1] ?? `The USDC contract refuses the transfer: ${reason}.`
-  );
+  if (/exceeds balance/i.test(reason))
+    return {
+      code: "insufficient_funds",
+      error: `The payer's USDC balance is too low for this payment: ${await comparedBalance(client, network, { payer: from, price: value })}. Add funds, then sign a new one.`,
+    };
+  const known = REFUSALS.find(([pattern]) => pattern.test(reason))?.[1];
+  return known ?? { code, error: `The USDC contract refuses the transfer: ${reason}.` };
 }
 
 /** The gas limit of a payment by itself: an ordinary account's needs at most 103,312. */

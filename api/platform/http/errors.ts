@@ -69,8 +69,10 @@ const UNEXPECTED = new Problem("internal_error", {
 const problemPath = (code: ProblemCode): string => `/docs#${code}`;
 
 /** The body of an `application/problem+json` answer. */
-export function problemBody(code: ProblemCode, { detail, errors }: ProblemDetails, requestId: string) {
+export function problemBody(code: ProblemCode, { detail, errors, headers }: ProblemDetails, requestId: string) {
   const { status, title } = PROBLEMS[code];
+  const after = Number(headers?.["retry-after"]);
+  const wait = after > 0 ? { after } : {};
   return {
     type: problemPath(code),
     title,
@@ -79,5 +81,7 @@ export function problemBody(code: ProblemCode, { detail, errors }: ProblemDetail
     code,
     request_id: requestId,
     ...(errors ? { errors } : {}),
+    // What cannot be answered now is answered to the same request later, signed or not.
+    ...(status === 503 && { diagnostic: { code, retry: "same" as const, ...wait } }),
   };
 }
