@@ -112,12 +112,12 @@ describe("a body that cannot be served", () => {
     expect(answer.status).toBe(402);
   });
 
-  test.each(["", '{"wallet":"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed"}'])(
-    "is neither an empty one, as crawlers send, nor a valid one: %s",
-    async (body) => {
-      const { status, body: said } = await post(`${service.url}/score`, {}, body);
-      expect([status, said.extensions]).toEqual([402, undefined]);
-      expect(said.error).toMatch(/^Payment required/);
-    },
-  );
+  test("is neither an empty one, as crawlers send, nor a valid one", async () => {
+    const valid = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: "0".repeat(64) } };
+    for (const body of ["", JSON.stringify(valid)]) {
+      const answer = await post(`${service.url}/arbiter/verify`, {}, body);
+      expect(expectPaymentRequired(answer)).toMatch(/^Payment required/);
+      expect([answer.body.extensions, challengeOf(answer).extensions?.diagnostic]).toEqual([undefined, undefined]);
+    }
+  });
 });
