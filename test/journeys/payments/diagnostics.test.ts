@@ -92,7 +92,7 @@ describe("a body that cannot be served", () => {
     ["/score/batch", '{"wallets":[]}', "unacceptable", /wallets: expected 1 to 25 wallets/],
     ["/arbiter/verify", JSON.stringify(claim), "malformed_request", /parties/],
     ["/score/batch", JSON.stringify({ wallets: Array(400).fill("x") }), "malformed_request", /and 397 more/],
-  ])("gets its 402, which says so first: %s %s", async (path, body, code, why) => {
+  ])("gets its 402, which says so first: %s %s", async (...[path, body, code, why]) => {
     const answer = await post(service.url + path, {}, body);
     expect([answer.status, answer.body.x402Version]).toEqual([402, 1]);
     expect(answer.body.error).toMatch(why);
