@@ -12,7 +12,7 @@ import { type PolicyVersions, type Rules, rulesFor } from "./policy/version.ts";
 const ATTEMPTS = 2;
 
 /**
- * Checks who signed. The key of a JWS comes from the DID document of the resource's own host, read through the guarded
+ * Checks who signed. The key of a JWS comes from a DID document of the resource's own host, read through the guarded
  * fetch and without redirects: one that answers for another host does not speak for this one.
  */
 async function readSignatures(

@@ -77,8 +77,11 @@ describe("the seller's DID document", () => {
     expect(await decided(await dear())).toContain("offer unknown not_listed");
   });
 
-  test("may list a P-256 key", async () => {
-    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  test.each([
+    ["P-256", "ES256"],
+    ["secp256k1", "ES256K"],
+  ])("may list a %s key", async (namedCurve, alg) => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve });
     const kid = `${SHOP_DID}#p`;
     const jwk = publicKey.export({ format: "jwk" });
     const method = { id: kid, type: "JsonWebKey", controller: SHOP_DID, publicKeyJwk: jwk };
@@ -86,8 +89,8 @@ describe("the seller's DID document", () => {
       "/.well-known/did.json",
       sends(200, {}, JSON.stringify({ id: SHOP_DID, verificationMethod: [method] })),
     );
-    const es256 = (payload: Terms): SignedTerms => {
-      const [header, body] = [{ alg: "ES256", kid }, payload].map((one) =>
+    const by = (payload: Terms): SignedTerms => {
+      const [header, body] = [{ alg, kid }, payload].map((one) =>
         Buffer.from(JSON.stringify(one)).toString("base64url"),
       );
       const signature = sign("sha256", Buffer.from(`${header}.${body}`), {
@@ -96,7 +99,20 @@ describe("the seller's DID document", () => {
       });
       return { format: "jws", signature: `${header}.${body}.${signature.toString("base64url")}` };
     };
-    expect(await decided({ offer: es256(OFFER), receipt: es256(RECEIPT) })).toEqual(["release"]);
+    expect(await decided({ offer: by(OFFER), receipt: by(RECEIPT) })).toEqual(["release"]);
+  });
+
+  test("is that of a path for a URL under the path, and no other", async () => {
+    const id = `${SHOP_DID}:shops:a`;
+    const kid = `${id}#k`;
+    const method = { id: kid, type: "JsonWebKey", controller: id, publicKeyJwk: KEY.publicJwk };
+    site.handlers.set("/shops/a/did.json", sends(200, {}, JSON.stringify({ id, verificationMethod: [method] })));
+    const signed = (path: string) => {
+      const [at, header] = [{ resourceUrl: `${SHOP}${path}` }, { alg: "EdDSA", kid }];
+      return { offer: byHost({ ...OFFER, ...at }, header), receipt: byHost({ ...RECEIPT, ...at }, header) };
+    };
+    expect(await decided(signed("/shops/a/haiku"))).toEqual(["release"]);
+    expect(await decided(signed("/shops/b/haiku"))).toContain("offer unknown other_host");
   });
 
   test.each([

@@ -2,6 +2,7 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from "node:cryp
 import fc from "fast-check";
 import { parseSignature, serializeCompactSignature, signatureToCompactSignature, toHex } from "viem";
 import { describe, expect, test } from "vitest";
+import { multibase } from "../../../api/platform/signing/keys.ts";
 import { checkSigned, InputError } from "../../../packages/verifier/src/index.ts";
 import type { JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { jws, type SignedTerms, typed } from "../../support/arbiter/signed-terms.ts";
@@ -30,9 +31,50 @@ describe("a JWS is taken for one key and its one algorithm", () => {
     sign(null, Buffer.from(`${part(header)}.${JSON.stringify(OFFER)}`), KEY.privateKey);
   const publicBytes = Buffer.from(KEY.publicJwk.x, "base64url");
 
+  const secp256k1 = generateKeyPairSync("ec", { namedCurve: "secp256k1" });
+  const secp256k1Document = documentOf(secp256k1.publicKey.export({ format: "jwk" }));
+
   test("as the host lists it", async () => {
     expect(await isValid(jws(KEY, HEADER, OFFER))).toBe(true);
     expect(await isValid(by({ alg: "ES256", kid: KID }, dsa(p256.privateKey)), p256Document)).toBe(true);
+    expect(await isValid(by({ alg: "ES256K", kid: KID }, dsa(secp256k1.privateKey)), secp256k1Document)).toBe(true);
+  });
+
+  test.each<[string, readonly number[], ReturnType<typeof generateKeyPairSync>]>([
+    ["ES256", [0x80, 0x24], p256],
+    ["ES256K", [0xe7, 0x01], secp256k1],
+  ])("as the host lists it as a Multikey (%s)", async (alg, prefix, { privateKey, publicKey }) => {
+    const { x = "", y = "" } = publicKey.export({ format: "jwk" });
+    const coordinate = Buffer.from(x, "base64url");
+    const sign = 2 + ((Buffer.from(y, "base64url").at(-1) ?? 0) % 2);
+    const method = { id: KID, type: "Multikey", controller: DID };
+    const document = (form: number) => {
+      const publicKeyMultibase = multibase(Buffer.from([...prefix, form, ...coordinate]));
+      return JSON.stringify({ id: DID, verificationMethod: [{ ...method, publicKeyMultibase }] });
+    };
+    const signed = by({ alg, kid: KID }, dsa(privateKey));
+    expect(await isValid(signed, document(sign))).toBe(true);
+    expect(await isValid(signed, document(5 - sign))).toBe(false);
+    await expect(check(signed, document(4))).rejects.toThrow(/no key of/);
+  });
+
+  test.each([
+    ["https://shop.example/shops/a/haiku", "shops:a", true],
+    ["https://shop.example/shops/a", "shops:a", true],
+    ["https://shop.example/shops/a?x=/shops/b", "shops:a", true],
+    ["https://shop.example/shops/ab/haiku", "shops:a", false],
+    ["https://shop.example/shops/b/haiku", "shops:a", false],
+    ["https://shop.example/shops/a/../b/haiku", "shops:a", false],
+    ["https://shop.example/shops/a/..%2fb/haiku", "shops:a", false],
+    ["https://other.example/shops/a/haiku", "shops:a", false],
+    ["https://shop.example/haiku", "..", false],
+    ["https://shop.example/haiku", "", false],
+  ])("a key of a path speaks for what is under it: %s by %s", async (resourceUrl, path, holds) => {
+    const id = `${DID}:${path}`;
+    const { publicJwk } = KEY;
+    const verificationMethod = [{ id: `${id}#k`, type: "JsonWebKey", controller: id, publicKeyJwk: publicJwk }];
+    const signed = jws(KEY, { alg: "EdDSA", kid: `${id}#k` }, { ...OFFER, resourceUrl });
+    expect(await isValid(signed, JSON.stringify({ id, verificationMethod }))).toBe(holds);
   });
 
   test.each<[string, () => SignedTerms, string]>([
@@ -43,6 +85,17 @@ describe("a JWS is taken for one key and its one algorithm", () => {
       did,
     ],
     ["another curve's name", () => by({ alg: "ES256K", kid: KID }, dsa(p256.privateKey)), p256Document],
+    ["P-256's name for secp256k1", () => by({ alg: "ES256", kid: KID }, dsa(secp256k1.privateKey)), secp256k1Document],
+    [
+      "another secp256k1 key",
+      () => by({ alg: "ES256K", kid: KID }, dsa(secp256k1.privateKey)),
+      documentOf(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey.export({ format: "jwk" })),
+    ],
+    [
+      "a secp256k1 signature in DER",
+      () => by({ alg: "ES256K", kid: KID }, (text) => sign("sha256", Buffer.from(text), secp256k1.privateKey)),
+      secp256k1Document,
+    ],
     ["the name of Ed25519 for P-256", () => by(HEADER, dsa(p256.privateKey)), p256Document],
     ["the name of P-256 for Ed25519", () => jws(KEY, { alg: "ES256", kid: KID }, OFFER), did],
     [

@@ -201,6 +201,20 @@ describe("the commands", async () => {
     expect(out).toMatch(shown);
   });
 
+  test("check with a key that is known from elsewhere, and tell what is over from what is not genuine", async () => {
+    const key = (jwk: object) => writeFile(join(folder, "key.json"), JSON.stringify(jwk));
+    await key(KEY.publicJwk);
+    expect(await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING])).toMatchObject({ code: 0 });
+    const over = await run(["offer", "402.txt", "--key", "key.json", "--at", String(AT + 400)]);
+    expect(over).toMatchObject({ code: 1, out: expect.stringMatching(/^GENUINE, BUT OVER/) });
+    await key(STRANGER.publicJwk);
+    const strange = await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING]);
+    expect(strange).toMatchObject({ code: 1, out: expect.stringMatching(/^NOT VALID/) });
+    await key({ kty: "oct", k: "AAAA" });
+    const unread = await run(["offer", "402.txt", "--key", "key.json"]);
+    expect(unread).toMatchObject({ code: 2, err: expect.stringMatching(/trusted key is no public JWK/) });
+  });
+
   test("tell usage errors apart from what is not valid", async () => {
     expect(await run(["offer", "nothing.json"])).toMatchObject({
       code: 2,

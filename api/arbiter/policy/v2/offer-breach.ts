@@ -59,13 +59,13 @@ export const OFFER_BREACH_V2: PolicyCategory = {
     {
       condition: "offer",
       observed:
-        "Signed by the resource's seller: a JWS by a key in the DID document of the URL's own host (did:web, Ed25519 or P-256), or EIP-712 by the account that payTo names.",
+        "Signed by the resource's seller: a JWS by a key in the DID document of the URL's own host, or of a path that the URL is under (did:web; Ed25519, P-256 or secp256k1), or EIP-712 by the account that payTo names.",
       result: "true",
     },
     {
       condition: "offer",
       observed:
-        "A JWS with a key of another host, or with more in its header than alg, kid and typ, as jwk; a document that cannot be read through the guarded fetch, or does not list the key; a signature that does not hold; EIP-712 by anybody but payTo, or by a contract.",
+        "A JWS with a key of another host or path, or with more in its header than alg, kid and typ, as jwk; a document that cannot be read through the guarded fetch, or does not list the key; a signature that does not hold; EIP-712 by anybody but payTo, or by a contract.",
       result: "unknown",
     },
     {

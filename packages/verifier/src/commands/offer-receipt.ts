@@ -1,5 +1,6 @@
 import { fetchText } from "../fetch-text.ts";
 import { checkSigned, type Expected, type SignedReport } from "../offer-receipt/check.ts";
+import { documentUrlFor } from "../offer-receipt/speaker.ts";
 import { type Kind, readStatement, type Statement } from "../offer-receipt/statement.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseUnsignedJson } from "../strict-json.ts";
@@ -9,31 +10,33 @@ import { withViem } from "./with-viem.ts";
 
 const USAGE = `Checks what a seller signed with the x402 extension offer-receipt.
 
-  agent-payment-trust-verifier offer <file | URL | -> [--did <file | URL>] [--at <unix seconds>] [--json]
-  agent-payment-trust-verifier receipt <file | URL | -> [--offer <file | URL>] [--pay-to <address>] [--did …] [--json]
+  agent-payment-trust-verifier offer <file | URL | -> [--did <file | URL> | --key <file | URL>] [--at <unix seconds>] [--json]
+  agent-payment-trust-verifier receipt <file | URL | -> [--offer <file | URL>] [--pay-to <address>] [--did … | --key …] [--json]
 
 The source is the value of a PAYMENT-REQUIRED or PAYMENT-RESPONSE header, in base64 or decoded, the body of a 402 that has
-the offers, or one signed offer or receipt. --did is the seller's DID document, for signatures in the format jws; without it, it is fetched from the host of
-the resource. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs. --offer
-is checked too: its signature, and that it is for the receipt's resource and network. EIP-712 requires the viem package:
-npm install viem.
+the offers, or one signed offer or receipt. --did is the seller's DID document, for signatures in the format jws; without
+it, it is fetched from the host of the resource, where the kid's did:web says. --key is a public JWK that you know to be the
+seller's: a JWS is checked with it, whatever its kid names. For an EIP-712 receipt, --offer or --pay-to says who was to be paid: the signature must be theirs. --offer
+is checked too: its signature, and that it is for the receipt's resource and network. EIP-712 and ES256K require the viem
+package: npm install viem.
 
 Exit codes: 0 valid; 1 not valid; 2 usage error or unreadable input.`;
 
 /** The sub-command `offer`. @throws InputError for wrong usage, or for a source that cannot be read or has no offer */
 export async function checkOffer(args: readonly string[]): Promise<0 | 1> {
-  const { source, did, json, ...given } = readArguments(args, { usage: USAGE, texts: ["did", "at"], flags: ["json"] });
+  const texts = ["did", "key", "at"] as const;
+  const { source, did, key, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
   const at = secondsOf(given.at);
   const reports = [];
   for (const { signed, members } of offersIn(await read(source)))
-    reports.push(await check("offer", signed, { did, at, members }));
+    reports.push(await check("offer", signed, { did, key, at, members }));
   return report(reports, json);
 }
 
 /** The sub-command `receipt`. @throws InputError for wrong usage, or for a source that cannot be read or has no receipt */
 export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
-  const texts = ["did", "offer", "pay-to"] as const;
-  const { source, did, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
+  const texts = ["did", "key", "offer", "pay-to"] as const;
+  const { source, did, key, offer, json, ...given } = readArguments(args, { usage: USAGE, texts, flags: ["json"] });
   const named = accountOf(given["pay-to"]);
   const found = receiptIn(await read(source));
   const offers = offer === undefined ? [] : offersFor(found, offersIn(await read(offer)));
@@ -41,11 +44,12 @@ export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
   const pairs = offers.length === 0 ? [null] : offers;
   const checked = [];
   for (const one of pairs) {
-    const offered = one && (await check("offer", one.signed, { did, at: 0, members: one.members }));
+    const offered = one && (await check("offer", one.signed, { did, key, at: 0, members: one.members }));
     const payTo = named ?? (offered === null ? undefined : String(offered.payload.payTo));
     const agreed = offered && { resourceUrl: offered.payload.resourceUrl, network: offered.payload.network };
     const receipt = await check("receipt", found.signed, {
       did,
+      key,
       at: 0,
       payTo,
       members: { ...found.members, ...agreed },
@@ -158,20 +162,25 @@ const KEYS: ReadonlyMap<Json | undefined, string> = new Map([
 const caip2 = (network: Json | undefined): Json | undefined =>
   typeof network === "string" && !network.includes(":") ? KEYS.get(network) : network;
 
-interface Wanted extends Omit<Expected, "did"> {
+interface Wanted extends Omit<Expected, "did" | "key"> {
   readonly did: string | undefined;
+  readonly key: string | undefined;
 }
 
-async function check(kind: Kind, signed: Json, { did, ...wanted }: Wanted): Promise<SignedReport> {
+async function check(kind: Kind, signed: Json, { did, key, ...wanted }: Wanted): Promise<SignedReport> {
+  if (did !== undefined && key !== undefined) throw new InputError("Give either --did or --key, not both.");
   const statement = readStatement(kind, signed);
-  const expected = { ...wanted, did: await didDocument(statement, did) };
+  const expected =
+    key === undefined
+      ? { ...wanted, did: await didDocument(statement, did) }
+      : { ...wanted, key: parseUnsignedJson(await readSource(key)) };
   return withViem(() => checkSigned(kind, signed, expected));
 }
 
-async function didDocument({ format, payload }: Statement, named: string | undefined) {
-  if (format === "eip712") return undefined;
+async function didDocument(statement: Statement, named: string | undefined) {
+  if (statement.format === "eip712") return undefined;
   if (named !== undefined) return readSource(named);
-  return fetchText(`${new URL(payload.resourceUrl).origin}/.well-known/did.json`);
+  return fetchText(documentUrlFor(statement.payload.resourceUrl, statement.kid));
 }
 
 function report(reports: readonly SignedReport[], json: boolean): 0 | 1 {
@@ -179,9 +188,9 @@ function report(reports: readonly SignedReport[], json: boolean): 0 | 1 {
   return reports.every(({ valid }) => valid) ? 0 : 1;
 }
 
-const render = ({ valid, checks, payload }: SignedReport): string =>
+const render = ({ valid, genuine, checks, payload }: SignedReport): string =>
   [
-    `${valid ? "valid" : "NOT VALID"}: ${quote(payload.resourceUrl)}`,
+    `${valid ? "valid" : genuine ? "GENUINE, BUT OVER" : "NOT VALID"}: ${quote(payload.resourceUrl)}`,
     ...Object.entries(payload).map(([name, value]) => `  ${name.padEnd(12)} ${quote(value)}`),
     ...checks.map(({ statement, holds }) => `  ${holds ? "yes" : "NO "}  ${statement}`),
   ].join("\n");

@@ -1,13 +1,19 @@
-import { compactVerify } from "jose";
-import { issuerOfDid } from "../issuer.ts";
+import { InputError } from "../refusal.ts";
 import type { Json } from "../strict-json.ts";
-import { type DidKey, keyOf } from "./did-document.ts";
+import { listedKey, publicJwk } from "./did-document.ts";
+import { speakerFor } from "./speaker.ts";
 import { type Kind, type Payload, readSubmitted, type Statement } from "./statement.ts";
+import { verifyJws } from "./verify-jws.ts";
 
 /** What a signed offer or receipt is compared with. */
 export interface Expected {
   /** The text of the DID document that is trusted, for a JWS. */
   readonly did?: string | Uint8Array | undefined;
+  /**
+   * A public JWK that you know to be the seller's from elsewhere. A JWS is checked with it alone: its `kid` is then a
+   * label, which may name any host.
+   */
+  readonly key?: Json | undefined;
   /** Who must have signed an EIP-712 receipt, which does not say so itself. An offer names its own `payTo`. */
   readonly payTo?: string | undefined;
   /** Unix seconds; an offer must hold then. */
@@ -22,7 +28,10 @@ export interface Check {
 }
 
 export interface SignedReport {
+  /** Whether it is genuine and, for an offer, still holds. */
   readonly valid: boolean;
+  /** Whether every check holds, whatever the time: an offer that is over is still evidence of what was offered. */
+  readonly genuine: boolean;
   readonly checks: readonly Check[];
   readonly payload: Payload;
 }
@@ -38,37 +47,40 @@ export async function checkSigned(kind: Kind, signed: Json, expected: Expected):
   const { payload } = statement;
   const checks = [
     ...(await (statement.format === "jws" ? checkJws(statement, expected) : checkTypedData(statement, expected))),
-    ...(kind === "offer" ? [check("the offer still holds", Number(payload.validUntil) >= expected.at)] : []),
     ...Object.entries(expected.members ?? {}).map(([name, value]) =>
       check(`${name} is ${String(value)}`, same(payload[name], value)),
     ),
   ];
-  return { valid: checks.every(({ holds }) => holds), checks, payload };
+  const timely = kind === "offer" ? [check("the offer still holds", Number(payload.validUntil) >= expected.at)] : [];
+  const genuine = checks.every(({ holds }) => holds);
+  return {
+    valid: genuine && timely.every(({ holds }) => holds),
+    genuine,
+    checks: [...checks, ...timely],
+    payload,
+  };
 }
 
 type Jws = Extract<Statement, { format: "jws" }>;
 type TypedData = Extract<Statement, { format: "eip712" }>;
 
-async function checkJws({ kid, jws, payload }: Jws, { did }: Expected): Promise<readonly Check[]> {
-  const key = did === undefined ? null : await keyOf(did, kid);
+async function checkJws({ kid, jws, payload }: Jws, { did, key }: Expected): Promise<readonly Check[]> {
+  if (key !== undefined) {
+    const trusted = publicJwk(key);
+    if (trusted === null)
+      throw new InputError("The trusted key is no public JWK of Ed25519 (OKP), or of P-256 or secp256k1 (EC).");
+    return [check("the JWS verifies", await verifyJws(jws, trusted))];
+  }
+  const jwk = did === undefined ? null : listedKey(did, kid);
   return [
     check(
       `the key is one of ${new URL(payload.resourceUrl).host}, the resource's host`,
-      originOf(kid) === new URL(payload.resourceUrl).origin,
+      speakerFor(payload.resourceUrl, kid) !== null,
     ),
-    check("the DID document lists the key", key !== null),
-    check("the JWS verifies", key !== null && (await verifies(jws, key))),
+    check("the DID document lists the key", jwk !== null),
+    check("the JWS verifies", jwk !== null && (await verifyJws(jws, jwk))),
   ];
 }
-
-const verifies = (jws: string, { alg, key }: DidKey): Promise<boolean> =>
-  compactVerify(jws, key, { algorithms: [alg] }).then(
-    () => true,
-    () => false,
-  );
-
-/** The origin of a did:web identifier without a path; null for every other. */
-const originOf = (kid: string): string | null => issuerOfDid(kid.split("#")[0] ?? "")?.origin ?? null;
 
 async function checkTypedData({ kind, payload, signature }: TypedData, { payTo }: Expected): Promise<readonly Check[]> {
   const { signerOf } = await import("./typed-data.ts");

@@ -1,39 +1,17 @@
-import { base64url, type CryptoKey, importJWK } from "jose";
+import { base64url } from "jose";
 import { base58 } from "../base58.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "../strict-json.ts";
 
-/** The multicodec prefix of an Ed25519 public key. */
-const ED25519_PUB = [0xed, 0x01];
-
-/** Ed25519, or P-256. */
+/** An Ed25519 key (RFC 8037), or one of P-256 (RFC 7518) or secp256k1 (RFC 8812). Public members alone. */
 export type PublicJwk =
   | { readonly kty: "OKP"; readonly crv: "Ed25519"; readonly x: string }
-  | { readonly kty: "EC"; readonly crv: "P-256"; readonly x: string; readonly y: string };
-
-/** The key of a JWS, with the only algorithm it may be used for. */
-export interface DidKey {
-  readonly alg: "EdDSA" | "ES256";
-  readonly key: CryptoKey;
-}
+  | { readonly kty: "EC"; readonly crv: "P-256" | "secp256k1"; readonly x: string; readonly y: string };
 
 /**
- * The key that a DID document (DID Core 1.0) lists as this verification method: Ed25519, or P-256 as a JWK.
+ * The key that a DID document (DID Core 1.0) lists as this verification method, as a JWK or a Multikey.
  * @param kid a DID URL, `did:web:HOST#FRAGMENT`
  * @returns null if the document does not list it
- * @throws InputError if the document or the key cannot be read
- */
-export async function keyOf(text: string | Uint8Array, kid: string): Promise<DidKey | null> {
-  const jwk = listedKey(text, kid);
-  if (jwk === null) return null;
-  const alg = jwk.kty === "OKP" ? "EdDSA" : "ES256";
-  const key = await importJWK(jwk, alg).catch(() => null);
-  if (key === null) throw new InputError(`The key ${quote(kid)} is listed with members that are no key.`);
-  return { alg, key: key as CryptoKey };
-}
-
-/**
- * The same key as a JWK with its public members alone.
  * @throws InputError if the document or the key cannot be read
  */
 export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | null {
@@ -43,8 +21,8 @@ export function listedKey(text: string | Uint8Array, kid: string): PublicJwk | n
   const methods = Array.isArray(document.verificationMethod) ? (document.verificationMethod as readonly Json[]) : [];
   const method = methods.filter(isObject).find(({ id }) => id === kid || id === kid.slice(did.length));
   if (method === undefined) return null;
-  const jwk = jwkOf(method);
-  if (jwk === null) throw new InputError(`The key ${quote(kid)} is neither an Ed25519 nor a P-256 key.`);
+  const jwk = publicJwk(method.publicKeyJwk) ?? multikey(method.publicKeyMultibase);
+  if (jwk === null) throw new InputError(`The key ${quote(kid)} is no key of Ed25519, P-256 or secp256k1.`);
   return jwk;
 }
 
@@ -59,16 +37,67 @@ function read(text: string | Uint8Array): JsonObject {
   throw new InputError("The DID document is not a JSON object.");
 }
 
-/** Only the public members: whatever else the document says of the key is not used. */
-function jwkOf({ publicKeyJwk, publicKeyMultibase }: JsonObject): PublicJwk | null {
-  if (isObject(publicKeyJwk)) {
-    const { kty, crv, x, y } = publicKeyJwk;
-    if (kty === "OKP" && crv === "Ed25519" && typeof x === "string") return { kty, crv, x };
-    if (kty === "EC" && crv === "P-256" && typeof x === "string" && typeof y === "string") return { kty, crv, x, y };
-    return null;
-  }
-  if (typeof publicKeyMultibase !== "string" || !publicKeyMultibase.startsWith("z")) return null;
-  const bytes = base58(publicKeyMultibase.slice(1), 34);
-  if (bytes === null || ED25519_PUB.some((byte, index) => bytes[index] !== byte)) return null;
-  return { kty: "OKP", crv: "Ed25519", x: base64url.encode(bytes.slice(2)) };
+const isCoordinate = (value: Json | undefined): value is string =>
+  typeof value === "string" && /^[\w-]{43}$/.test(value);
+
+/** Only the public members of a JWK: whatever else it says is not used. Null for a key of another kind. */
+export function publicJwk(given: Json | undefined): PublicJwk | null {
+  if (!isObject(given)) return null;
+  const { kty, crv, x, y } = given;
+  if (!isCoordinate(x)) return null;
+  if (kty === "OKP" && crv === "Ed25519") return { kty, crv, x };
+  if (kty === "EC" && (crv === "P-256" || crv === "secp256k1") && isCoordinate(y)) return { kty, crv, x, y };
+  return null;
 }
+
+/** A curve y² = x³ + ax + b over a field of p elements, where p is 3 modulo 4. */
+interface Curve {
+  readonly crv: "P-256" | "secp256k1";
+  readonly p: bigint;
+  readonly a: bigint;
+  readonly b: bigint;
+}
+
+const P256_P = 2n ** 256n - 2n ** 224n + 2n ** 192n + 2n ** 96n - 1n;
+const CURVES: Readonly<Record<string, Curve>> = {
+  // By the bytes of their multicodec prefixes, p256-pub (0x1200) and secp256k1-pub (0xe7).
+  "128,36": {
+    crv: "P-256",
+    p: P256_P,
+    a: P256_P - 3n,
+    b: 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn,
+  },
+  "231,1": { crv: "secp256k1", p: 2n ** 256n - 2n ** 32n - 977n, a: 0n, b: 7n },
+};
+
+/** A Multikey in base58btc (`z…`): Ed25519, or a compressed point of P-256 or secp256k1. Null for every other. */
+function multikey(text: Json | undefined): PublicJwk | null {
+  if (typeof text !== "string" || !text.startsWith("z")) return null;
+  const bytes = base58(text.slice(1), 34) ?? base58(text.slice(1), 35);
+  if (bytes === null) return null;
+  const prefix = bytes.subarray(0, 2).join();
+  if (prefix === "237,1" && bytes.length === 34)
+    return { kty: "OKP", crv: "Ed25519", x: base64url.encode(bytes.subarray(2)) };
+  const curve = Object.hasOwn(CURVES, prefix) && bytes.length === 35 ? CURVES[prefix] : undefined;
+  return curve === undefined ? null : decompressed(curve, bytes.subarray(2));
+}
+
+function decompressed({ crv, p, a, b }: Curve, point: Uint8Array): PublicJwk | null {
+  const x = BigInt(`0x${Array.from(point.subarray(1), (byte) => byte.toString(16).padStart(2, "0")).join("")}`);
+  const square = (x ** 3n + a * x + b) % p;
+  const root = power(square, (p + 1n) / 4n, p);
+  const sign = BigInt(point[0] ?? 0) - 2n;
+  if (x >= p || (root * root) % p !== square || (sign !== 0n && sign !== 1n)) return null;
+  const y = root % 2n === sign ? root : p - root;
+  return { kty: "EC", crv, x: base64url.encode(point.subarray(1)), y: base64url.encode(bytesOf(y)) };
+}
+
+function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
+  let result = 1n;
+  for (let [square, rest] = [base, exponent]; rest > 0n; square = (square * square) % modulus, rest >>= 1n)
+    if (rest % 2n === 1n) result = (result * square) % modulus;
+  return result;
+}
+
+const bytesOf = (value: bigint): Uint8Array =>
+  Uint8Array.from({ length: 32 }, (_, index) => Number((value >> BigInt(8 * (31 - index))) & 255n));

@@ -1,4 +1,6 @@
 import { checkSigned, InputError, type SignedReport } from "../../../../verifier/src/index.ts";
+import { documentUrlFor } from "../../../../verifier/src/offer-receipt/speaker.ts";
+import { readStatement } from "../../../../verifier/src/offer-receipt/statement.ts";
 import type { Exchange } from "../exchange.ts";
 import { settlementSaid } from "../payment.ts";
 import { readQuotes, record, type Terms } from "../terms.ts";
@@ -50,7 +52,8 @@ interface Wanted {
   readonly at: number;
   readonly payTo?: string;
   readonly members: Members;
-  readonly did: () => Promise<string | undefined>;
+  /** Fetches the DID document of a key. */
+  readonly did: (kid: string) => Promise<string | undefined>;
   /** The transaction that the answer names. */
   readonly settled?: string;
 }
@@ -63,7 +66,8 @@ async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted)
     exchanges: [exchange.number],
   });
   try {
-    const did = record(signed).format === "jws" ? await wanted.did() : undefined;
+    const read = readStatement(kind, signed);
+    const did = read.format === "jws" ? await wanted.did(read.kid) : undefined;
     const { checks, payload }: SignedReport = await checkSigned(kind, signed, { ...wanted, did });
     return [
       of(`offer_receipt.${kind}_read`, `The ${kind} can be read`, true),
@@ -89,17 +93,18 @@ async function examined({ kind, signed, exchange }: SignedThing, wanted: Wanted)
 const isNamed = ({ transaction }: SignedReport["payload"], { settled = "" }: Wanted): boolean =>
   transaction === "" || String(transaction).toLowerCase() === settled.toLowerCase();
 
-/** The seller's did:web document, by the exam's own way to the seller. It is fetched once, and not without need. */
-function oneDidDocument(visit: Visit): () => Promise<string | undefined> {
-  const url = new URL("/.well-known/did.json", visit.resource.url).href;
-  const fetched = async () => {
+/** The seller's did:web document, by the exam's own way to the seller. One is fetched once, and not without need. */
+function oneDidDocument(visit: Visit): (kid: string) => Promise<string | undefined> {
+  const fetched = async (url: string) => {
     const { answer } = await visit.ask({}, { url, method: "GET", body: null });
     return answer?.status === 200 ? new TextDecoder().decode(answer.body) : undefined;
   };
-  let first: ReturnType<typeof fetched> | undefined;
-  return () => {
-    first ??= fetched();
-    return first;
+  const known = new Map<string, ReturnType<typeof fetched>>();
+  return (kid) => {
+    const url = documentUrlFor(visit.resource.url, kid);
+    const document = known.get(url) ?? fetched(url);
+    known.set(url, document);
+    return document;
   };
 }
 

@@ -1,6 +1,9 @@
-import { base64url, compactVerify, importJWK, type JWK } from "jose";
-import { issuerOfDid } from "../../issuer.ts";
+import { base64url } from "jose";
+import { publicJwk } from "../../offer-receipt/did-document.ts";
+import { type Speaker, speakerFor } from "../../offer-receipt/speaker.ts";
 import { type Kind, readStatement, type Statement } from "../../offer-receipt/statement.ts";
+import { algorithmOf, verifyJws } from "../../offer-receipt/verify-jws.ts";
+import { InputError } from "../../refusal.ts";
 import type { JsonObject } from "../../strict-json.ts";
 import { isObject, parseStrictJson } from "../../strict-json.ts";
 import type { OfferBreachClaim, SignatureFact, SignatureReason } from "./evidence.ts";
@@ -15,11 +18,7 @@ type Jws = Extract<Statement, { format: "jws" }>;
 
 const HEADER = new Set(["alg", "kid", "typ"]);
 
-/** The did:web identifier that may speak for the offer's resource: that of its own host. Null for every other. */
-function speakerOf({ kid, payload }: Jws): { readonly did: string; readonly origin: string } | null {
-  const issuer = issuerOfDid(kid.split("#")[0] ?? "");
-  return issuer !== null && issuer.origin === new URL(payload.resourceUrl).origin ? issuer : null;
-}
+const speakerOf = ({ kid, payload }: Jws): Speaker | null => speakerFor(payload.resourceUrl, kid);
 
 /**
  * Where the key of a claim's signatures is to be found: the DID document of the resource's host. Null where no document
@@ -28,7 +27,7 @@ function speakerOf({ kid, payload }: Jws): { readonly did: string; readonly orig
 export function didDocumentUrl({ offer }: Pick<OfferBreachClaim, "offer">): string | null {
   const statement = readStatement("offer", offer);
   const speaker = statement.format === "jws" ? speakerOf(statement) : null;
-  return speaker && `${speaker.origin}/.well-known/did.json`;
+  return speaker?.documentUrl ?? null;
 }
 
 /**
@@ -64,16 +63,19 @@ async function checkJws(statement: Jws, signer: string | null, keyOf: KeyOf): Pr
   if (kid.split("#")[0] !== signer) return found("other_signer");
   const key = keyOf(kid, kind);
   if (typeof key === "string") return found(key);
-  const alg = key.kty === "OKP" ? "EdDSA" : "ES256";
   const header = headerOf(jws);
-  if (header.alg !== alg || Object.keys(header).some((name) => !HEADER.has(name))) return found("header", key);
-  const imported = await importJWK(key as JWK, alg).catch(() => null);
-  const holds = imported !== null && (await compactVerify(jws, imported, { algorithms: [alg] }).then(yes, no));
+  const jwk = publicJwk(key);
+  const isPlain = Object.keys(header).every((name) => HEADER.has(name));
+  if (!isPlain || (jwk !== null && header.alg !== algorithmOf(jwk))) return found("header", key);
+  const holds = jwk !== null && (await verifyJws(jws, jwk).catch(refused));
   return found(holds ? "valid" : "bad_signature", key);
 }
 
-const yes = () => true;
-const no = () => false;
+/** A key that is none verifies nothing. */
+function refused(error: unknown): false {
+  if (error instanceof InputError) return false;
+  throw error;
+}
 
 /** Read before: it is a JSON object. */
 function headerOf(jws: string): JsonObject {
