@@ -7,7 +7,7 @@ import { NETWORKS } from "../platform/networks.ts";
 import { toBase64Json } from "./header.ts";
 import type { OfferReceipt } from "./receipt.ts";
 import type { Diagnostic } from "./refusal.ts";
-import type { SchemeRules } from "./scheme.ts";
+import { type Extensions, resourceOf, type SchemeRules } from "./scheme.ts";
 
 /** One 402 for both protocol versions: version 2 in the header, version 1 in the body. */
 export interface PaymentChallenge {
@@ -16,8 +16,6 @@ export interface PaymentChallenge {
   /** Whether the header has the route's entry for the bazaar. */
   readonly isListed: boolean;
 }
-
-type Extensions = Readonly<Record<string, unknown>>;
 
 export interface ChallengeParts {
   /** The schemes a client may pay with, preferred first. */
@@ -42,11 +40,11 @@ export async function challenge(
   parts: ChallengeParts,
   { error, diagnostic, at }: Reasons & { readonly at: Date },
 ): Promise<PaymentChallenge> {
-  const { resource, description } = offer;
   const { schemes, extensions, offerReceipt } = parts;
-  const url = `${parts.baseUrl}${resource}`;
+  const resource = resourceOf(parts.baseUrl, { ...offer, path: offer.resource });
+  const { url } = resource;
   const accepts = schemes.map((scheme) => scheme.requirements(offer, at));
-  const terms = { x402Version: 2, resource: { url, description, mimeType: "application/json" }, accepts } as const;
+  const terms = { x402Version: 2, resource, accepts } as const;
   const signed = (await offerReceipt?.offers(url, accepts, at)) ?? {};
   const { header, isSigned, isListed } = fitting({ ...terms, error, diagnostic }, extensions ?? {}, signed);
   const inBody = { ...(isSigned ? {} : signed), ...(diagnostic && { diagnostic }) };

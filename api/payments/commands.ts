@@ -7,7 +7,7 @@ import type { Hex } from "../platform/wallet.ts";
 import { shortfall } from "./admission.ts";
 import { type Entered, type Journal, type Kept, type NewPayment, NotStored } from "./journal.ts";
 import { readAgain } from "./readings.ts";
-import type { Scheme } from "./scheme.ts";
+import { type Extensions, resourceOf, type Scheme } from "./scheme.ts";
 import { sell } from "./sell.ts";
 import { laterOf, windowOpen } from "./signature.ts";
 import type { Command, StepEvent } from "./step-types.ts";
@@ -51,6 +51,8 @@ export interface PaymentParts {
 export interface Subject {
   readonly payment: Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId">;
   readonly signature: () => Promise<Hex | null>;
+  /** What its request carries with it; undefined if it carries nothing, or there is no request. */
+  readonly extensions?: Extensions | undefined;
   /** What a payment that was not submitted yet takes along; null while that cannot be told. */
   readonly bring: () => Promise<Kept | null>;
   readonly insert: (token: string) => Promise<Entered>;
@@ -237,9 +239,9 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
   const { key, route } = subject.payment;
   try {
     const signature = await subject.signature();
-    const resource = `${parts.baseUrl}${parts.routes.get(route)?.path ?? "/"}`;
-    const lease = { key, token };
-    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), resource, lease });
+    const resource = resourceOf(parts.baseUrl, parts.routes.get(route) ?? { path: "/", description: "" });
+    const beside = { resource, extensions: subject.extensions, lease: { key, token } };
+    if (signature !== null) await schemeOf(parts, subject).submit({ ...signedBy(subject, signature), ...beside });
   } catch (error) {
     if (error instanceof TurnedAway) {
       parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "a payment was turned away");

@@ -188,7 +188,14 @@ async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
   return {
     created,
     about: (isNew ? null : (row ?? sameId)) ?? created,
-    subject: { payment: subject, signature: async () => payment.signature, bring, insert, free },
+    subject: {
+      payment: subject,
+      signature: async () => payment.signature,
+      extensions: payment.extensions,
+      bring,
+      insert,
+      free,
+    },
     event: {
       on: "request",
       row,

@@ -3,7 +3,7 @@ import { isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-i
 import canonicalize from "canonicalize";
 import { z } from "zod";
 import { type Envelope, type PaymentHeaders, readEnvelopes } from "../../packages/escrow/src/envelope.ts";
-import type { ClaimedTerms, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
+import type { ClaimedTerms, Extensions, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
 
 /** The largest payment header, with room for an ERC-1271 signature of 2 KiB and echoed extensions. */
 export const MAX_HEADER_BYTES = 12_288;
@@ -39,8 +39,8 @@ export function parsePaymentHeaders(
   const [{ header, members, version: number }] = envelopes;
   const version = VERSIONS[number];
   const opened = version === "v2" ? openV2(members) : openV1(members);
-  const claimed = "claimed" in opened ? opened.claimed.scheme : undefined;
-  const scheme = schemes.find(({ id }) => id === claimed) ?? schemes[0];
+  const named = "claimed" in opened ? opened.claimed.scheme : undefined;
+  const scheme = schemes.find(({ id }) => id === named) ?? schemes[0];
   const no = (why: string): Malformed => ({ malformed: `${header} is not an x402 "${scheme.id}" payment: ${why}.` });
   if ("malformed" in opened) return no(opened.malformed);
   if (!scheme.versions.includes(version)) return no("that scheme requires x402 version 2, in PAYMENT-SIGNATURE");
@@ -48,13 +48,19 @@ export function parsePaymentHeaders(
   if ("malformed" in payload) return no(payload.malformed);
   const identifier = identifierIn(envelopes);
   if (typeof identifier === "object" && identifier !== null) return identifier;
-  return { scheme: scheme.id, version, ...payload, paymentId: identifier, claimed: opened.claimed };
+  const { claimed } = opened;
+  return { scheme: scheme.id, version, ...payload, paymentId: identifier, claimed, extensions: extensionsIn(members) };
 }
 
 interface Opened {
   readonly payload: unknown;
   readonly claimed: ClaimedTerms;
 }
+
+const extensionsIn = ({ extensions, x402Version }: Envelope["members"]): Extensions | undefined =>
+  x402Version === 2 && typeof extensions === "object" && extensions !== null && !Array.isArray(extensions)
+    ? (extensions as Extensions)
+    : undefined;
 
 function openV2(decoded: unknown): Opened | Malformed {
   const { success, data, error } = V2.safeParse(decoded);

@@ -37,7 +37,7 @@ export { KEY, keyValues, sealContext } from "./journal/row-store.ts";
 export type { Journal } from "./journal.ts";
 export type { OfferReceipt } from "./receipt.ts";
 export { PAYMENT_REQUIRED } from "./schemas.ts";
-export type { Scheme } from "./scheme.ts";
+export { resourceOf, type Scheme } from "./scheme.ts";
 export {
   current,
   currentOf,
@@ -156,7 +156,7 @@ function createSettling({ pool, log, meter, chains }: Platform, config: Config) 
       ...by,
     });
   if ("remote" in config.facilitator) {
-    const settler = createRemoteSettler(config.facilitator.remote);
+    const settler = createRemoteSettler(config.facilitator.remote, config.facilitator.auth);
     const simulators = eachNetwork((network) =>
       simulator(network, { sentBy: null, simulateTogether: async () => null }),
     );

@@ -171,7 +171,8 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     // Another signature for the same purchase is a different request: refused, not charged and not answered.
     const query = new URLSearchParams({ purchase, nonce: payment.authorization.nonce });
     const print = fingerprint({ method: route.method, route: route.id, query, body: new Uint8Array() });
-    const own = { ...payment, paymentId };
+    // A quoted URL holds its buyer's token, and nothing lists it: what repeats it is not given away.
+    const own = { ...payment, paymentId, extensions: undefined };
     const client = clientOf(c, parts.peers);
     const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over, client };
     const answered = await (withhold === undefined ? gate.pay(order) : gate.withhold({ ...order, withhold }));

@@ -1,11 +1,29 @@
 import type { PaymentRequirements } from "@x402/core/types";
 import type { Authorization, Expected, Head, View } from "../platform/chain/view.ts";
 import type { Asker } from "../platform/http/request.ts";
-import type { Offer, Terms } from "../platform/http/route.ts";
+import type { Offer, PaidRoute, Terms } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Lease } from "../platform/relayer/sender.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Refusal } from "./refusal.ts";
+
+/** What x402 says of a route that is paid for: the `resource` of its 402. */
+export interface Resource {
+  readonly url: string;
+  readonly description: string;
+  readonly mimeType: string;
+}
+
+export const resourceOf = (
+  baseUrl: string,
+  { path, description }: Pick<PaidRoute, "path" | "description">,
+): Resource => ({
+  url: `${baseUrl}${path}`,
+  description,
+  mimeType: "application/json",
+});
+
+export type Extensions = Readonly<Record<string, unknown>>;
 
 export type ProtocolVersion = "v1" | "v2";
 
@@ -37,6 +55,8 @@ export interface PresentedPayment extends Payload {
   readonly version: ProtocolVersion;
   readonly paymentId: string | null;
   readonly claimed: ClaimedTerms;
+  /** The `extensions` of a header of version 2, as they are. */
+  readonly extensions?: Extensions | undefined;
 }
 
 /** A payment being submitted for settlement. */
@@ -44,8 +64,9 @@ export interface Submission extends Payload {
   readonly network: Network;
   /** Whose payment it is: what waited until another run took it over is not sent. */
   readonly lease: Lease;
-  /** The absolute URL being paid for. */
-  readonly resource: string;
+  readonly resource: Resource;
+  /** What the client sent with the payment; undefined for nothing, and if the payment is submitted without its client. */
+  readonly extensions?: Extensions | undefined;
 }
 
 /** The rules of a payment scheme. Pure, so that writing a 402 or reading a header needs nothing else. */
@@ -85,7 +106,7 @@ export interface Scheme extends SchemeRules {
    * nothing away.
    */
   readonly simulate: (
-    payment: Omit<Submission, "resource" | "lease">,
+    payment: Omit<Submission, "resource" | "extensions" | "lease">,
   ) => Promise<{ readonly refused: Refusal | null; readonly head: Head }>;
   /**
    * Whether the payer signed the digest in a form that is neither an account's nor ERC-1271; absent if there is none.

@@ -1,7 +1,7 @@
 import { hkdfSync } from "node:crypto";
 import { privateKeyToAccount } from "viem/accounts";
 import type { PublicLog } from "../log/index.ts";
-import type { Payments } from "../payments/index.ts";
+import { type Payments, resourceOf } from "../payments/index.ts";
 import { authorizationTypedData } from "../platform/chain/authorization.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -113,7 +113,8 @@ export function createExams(
                 authorizationTypedData(authorization, NETWORKS[EXAM_NETWORK]),
               );
               const { refused } = await simulators[EXAM_NETWORK].simulate(authorization, signature);
-              const resource = `${baseUrl}/test/seller`;
+              const description = "Returns the price of an exam that the service broke.";
+              const resource = resourceOf(baseUrl, { path: "/test/seller", description });
               if (refused === null) await settler.submit({ network: EXAM_NETWORK, authorization, signature, resource });
               return refused?.error ?? null;
             },

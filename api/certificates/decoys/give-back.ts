@@ -1,4 +1,4 @@
-import type { Settler } from "../../payments/index.ts";
+import { resourceOf, type Settler } from "../../payments/index.ts";
 import type { FinalHead, UsdcTransfers } from "../../platform/chain/usdc.ts";
 import type { Authorization } from "../../platform/chain/view.ts";
 import type { Network } from "../../platform/networks.ts";
@@ -116,6 +116,8 @@ async function submit(parts: DecoyParts, debt: Debt, final: FinalHead): Promise<
   await decoys.submitting(debt, now());
   const { session, sender: from } = debt;
   log.warn({ session, from, value: String(authorization.value) }, "USDC reached a decoy address and will be sent back");
-  await settler.submit({ network, authorization, signature, resource: `${baseUrl}/test/recipient/start` });
+  const description = "Returns USDC that was sent to a decoy address.";
+  const resource = resourceOf(baseUrl, { path: "/test/recipient/start", description });
+  await settler.submit({ network, authorization, signature, resource });
   return null;
 }

@@ -2,12 +2,14 @@ import type { PaymentPayload } from "@x402/core/types";
 import type { TransactionReceipt } from "viem";
 import { authorizationDigest, authorizationWire } from "../../platform/chain/authorization.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
+import type { FacilitatorAuth } from "../../platform/config/facilitator-auth.ts";
 import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Member, Shipment } from "../../platform/relayer/form.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { requirements, type Settler } from "../schemes/exact.ts";
 import type { Batching } from "./batching-chain.ts";
+import { logIn } from "./log-in.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { type CostCeiling, MOST_GAS, mostFeeFor } from "./simulation.ts";
 import { transferData } from "./transfer.ts";
@@ -64,36 +66,40 @@ export const createInProcessSettler = (lanes: Readonly<Record<Network, Lanes>>):
     lanes[network].relayer.failed(authorizationDigest(authorization, NETWORKS[network])),
 });
 
-const payloadOf = ({ network, authorization, signature, resource }: Submission): PaymentPayload => ({
+/** What the client sent, in version 2: facilitators list a route by the `resource` and `extensions` of its payments. */
+const payloadOf = ({ network, authorization, signature, resource, extensions }: Submission): PaymentPayload => ({
   x402Version: 2,
-  resource: { url: resource, description: "", mimeType: "application/json" },
+  resource,
   accepted: requirements({ network, payTo: authorization.to, value: authorization.value }),
   payload: { authorization: authorizationWire(authorization), signature },
+  ...(extensions && { extensions }),
 });
 
 /**
  * A facilitator over HTTP. We make the call ourselves because the library's client follows redirects and reads answers
  * of any size. The answer is read up to a cap and discarded: it decides nothing.
  */
-export function createRemoteSettler(url: string): Settler {
-  const endpoint = `${url.replace(/\/$/, "")}/settle`;
+export function createRemoteSettler(url: string, auth?: FacilitatorAuth): Settler {
+  const endpoint = new URL(`${url.replace(/\/$/, "")}/settle`);
   return {
     async submit(payment) {
       const paymentPayload = payloadOf(payment);
       const response = await fetch(endpoint, {
         method: "POST",
         redirect: "error",
-        headers: { "content-type": "application/json" },
+        headers: { "content-type": "application/json", ...(await logIn(auth, endpoint)) },
         body: JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements: paymentPayload.accepted }),
         signal: AbortSignal.timeout(MINED_WITHIN_MS),
       });
       await discard(response);
-      if (!response.ok) throw new Error(`the facilitator returned status ${response.status}`);
+      if (!response.ok) throw new Error(`the facilitator returned status ${response.status}${hint(response.status)}`);
     },
     // What it sends, it pays for.
     failed: async () => null,
   };
 }
+
+const hint = (status: number): string => (status === 401 || status === 403 ? "; check FACILITATOR_AUTH" : "");
 
 async function discard(response: Response): Promise<void> {
   let bytes = 0;

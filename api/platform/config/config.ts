@@ -5,6 +5,7 @@ import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts, t
 import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
 import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings.ts";
+import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
 import { roleProblems } from "./roles.ts";
 import {
@@ -59,6 +60,7 @@ const ENVIRONMENT = z.object({
   RPC_BATCH: whole(1, 1_000).default(10),
   PAY_TO_ADDRESS: addressOf("the receiving address"),
   FACILITATOR_URL: url("the URL of an x402 facilitator", ["http:", "https:"]).optional(),
+  FACILITATOR_AUTH: facilitatorAuth.optional(),
   FACILITATOR_PRIVATE_KEY: accountKey("a private key").optional(),
   SETTLEMENT_COST_PERCENT: whole(0, 1_000).default(50),
   BATCH_MAX: whole(1, 100).default(50),
@@ -150,7 +152,9 @@ export interface Config {
   /** The most JSON-RPC calls to send in one request; 1 for no batches. */
   readonly rpcBatch: number;
   readonly payTo: `0x${string}`;
-  readonly facilitator: { readonly remote: string } | { readonly privateKey: Hex };
+  readonly facilitator:
+    | { readonly remote: string; readonly auth?: FacilitatorAuth | undefined }
+    | { readonly privateKey: Hex };
   /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
   readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
   /** When payments are settled in one transaction. */
@@ -206,6 +210,7 @@ export function parseConfig(
   });
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
+  if (given.FACILITATOR_AUTH !== undefined && given.FACILITATOR_URL === undefined) problems.push(AUTH_ALONE);
   if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   problems.push(...[policyProblem(parsed.data)].filter((problem) => problem !== null));
   if (parsed.success) problems.push(...roleProblems(parsed.data));
@@ -230,7 +235,7 @@ export function parseConfig(
     payTo: env.PAY_TO_ADDRESS,
     facilitator:
       env.FACILITATOR_URL !== undefined
-        ? { remote: env.FACILITATOR_URL }
+        ? { remote: env.FACILITATOR_URL, auth: env.FACILITATOR_AUTH }
         : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
     costCeiling:
       env.SETTLEMENT_COST_PERCENT === 0 ? null : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
@@ -274,6 +279,8 @@ export function parseConfig(
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
+
+const AUTH_ALONE = "FACILITATOR_AUTH logs in to a remote facilitator: set FACILITATOR_URL too, or leave it out.";
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
@@ -11,6 +12,12 @@ const problemOf = (environment: Record<string, string | undefined>): string => {
   if (!("problem" in config)) throw new Error("the settings were accepted");
   return config.problem;
 };
+
+/** A seed and its public key. */
+const CDP_SECRET = (() => {
+  const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
+  return Buffer.concat([Buffer.from(d, "base64url"), Buffer.from(x, "base64url")]).toString("base64");
+})();
 
 describe("the API's settings", () => {
   test("have sensible defaults", () => {
@@ -227,6 +234,29 @@ describe("the API's settings", () => {
       facilitator: { remote: "https://facilitator.example" },
     });
   });
+
+  test.each<[string, object]>([
+    ["Bearer t0ken", { type: "header", name: "authorization", value: "Bearer t0ken" }],
+    ["Basic dTpw", { type: "header", name: "authorization", value: "Basic dTpw" }],
+    ["X-API-Key: k3y", { type: "header", name: "x-api-key", value: "k3y" }],
+    [`CDP ${"ab".repeat(16)} ${CDP_SECRET}`, { type: "cdp", keyId: "ab".repeat(16) }],
+  ])("log in to a remote facilitator: %s", (text, auth) => {
+    const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
+    const remote = { ...none, FACILITATOR_URL: "https://facilitator.example" };
+    expect(parseConfig({ ...remote, FACILITATOR_AUTH: text })).toMatchObject({ facilitator: { auth } });
+    expect(problemOf({ ...GOOD, FACILITATOR_AUTH: text })).toMatch(/set FACILITATOR_URL too/);
+  });
+
+  test.each(["s3cret", "Bearer two words", "X-Key: a\nX-Other: s3cret", "CDP id s3cret", "Digest s3cret"])(
+    "refuse another way to log in without repeating it: %j",
+    (text) => {
+      const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
+      const problem = problemOf({ ...none, FACILITATOR_URL: "https://f.example", FACILITATOR_AUTH: text });
+      expect(problem).toMatch(/^FACILITATOR_AUTH is wrong: expected "Bearer TOKEN"/m);
+      expect(problem).not.toContain(text);
+      expect(problem).not.toContain("s3cret");
+    },
+  );
 
   test("have no escrow contract by default, and the current one comes first", () => {
     const addresses = [`0x${"cd".repeat(20)}`, `0x${"AB".repeat(20)}`];

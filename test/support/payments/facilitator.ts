@@ -1,5 +1,6 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
+import type { PaymentPayload, PaymentRequirements } from "@x402/core/types";
 import type { Hex } from "viem";
 import type { TestChain } from "../chain/chain.ts";
 import { serveHttp } from "../http-server.ts";
@@ -17,6 +18,8 @@ export interface TestFacilitator {
   readonly url: string;
   /** How often it received each authorization, by nonce. */
   readonly handed: ReadonlyMap<Hex, number>;
+  /** The last request that it received, and its headers. */
+  readonly asked: () => { readonly body: SettleRequest; readonly headers: IncomingHttpHeaders };
   /** What it does with this payment from now on. */
   readonly treat: (signed: Signed, conduct: Conduct) => void;
   /** Broadcasts, one transaction after the other, for any caller. */
@@ -26,6 +29,7 @@ export interface TestFacilitator {
 
 export async function startFacilitator(chain: TestChain): Promise<TestFacilitator> {
   const handed = new Map<Hex, number>();
+  let asked: ReturnType<TestFacilitator["asked"]> | undefined;
   const conducts = new Map<Hex, Conduct>();
   let last: Promise<unknown> = Promise.resolve();
   const settle = (signed: Signed): Promise<Hex> => {
@@ -38,7 +42,9 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
   const server = await serveHttp(async (request, answer) => {
     if (request.url === "/supported") return say(answer, 200, { kinds: [] });
     try {
-      const signed = signedOf(await text(request));
+      const body = JSON.parse(await text(request)) as SettleRequest;
+      asked = { body, headers: request.headers };
+      const signed = signedOf(body);
       const { nonce } = signed.authorization;
       handed.set(nonce, (handed.get(nonce) ?? 0) + 1);
       await (conducts.get(nonce) ?? honest)(signed, answer);
@@ -49,6 +55,10 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
   return {
     ...server,
     handed,
+    asked() {
+      if (asked === undefined) throw new Error("the facilitator received no request");
+      return asked;
+    },
     treat: (signed, conduct) => void conducts.set(signed.authorization.nonce, conduct),
     settle,
   };
@@ -57,14 +67,17 @@ export async function startFacilitator(chain: TestChain): Promise<TestFacilitato
 export const say = (answer: ServerResponse, status: number, body: object): ServerResponse =>
   answer.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 
-interface Asked {
-  readonly paymentPayload: {
-    readonly payload: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex };
-  };
+/** The body of `POST /settle`. */
+export interface SettleRequest {
+  readonly paymentPayload: PaymentPayload;
+  readonly paymentRequirements: PaymentRequirements;
 }
 
-function signedOf(body: string): Signed {
-  const { authorization, signature } = (JSON.parse(body) as Asked).paymentPayload.payload;
+function signedOf({ paymentPayload }: SettleRequest): Signed {
+  const { authorization, signature } = paymentPayload.payload as {
+    readonly authorization: object;
+    readonly signature: Hex;
+  };
   const { from, to, nonce, value, validAfter, validBefore } = authorization as Record<string, Hex>;
   if (from === undefined || to === undefined || nonce === undefined) throw new Error("not an authorization");
   const amounts = {

@@ -1,0 +1,32 @@
+import { randomBytes } from "node:crypto";
+import { SignJWT } from "jose";
+import type { FacilitatorAuth } from "../../platform/config/facilitator-auth.ts";
+
+const TOKEN_SECONDS = 120;
+
+/** The request headers that log in to a facilitator for one `POST`; none without `auth`. */
+export async function logIn(auth: FacilitatorAuth | undefined, endpoint: URL): Promise<Record<string, string>> {
+  if (auth === undefined) return {};
+  switch (auth.type) {
+    case "header":
+      return { [auth.name]: auth.value };
+    case "cdp":
+      return { authorization: `Bearer ${await cdpToken(auth, endpoint)}` };
+    default:
+      return auth satisfies never;
+  }
+}
+
+/** A token for one endpoint, as the Coinbase Developer Platform defines it. */
+function cdpToken(
+  { keyId, privateKey }: Extract<FacilitatorAuth, { type: "cdp" }>,
+  { host, pathname }: URL,
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  return new SignJWT({ sub: keyId, iss: "cdp", uris: [`POST ${host}${pathname}`] })
+    .setProtectedHeader({ alg: "EdDSA", kid: keyId, typ: "JWT", nonce: randomBytes(16).toString("hex") })
+    .setIssuedAt(now)
+    .setNotBefore(now)
+    .setExpirationTime(now + TOKEN_SECONDS)
+    .sign(privateKey);
+}
