@@ -1,11 +1,11 @@
 import { basic } from "../certificates/index.ts";
-import { MAX_TIMEOUT_SECONDS, requirements } from "../payments/index.ts";
+import { requirements } from "../payments/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import { html, inWords } from "../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../platform/page/page.ts";
 import type { Address } from "../platform/wallet.ts";
-import { PAY_SCRIPT } from "./pay-script.ts";
+import { PAY_SCRIPT, PAY_WINDOW_SECONDS } from "./pay-script.ts";
 
 const BASE = NETWORKS[MAIN_NETWORK];
 const PRICE = formatUsd(basic.price);
@@ -40,7 +40,7 @@ ${facts(
     ["Token", html`<code>${offer.asset}</code>`],
     ["Recipient", html`<code>${offer.payTo}</code>`],
     ["Gas", "None: the service sends the transaction"],
-    ["Valid for", `${inWords(MAX_TIMEOUT_SECONDS / 60)} minutes, once, for this amount and recipient only`],
+    ["Valid for", `${inWords(PAY_WINDOW_SECONDS / 60)} minutes, once, for this amount and recipient only`],
   ],
   "ruled",
 )}</section>

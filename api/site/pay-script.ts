@@ -1,14 +1,19 @@
+/** How long a payment signed on `/pay` is valid, in seconds: a hardware wallet takes minutes. */
+export const PAY_WINDOW_SECONDS = 600;
+
 /**
  * The script of `/pay`, for browsers. It finds wallets (EIP-6963, and `window.ethereum`), requests the terms, has the
  * wallet sign the page's own (EIP-3009 as EIP-712 typed data) and sends the payment. Terms that differ from the page's
- * in any way are refused before the wallet is asked. A signed payment is resent unchanged, never signed again, until it
- * is answered.
+ * in any way are refused before the wallet is asked. The window is counted from the server's time, because browsers'
+ * clocks are wrong. A signed payment is resent unchanged until it is answered. It is signed again only if it expired
+ * before it was sent, or the service answered that it did.
  */
 export const PAY_SCRIPT = `"use strict";
 const terms = document.getElementById("pay-box").dataset, own = JSON.parse(terms.offer);
 const list = document.getElementById("wallets"), said = document.getElementById("said"), result = document.getElementById("result");
 const wallets = new Map();
 const RESEND_MS = 2000, RESENDS = 30;
+const WINDOW_SECONDS = ${PAY_WINDOW_SECONDS}, LEAST_SECONDS = 30, MOST_SIGNATURES = 3;
 const COMPARED = { network: "network", asset: "token", payTo: "recipient", amount: "amount", maxTimeoutSeconds: "timeout" };
 let isBusy = false, signed = null;
 
@@ -42,8 +47,11 @@ async function run(provider) {
   result.hidden = true;
   for (const button of wallets.keys()) button.disabled = true;
   try {
-    signed = signed || (await sign(provider));
-    await send();
+    for (let signatures = 1; ; signatures += 1) {
+      signed = signed || (await sign(provider, signatures > 1));
+      if (await send()) return;
+      if (signatures === MOST_SIGNATURES) throw new Told("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
+    }
   } catch (error) {
     say(error instanceof Told ? error.message : explain(error), "fail");
   } finally {
@@ -65,9 +73,11 @@ async function offered() {
   const header = answer.headers.get("payment-required");
   if (answer.status !== 402 || !header) throw new Told("The test is temporarily unavailable (" + answer.status + "). Nothing was signed.");
   const challenge = readable(header);
+  const said = Date.parse(answer.headers.get("date")), at = Date.now();
+  const now = () => ((Number.isNaN(said) ? at : said) + Date.now() - at) / 1000;
   const exact = challenge.accepts.filter((one) => one && one.scheme === own.scheme);
   const offer = exact.find((one) => !difference(one));
-  if (offer) return { challenge, offer };
+  if (offer) return { challenge, offer, now };
   const detail = exact.length > 0 ? difference(exact[0]) : "no scheme " + own.scheme;
   throw new Told("The terms differ from those on this page: " + detail + ". Nothing was signed. Reload the page; if this message comes back, do not pay here.");
 }
@@ -86,18 +96,18 @@ function difference(offer) {
   return name && COMPARED[name] + " " + String(offer[name]).slice(0, 80) + " instead of " + own[name];
 }
 
-async function sign(provider) {
+async function sign(provider, again) {
   say("Requesting the terms …");
-  const { challenge, offer } = await offered();
+  const { challenge, offer, now } = await offered();
   say("Connect your wallet and choose the account to pay from.");
   const [from] = await provider.request({ method: "eth_requestAccounts" });
   if (!from) throw new Told("Your wallet returned no account. Nothing was signed.");
   await onChain(provider);
-  say("Sign the payment in your wallet: " + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
+  say((again ? "That took longer than ten minutes, so the payment expired and was not sent. Sign it again: " : "Sign the payment in your wallet: ") + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
+  const validBefore = Math.floor(now()) + WINDOW_SECONDS;
   const authorization = {
     from, to: own.payTo, value: own.amount, validAfter: "0",
-    validBefore: String(Math.floor(Date.now() / 1000) + own.maxTimeoutSeconds),
-    nonce: hex(crypto.getRandomValues(new Uint8Array(32))),
+    validBefore: String(validBefore), nonce: hex(crypto.getRandomValues(new Uint8Array(32))),
   };
   const field = (pair) => ({ type: pair.split(" ")[0], name: pair.split(" ")[1] });
   const typed = {
@@ -110,7 +120,8 @@ async function sign(provider) {
     message: authorization,
   };
   const signature = await provider.request({ method: "eth_signTypedData_v4", params: [from, JSON.stringify(typed)] });
-  return toBase64({ x402Version: 2, resource: challenge.resource, accepted: offer, payload: { signature, authorization } });
+  const payment = { x402Version: 2, resource: challenge.resource, accepted: offer, payload: { signature, authorization } };
+  return { header: toBase64(payment), isOver: () => now() > validBefore - LEAST_SECONDS, isSent: false };
 }
 
 async function onChain(provider) {
@@ -133,12 +144,16 @@ async function onChain(provider) {
     throw new Told("Your wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
 }
 
+/** Whether the payment was answered; false if it expired unused. */
 async function send() {
+  if (signed.isOver() && !signed.isSent) return expired();
   say("Paying …");
+  signed.isSent = true;
   for (let time = 0; time < RESENDS; time += 1) {
-    const answer = await fetch(terms.path, { method: "POST", headers: { "PAYMENT-SIGNATURE": signed } }).catch(() => null);
+    const answer = await fetch(terms.path, { method: "POST", headers: { "PAYMENT-SIGNATURE": signed.header } }).catch(() => null);
     const body = answer && (await answer.json().catch(() => null));
-    if (answer && answer.status === 200) { signed = null; return show(body); }
+    if (answer && answer.status === 200) { signed = null; show(body); return true; }
+    if (answer && answer.status === 402 && signed.isOver()) return expired();
     if (answer && answer.status < 500 && answer.status !== 429) {
       signed = null;
       throw new Told("Payment rejected, nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
@@ -147,6 +162,11 @@ async function send() {
     await wait(RESEND_MS);
   }
   throw new Told("Signed, but there is no response yet. The button resends the same payment, and you are charged only once.");
+}
+
+function expired() {
+  signed = null;
+  return false;
 }
 
 function show(certificate) {

@@ -14,6 +14,8 @@ import { startService } from "../support/service/service.ts";
 const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);
 const service = await forFile(startService({ chain }));
 
+const DAY_MS = 86_400_000;
+
 interface Asked {
   readonly method: string;
   readonly params?: readonly unknown[];
@@ -27,12 +29,18 @@ interface WalletPlan {
   readonly knows?: readonly number[];
   /** Error codes by method. */
   readonly refuses?: Readonly<Record<string, number>>;
+  /** How wrong the browser's clock is. */
+  readonly clockMs?: number;
+  /** What happens before each signature. */
+  readonly beforeSigning?: (page: Page) => Promise<unknown>;
 }
 
 type Typed = Parameters<LocalAccount["signTypedData"]>[0];
 
 /** A page of `/pay` in a browser with such a wallet; `asked` are the methods that the page called. */
-async function openWith({ account, announces = true, chainId = 8453, knows = [1, 8453], refuses = {} }: WalletPlan) {
+async function openWith(plan: WalletPlan) {
+  const { account, announces = true, chainId = 8453, knows = [1, 8453], refuses = {}, clockMs } = plan;
+  const windows: number[] = [];
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, baseURL: service.url });
   const asked: string[] = [];
   const known = [...knows];
@@ -58,10 +66,15 @@ async function openWith({ account, announces = true, chainId = 8453, knows = [1,
         known.push(chainOf(params));
         return { result: null };
       case "eth_signTypedData_v4":
-        return { result: await account.signTypedData(JSON.parse(String(params[1])) as Typed) };
+        return { result: await signed(JSON.parse(String(params[1])) as Typed) };
       default:
         return { code: -32601, message: `no method ${method}` };
     }
+  };
+  const signed = async (typed: Typed) => {
+    windows.push(Number((typed.message as { validBefore: string }).validBefore) - Date.now() / 1000);
+    await plan.beforeSigning?.(page);
+    return account.signTypedData(typed);
   };
   await context.exposeFunction("askWallet", answer);
   await context.addInitScript(
@@ -75,6 +88,7 @@ async function openWith({ account, announces = true, chainId = 8453, knows = [1,
     else window.ethereum = provider;`,
   );
   const page = await context.newPage();
+  if (clockMs !== undefined) await page.clock.install({ time: Date.now() + clockMs });
   const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(String(error)));
   page.on("console", (message) => {
@@ -82,7 +96,7 @@ async function openWith({ account, announces = true, chainId = 8453, knows = [1,
     if (message.type() === "error" && !/status of (402|503)/.test(message.text())) troubles.push(message.text());
   });
   await page.goto("/pay");
-  return { page, asked, troubles, pay: () => page.getByRole("button", { name: /^Pay 0.25 USDC/ }).click() };
+  return { page, asked, windows, troubles, pay: () => page.getByRole("button", { name: /^Pay 0.25 USDC/ }).click() };
 }
 
 const said = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
@@ -137,6 +151,50 @@ test.for([
   await pay();
   await said(page).toBe(words);
   expect(await page.getByRole("button", { name: /^Pay/ }).isEnabled()).toBe(true);
+  expect(await settlements(chain, account.address)).toEqual([]);
+  await page.context().close();
+});
+
+test.for([-DAY_MS, DAY_MS])(
+  "the window is ten minutes of the server's time with a clock wrong by %i ms",
+  async (clockMs) => {
+    const account = await newPayer(chain);
+    const { page, windows, pay } = await openWith({ account, clockMs });
+    await pay();
+    await said(page).toBe("Paid and certified: Conformant.");
+    expect(windows).toEqual([expect.closeTo(600, -1)]);
+    expect(await page.locator("main").textContent()).toContain("ten minutes, once");
+    await page.context().close();
+  },
+);
+
+test("a hardware wallet that took longer than the window is asked again, and pays once", async () => {
+  const account = await newPayer(chain);
+  let signatures = 0;
+  const beforeSigning = async (page: Page) => {
+    signatures += 1;
+    if (signatures === 1) await page.clock.fastForward("10:30");
+    else
+      await said(page).toMatch(
+        /^That took longer than ten minutes, so the payment expired and was not sent\. Sign it again: 0\.25/,
+      );
+  };
+  const { page, asked, windows, pay } = await openWith({ account, clockMs: 0, beforeSigning });
+  await pay();
+  await said(page).toBe("Paid and certified: Conformant.");
+  expect(asked.filter((method) => method === "eth_signTypedData_v4")).toHaveLength(2);
+  expect(windows).toEqual([expect.closeTo(600, -1), expect.closeTo(600, -1)]);
+  expect(await settlements(chain, account.address)).toMatchObject([{ value: 250_000n }]);
+  await page.context().close();
+});
+
+test("a wallet that always takes longer is not asked without end, and nothing is paid", async () => {
+  const account = await newPayer(chain);
+  const beforeSigning = (page: Page) => page.clock.fastForward("10:30");
+  const { page, windows, pay } = await openWith({ account, clockMs: 0, beforeSigning });
+  await pay();
+  await said(page).toBe("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
+  expect(windows).toHaveLength(3);
   expect(await settlements(chain, account.address)).toEqual([]);
   await page.context().close();
 });
