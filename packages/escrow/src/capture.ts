@@ -81,6 +81,11 @@ function captured(response: ServerResponse, { sent, before, finish }: Capturing)
     get headersSent() {
       return sent.head !== null;
     },
+    // Sessions and compression ask by Node's own names, because they call before `writeHead`.
+    get _header() {
+      return sent.head === null ? null : "HTTP/1.1";
+    },
+    _implicitHeader: () => response.writeHead(response.statusCode),
     ...Object.fromEntries((["setHeader", "appendHeader", "removeHeader", "setHeaders"] as const).map(unlessSent)),
     writeHead(status: number, ...rest: unknown[]) {
       if (sent.head !== null) throw headersSent("writeHead");

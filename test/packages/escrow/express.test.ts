@@ -8,8 +8,10 @@ import { expect, test, vi } from "vitest";
 import { type ExpressOptions, type ExpressRequest, escrowed } from "../../../packages/escrow/src/express.ts";
 import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
 import {
+  compression,
   type ExpressApp,
   express,
+  expressSession,
   type ExpressHandler as Handler,
   type HandlerResponse,
   listen,
@@ -242,6 +244,36 @@ test("a compressing middleware in front of it compresses what is sold", async ()
   });
   expect([response.headers.get("content-encoding"), text]).toEqual(["gzip", '{"haiku":"pond"}']);
 });
+
+const visits = async (request: ExpressRequest, response: HandlerResponse) => {
+  const { session } = request as ExpressRequest & { session: { visits?: number } };
+  session.visits = (session.visits ?? 0) + 1;
+  response.json({ visits: session.visits, haiku: "An old silent pond / ".repeat(200) });
+};
+
+test.each(["before", "between"] as const)(
+  "express-session and compression work %s the middleware and the handler as they do without it",
+  async (place) => {
+    const stock = [expressSession(), compression()];
+    const around = place === "before" ? { before: (app: ExpressApp) => app.use(...stock) } : { between: stock };
+    const { response, text, decision, header, url, id } = await sold(visits, "commerce", around);
+    expect([response.status, response.headers.get("content-encoding"), decision]).toEqual([200, "gzip", "release"]);
+    expect(JSON.parse(text)).toMatchObject({ visits: 1 });
+    const [cookie = ""] = response.headers.getSetCookie();
+    expect(cookie).toMatch(/^connect\.sid=/);
+    const again = await pay(overHttp, header, url);
+    expect([await again.text(), again.headers.get("content-encoding")]).toEqual([text, "gzip"]);
+    // The buyer's next purchase finds its session.
+    const withCookie: typeof fetch = (input, init) => {
+      const request = new Request(input, init);
+      request.headers.set("cookie", cookie.split(";")[0] ?? "");
+      return fetch(request);
+    };
+    const next = await buyFrom({ fetch: withCookie }, await buyer(), { url });
+    expect(await next.response.json()).toMatchObject({ visits: 2 });
+    await eventually(() => statusOf(scene, id), "released" as const);
+  },
+);
 
 /** `fetch` would say that it wants no cached answer, and no condition would hold. */
 async function askPlainly(url: string, { method, headers }: { method: string; headers: Record<string, string> }) {

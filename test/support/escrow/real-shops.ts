@@ -36,6 +36,11 @@ export type ExpressHandler = (
 ) => unknown;
 export const express: { (): ExpressApp; json(): unknown } = createRequire(import.meta.url)("express");
 
+/** `express-session`, in memory, and `compression`: middleware that hooks into the response. */
+export const expressSession = (): unknown =>
+  createRequire(import.meta.url)("express-session")({ secret: "s", resave: false, saveUninitialized: false });
+export const compression: () => unknown = createRequire(import.meta.url)("compression");
+
 /** A server that listens. */
 export interface RealShop {
   readonly fetch: typeof fetch;
