@@ -5,6 +5,8 @@ export type { Freshness } from "./freshness.ts";
 export { type Issuer, parseIssuer } from "./issuer.ts";
 export { type KeySet, parseKeySet } from "./key-set.ts";
 export { type Check, checkSigned, type Expected, type SignedReport } from "./offer-receipt/check.ts";
+export { documentUrlFor } from "./offer-receipt/speaker.ts";
+export { readStatement } from "./offer-receipt/statement.ts";
 export { InputError, type RefusalCode } from "./refusal.ts";
 export {
   parseRequirements,

@@ -1,6 +1,10 @@
-import { checkSigned, InputError, type SignedReport } from "../../../../verifier/src/index.ts";
-import { documentUrlFor } from "../../../../verifier/src/offer-receipt/speaker.ts";
-import { readStatement } from "../../../../verifier/src/offer-receipt/statement.ts";
+import {
+  checkSigned,
+  documentUrlFor,
+  InputError,
+  readStatement,
+  type SignedReport,
+} from "../../../../verifier/src/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { settlementSaid } from "../payment.ts";
 import { readQuotes, record, type Terms } from "../terms.ts";
