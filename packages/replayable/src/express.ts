@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Answer } from "./answer-store.ts";
+import { ownHeaders } from "./own-headers.ts";
 import { createReplays, MAX_BYTES, type ReplayableOptions, type Served } from "./replays.ts";
 import { joined } from "./web.ts";
 
@@ -48,9 +49,18 @@ export function replayable(
   };
 }
 
-/** Notes what is sent, which goes out as before. Resolves when it has been sent. */
+/**
+ * Notes what is sent, which goes out as before. Resolves when it has been sent. What was hung on the response earlier, or
+ * is by hooks as it is sent, belongs to this request and is not noted.
+ */
 function recorded(response: ServerResponse): Promise<Served> {
-  const { write, end } = response;
+  const { writeHead, write, end } = response;
+  const before = headersOf(response);
+  let head: Pick<Answer, "status" | "headers"> | null = null;
+  const noteHead = () => {
+    head ??= { status: response.statusCode, headers: [...ownHeaders(before, headersOf(response))] };
+    return head;
+  };
   const chunks: Uint8Array[] = [];
   let size = 0;
   const note = (chunk: unknown, encoding: unknown) => {
@@ -65,13 +75,21 @@ function recorded(response: ServerResponse): Promise<Served> {
   };
   return new Promise((resolve) => {
     Object.assign(response, {
+      writeHead(status: number, ...rest: unknown[]) {
+        response.statusCode = status;
+        setAll(response, rest.find((one) => typeof one === "object" && one !== null) ?? {});
+        noteHead();
+        const message = rest.filter((one) => typeof one === "string");
+        return Reflect.apply(writeHead, response, [status, ...message]);
+      },
       write(...args: unknown[]) {
+        noteHead();
         note(args[0], args[1]);
         return Reflect.apply(write, response, args);
       },
       end(...args: unknown[]) {
         note(args[0], args[1]);
-        const [status, headers] = [response.statusCode, headersOf(response)];
+        const { status, headers } = noteHead();
         const ended = Reflect.apply(end, response, args);
         const answer: Answer = { status, headers, body: joined(chunks) };
         resolve({
@@ -85,17 +103,27 @@ function recorded(response: ServerResponse): Promise<Served> {
   });
 }
 
-const headersOf = (response: ServerResponse): Answer["headers"] =>
-  Object.entries(response.getHeaders()).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).map((one) => [name.toLowerCase(), String(one)] as const),
-  );
+/** Headers as `writeHead` takes them: an object, or a list of names and values. */
+function setAll(response: ServerResponse, given: object): void {
+  const flat: unknown[] = Array.isArray(given) ? given.flat() : Object.entries(given).flat();
+  const pairs = flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name), flat[at + 1]] as const] : []));
+  for (const [name] of pairs) response.removeHeader(name);
+  for (const [name, value] of pairs)
+    for (const one of Array.isArray(value) ? value : [value]) response.appendHeader(name, String(one));
+}
+
+function headersOf(response: ServerResponse): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(response.getHeaders()))
+    for (const one of Array.isArray(value) ? value : [value]) headers.append(name, String(one));
+  return headers;
+}
 
 async function send(response: ServerResponse, answer: Response): Promise<void> {
   const body = new Uint8Array(await answer.arrayBuffer());
   response.statusCode = answer.status;
   for (const [name, value] of answer.headers) if (name !== "set-cookie") response.setHeader(name, value);
-  const cookies = answer.headers.getSetCookie();
-  if (cookies.length > 0) response.setHeader("set-cookie", cookies);
+  for (const cookie of answer.headers.getSetCookie()) response.appendHeader("set-cookie", cookie);
   response.end(body);
 }
 

@@ -1,4 +1,5 @@
 import type { Env, MiddlewareHandler } from "hono";
+import { ownHeaders, withHeaders } from "./own-headers.ts";
 import { createReplays, type ReplayableOptions } from "./replays.ts";
 import { bodyOf, servedBy, unpaid } from "./web.ts";
 
@@ -15,7 +16,8 @@ export function replayable<E extends Env = Env>(
 ): MiddlewareHandler<E> {
   const replays = createReplays(options);
   return async (c, next) => {
-    let made: unknown;
+    const before = new Headers(c.res.headers);
+    let made = new Response(null, { status: 500 });
     const replay = await replays({
       method: c.req.method,
       url: c.req.url,
@@ -23,10 +25,22 @@ export function replayable<E extends Env = Env>(
       body: async () => (c.req.raw.bodyUsed ? new Uint8Array(await c.req.arrayBuffer()) : bodyOf(c.req.raw)),
       async serve(how) {
         if (how === "unpaid") c.req.raw = unpaid(c.req.raw);
-        made = await middleware(c, next);
-        return servedBy(made instanceof Response ? made : c.res);
+        // A response with headers would take the place of the next one's cookies.
+        c.res = undefined;
+        c.finalized = false;
+        const returned: unknown = await middleware(c, next);
+        const response = returned instanceof Response ? returned : c.res;
+        // What was hung on the response before belongs to this request.
+        made = [...before].length === 0 ? response : withOnly(ownHeaders(before, response.headers), response);
+        return servedBy(made);
       },
     });
-    return replay ?? (made instanceof Response ? made : undefined);
+    const answer = replay ?? made;
+    // Assigning to a response would merge its headers into the new one.
+    c.res = undefined;
+    c.res = [...before].length === 0 ? answer : withHeaders(before, answer);
   };
 }
+
+const withOnly = (headers: Headers, { status, statusText, body }: Response): Response =>
+  new Response(body, { status, statusText, headers });

@@ -1,10 +1,13 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
+import { getRequestListener } from "@hono/node-server";
 import { x402ResourceServer } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { paymentMiddleware as stockExpress } from "@x402/express";
 import { paymentMiddleware as stockHono } from "@x402/hono";
 import { Hono } from "hono";
+import { compress } from "hono/compress";
+import { setCookie } from "hono/cookie";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { type ExpressMiddleware, replayable as replayableExpress } from "../../../packages/replayable/src/express.ts";
@@ -54,7 +57,11 @@ async function openExpress(parser: "before" | "after") {
   const stock = replayableExpress(stockExpress(ROUTES, server) as ExpressMiddleware, { store: memoryAnswers() });
   app.use(...(parser === "before" ? [express.json(), stock] : [stock, express.json()]));
   app.all("/haiku", ({ body }, response) => response.json({ body: JSON.stringify(body), run: ++runs }));
-  const listening = createServer(app);
+  return openServer(app);
+}
+
+async function openServer(listener: RequestListener): Promise<Shop> {
+  const listening = createServer(listener);
   await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
   await forFile({
     stop() {
@@ -64,6 +71,74 @@ async function openExpress(parser: "before" | "after") {
   });
   return { url: `http://127.0.0.1:${(listening.address() as { port: number }).port}`, fetch };
 }
+
+/** Shops whose other middleware hooks into the response: each run has a cookie and an id of its own. */
+const BESIDE: readonly (readonly [string, () => Promise<Shop>])[] = [
+  [
+    "Express, express-session and compression before it",
+    async () => {
+      const app = express();
+      const require = createRequire(import.meta.url);
+      app.use(
+        require("express-session")({ secret: "s", resave: false, saveUninitialized: true }),
+        require("compression")(),
+        hung,
+        replayableExpress(stockExpress(ROUTES, server) as ExpressMiddleware, { store: memoryAnswers() }),
+      );
+      app.all("/haiku", (_, response) => {
+        (response as unknown as ServerResponse).appendHeader("set-cookie", "own=1");
+        response.json({ haiku: "An old silent pond / ".repeat(200) });
+      });
+      return openServer(app);
+    },
+  ],
+  [
+    "Hono, compress() before it",
+    async () => {
+      const app = new Hono();
+      let runs = 0;
+      app.use(compress(), async (c, next) => {
+        runs += 1;
+        c.header("x-run", String(runs));
+        setCookie(c, "early", String(runs));
+        await next();
+        setCookie(c, "connect.sid", String(runs));
+      });
+      app.use(replayable(stockHono(ROUTES, server), { store: memoryAnswers() }));
+      app.all("/haiku", (c) => {
+        setCookie(c, "own", "1");
+        return c.json({ haiku: "An old silent pond / ".repeat(200) });
+      });
+      return openServer(getRequestListener(app.fetch));
+    },
+  ],
+];
+
+let runs = 0;
+function hung(_: unknown, response: ServerResponse, next: () => void): void {
+  runs += 1;
+  response.setHeader("x-run", String(runs));
+  response.appendHeader("set-cookie", `early=${runs}`);
+  next();
+}
+
+test.each(BESIDE)("%s: what others hang on a response is intact, also on a replay", async (_, open) => {
+  const shop = await open();
+  const { header } = await pay(shop);
+  const answers = [await buy(shop, header), await buy(shop, header)];
+  const names = ({ headers }: Response) => headers.getSetCookie().map((cookie) => cookie.split("=")[0]);
+  const early = ({ headers }: Response) => headers.getSetCookie().find((cookie) => cookie.startsWith("early="));
+  for (const answer of answers) {
+    expect([answer.status, answer.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+    expect(await answer.json()).toMatchObject({ haiku: expect.stringMatching(/^An old/) });
+    expect(names(answer).sort()).toEqual(["connect.sid", "early", "own"]);
+    // Those of this request, and not of the one that was paid.
+    expect(early(answer)).toMatch(new RegExp(`^early=${answer.headers.get("x-run")}(;|$)`));
+  }
+  const [first, again] = answers as [Response, Response];
+  expect(again.headers.get("x-idempotent-replay")).toBe("true");
+  expect(again.headers.get("x-run")).not.toBe(first.headers.get("x-run"));
+});
 
 const ASKED = { method: "POST", body: '{"about":"rain"}', headers: { "content-type": "application/json" } };
 
