@@ -247,6 +247,34 @@ describe("the terms of use", () => {
 });
 
 describe("the challenge of a paid route", () => {
+  /** The checks that the Coinbase Developer Platform publishes for its Bazaar, of an empty unpaid request. */
+  test("passes what a Bazaar's validator checks", async () => {
+    for (const route of routes()) {
+      const [method = "", path] = route.split(" ");
+      const url = `${scene.service.url}${path}`;
+      if (method !== "POST" || (await offersOf(route)).length === 0) continue;
+      const answer = await post(url, { "content-type": "application/json" }, "{}");
+      const { x402Version, accepts, resource, extensions } = challengeOf(answer);
+      const { bazaar } = extensions as { bazaar: Parameters<typeof validateDiscoveryExtension>[0] };
+      expect({ route, status: answer.status, x402Version, ...validateDiscoveryExtension(bazaar) }).toMatchObject({
+        ...{ route, status: 402, x402Version: 2, valid: true },
+      });
+      expect(resource, route).toMatchObject({ url, description: expect.stringMatching(/^.{10,500}$/) });
+      expect(bazaar.info.input, route).toMatchObject({ type: "http", method });
+      const [first] = accepts;
+      expect(first, route).toMatchObject({
+        network: expect.stringMatching(/^eip155:(8453|84532)$/),
+        asset: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+        payTo: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+        maxTimeoutSeconds: expect.any(Number),
+      });
+      expect(Number(first?.amount), route).toBeGreaterThanOrEqual(1_000);
+      if (first?.scheme !== "exact") continue;
+      expect(bazaar.info.output, route).toMatchObject({ type: "json", example: expect.anything() });
+      expect(bazaar.schema, route).toHaveProperty("$schema", "https://json-schema.org/draft/2020-12/schema");
+    }
+  });
+
   test("is a valid entry of the Bazaar with the members of body and answer", async () => {
     for (const route of routes()) {
       const terms = await termsOf(route);
