@@ -48,7 +48,7 @@ export {
   paymentInfoOf,
   schemesIn,
 } from "./schemes/escrowed.ts";
-export { MAX_TIMEOUT_SECONDS, requirements, type Settler } from "./schemes/exact.ts";
+export { requirements, type Settler } from "./schemes/exact.ts";
 export { requireCommercePayments } from "./settle/holds.ts";
 export { MOST_GAS } from "./settle/simulation.ts";
 export { isAccountSignature, undeployed } from "./signature.ts";

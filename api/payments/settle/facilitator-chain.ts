@@ -9,7 +9,7 @@ import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { requirements, type Settler } from "../schemes/exact.ts";
 import type { Batching } from "./batching-chain.ts";
-import { logIn } from "./log-in.ts";
+import { logIn } from "./log-in-web.ts";
 import type { SignedTransfer } from "./settlement-batch.ts";
 import { type CostCeiling, MOST_GAS, mostFeeFor } from "./simulation.ts";
 import { transferData } from "./transfer.ts";
