@@ -13,6 +13,8 @@ const OWN = join(ROOT, "node_modules", ".installed-by-bootstrap");
 const NODE = join(ROOT, "node_modules", ".bin", "node");
 const WANTED = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).devDependencies.node;
 
+if (process.platform === "win32") fail("This needs macOS, Linux, or WSL (https://learn.microsoft.com/windows/wsl).");
+
 const reason = whyInstall();
 const fresh = reason !== null;
 if (fresh) install();

@@ -55,3 +55,14 @@ test("what npm installed by hand is installed again, which says so; what the boo
   appendFileSync(file("node_modules/.package-lock.json"), "\n");
   expect(await bootstrap()).toContain("installed by hand");
 });
+
+test("Windows gets one line that names what works, and nothing is installed", async () => {
+  const { root, file } = await createProject();
+  const asWindows = `data:text/javascript,Object.defineProperty(process, "platform", { value: "win32" })`;
+  const refused = await run(process.execPath, ["--import", asWindows, file("scripts/bootstrap.mjs")]).catch(
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+  expect(refused).toMatchObject({ code: 1, stdout: "" });
+  expect(refused.stderr).toBe("This needs macOS, Linux, or WSL (https://learn.microsoft.com/windows/wsl).\n");
+  expect(existsSync(join(root, "node_modules"))).toBe(false);
+});
