@@ -20,12 +20,14 @@ export function endWithLauncher(): void {
  * Names each of Ponder's connections, so that the index's next holder can end it, and uses it only while the launcher's
  * session holds the lock. A Ponder that was stopped and goes on can therefore write nothing. Losing one connection ends
  * the process, because Ponder repeats a lost transaction of its backfill in a way that makes it wait for itself forever.
- * So does a transaction in which nothing happens for five minutes.
+ * So does a transaction in which nothing happens for five minutes. A statement's time is limited here, and not by Ponder
+ * (ponder-process.ts).
  */
 async function belongTo(holder: string, client: ClientBase): Promise<void> {
   client.once("error", end);
   await client.query(
-    "select set_config('application_name', $1, false), set_config('idle_in_transaction_session_timeout', '5min', false)",
+    `select set_config('application_name', $1, false), set_config('statement_timeout', '10min', false),
+      set_config('idle_in_transaction_session_timeout', '5min', false)`,
     [writerName(SCHEMA, holder)],
   );
   const { rowCount } = await client.query(IS_HELD, [sessionName(holder)]);

@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
 import type { PublicClient } from "viem";
+import { releaseProblem } from "../api/platform/db/connection.ts";
 import { connectChain, type Head, isSyncing, readHead, WrongChainError } from "./chain.ts";
 import { chooseIndex, nameOf } from "./choose-index.ts";
 import { dropIndexes, dropUnlessUsed } from "./drop.ts";
@@ -37,7 +38,11 @@ interface Launch {
   readonly signal: AbortSignal;
 }
 
-const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError];
+class OldPostgresError extends Error {
+  override readonly name = "OldPostgresError";
+}
+
+const LASTING = [WrongChainError, OtherChainError, UnfitHistoryError, OldPostgresError];
 
 /** Whether only the operator can end this. */
 export const isLasting = (error: unknown): error is Error => LASTING.some((lasting) => error instanceof lasting);
@@ -83,6 +88,8 @@ export async function runIndexer(settings: IndexerSettings, log: Logger, signal:
 /** Checks everything that must hold, takes the index's lock, and runs Ponder until it ends, or until the lock is lost. */
 async function runOnce(launch: Launch): Promise<Outcome> {
   const { db } = launch;
+  const old = await releaseProblem(db);
+  if (old !== null) throw new OldPostgresError(old);
   const client = connectChain(launch.settings.rpcUrl);
   const node = { client, head: await readHead(client) };
   const reason = await whyNotComparable(launch, node);

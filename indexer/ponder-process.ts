@@ -20,6 +20,16 @@ export interface PonderPlan {
   readonly holder: string;
 }
 
+/**
+ * Ponder limits its statements in the startup message, which poolers such as PgBouncer refuse. What a URL says comes before
+ * that (`pg`), and an empty limit is not sent; child.ts sets one after connecting.
+ */
+function withoutStartupParameters(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.set("statement_timeout", "");
+  return url.href;
+}
+
 /** Starts Ponder on this folder, with what environment.ts reads. */
 export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
   const ponder = findPackageJSON("ponder", import.meta.url);
@@ -27,7 +37,7 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
   const env = {
     ...process.env,
     PORT: String(settings.ponderPort),
-    DATABASE_URL: settings.databaseUrl,
+    DATABASE_URL: withoutStartupParameters(settings.databaseUrl),
     DATABASE_SCHEMA: deployment.schema,
     // The views are the launcher's (views.ts).
     DATABASE_VIEWS_SCHEMA: undefined,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import pg from "pg";
+import { releaseProblem } from "../api/platform/db/connection.ts";
 
 /** The schema of the first release: `schema.sql` of each folder of `api/`, after those that it needs. */
 const BASELINE = [
@@ -57,6 +58,8 @@ export async function migrate(ownerUrl: string, all = migrations()): Promise<voi
   const client = new pg.Client({ connectionString: ownerUrl, keepAlive: true, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
+    const old = await releaseProblem(client);
+    if (old !== null) throw new Error(old);
     await client.query("SELECT pg_advisory_lock($1)", [LOCK]);
     await client.query(`SET lock_timeout = '${LOCKED_WITHIN}'; ${RECORDS}`);
     const applied = await readApplied(client);

@@ -3,7 +3,7 @@ import type { LogFacts } from "../log/index.ts";
 import type { Journal } from "../payments/index.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { late } from "../platform/clock.ts";
-import { bytes } from "../platform/db/connection.ts";
+import { bytes, releaseProblem } from "../platform/db/connection.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
@@ -121,6 +121,8 @@ function cached(ask: () => Promise<void>): () => Promise<void> {
 /** What is wrong with the database, or null. The service's role must not be able to change permanent records. */
 export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
   try {
+    const old = await releaseProblem(pool);
+    if (old !== null) return old;
     const { rows } = await pool.query<{ table: string | null; may_change: boolean | null }>(
       `SELECT to_regclass('certificate')::text AS table, has_table_privilege(to_regclass('certificate')::oid, 'UPDATE, DELETE, TRUNCATE') AS may_change`,
     );

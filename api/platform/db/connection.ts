@@ -37,29 +37,38 @@ const STATEMENT_WITHIN_MS = 5_000;
 const ANSWER_WITHIN_MS = 6_000;
 const IDLE_IN_TRANSACTION_MS = 10_000;
 
-/** For sessions: each statement is planned once, and the server notices a client that is gone. */
+/** What a session sets comes back within this time, so that all three waits stay below ten seconds. */
+const SET_WITHIN_MS = 1_000;
+
+/**
+ * Set after connecting: poolers such as PgBouncer refuse a connection whose startup message has parameters that they do not
+ * track. Each statement is planned once, and the server notices a client that is gone.
+ */
 const SESSION = [
-  "plan_cache_mode=force_generic_plan",
-  "jit=off",
-  "tcp_keepalives_idle=10",
-  "tcp_keepalives_interval=5",
-  "tcp_keepalives_count=3",
-];
+  `statement_timeout = ${STATEMENT_WITHIN_MS}`,
+  `idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+  "plan_cache_mode = force_generic_plan",
+  "jit = off",
+  "tcp_keepalives_idle = 10",
+  "tcp_keepalives_interval = 5",
+  "tcp_keepalives_count = 3",
+]
+  .map((setting) => `SET ${setting}`)
+  .join("; ");
 
 /**
  * A pool whose statements are planned once: every read is by key, so a generic plan is the right one. Connections that do
  * not answer are given up, and those that nobody has used for ten seconds are closed.
  */
 export function connect(connectionString: string, max = 16): pg.Pool {
+  const settings: pg.QueryConfig & { readonly query_timeout: number } = { text: SESSION, query_timeout: SET_WITHIN_MS };
   const pool = new pg.Pool({
     connectionString,
     max,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     idleTimeoutMillis: 10_000,
     query_timeout: ANSWER_WITHIN_MS,
-    statement_timeout: STATEMENT_WITHIN_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    options: SESSION.map((setting) => `-c ${setting}`).join(" "),
+    onConnect: async (client) => void (await client.query(settings)),
     pipeline: true,
   });
   // A broken idle connection is replaced on next use; without a listener its error would end the process.
@@ -67,6 +76,18 @@ export function connect(connectionString: string, max = 16): pg.Pool {
   // So would one that breaks while in use: the running statement rejects, and that is enough.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
+}
+
+/** The oldest release of PostgreSQL that the service, its migrations and its index run on. */
+const OLDEST_POSTGRES = 16;
+
+/** What is wrong with the server's release, or null. */
+export async function releaseProblem(db: Pick<pg.ClientBase, "query">): Promise<string | null> {
+  const { rows } = await db.query<{ server_version: string }>("SHOW server_version");
+  const version = rows[0]?.server_version ?? "";
+  return Number.parseInt(version, 10) >= OLDEST_POSTGRES
+    ? null
+    : `DATABASE_URL is a PostgreSQL ${version}, but ${OLDEST_POSTGRES} or newer is required.`;
 }
 
 /** Whether the session has ended: whether a transaction that was being committed took effect is unknown. */
