@@ -6,7 +6,11 @@ import hardhatViem from "@nomicfoundation/hardhat-viem";
 import { defineConfig } from "hardhat/config";
 
 const require = createRequire(import.meta.url);
-const { BASE_RPC_URL, BASE_SEPOLIA_RPC_URL, BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546" } = process.env;
+const { BASE_RPC_PORT = "8545", BASE_SEPOLIA_RPC_PORT = "8546" } = process.env;
+/** Of several nodes, the first. */
+const [BASE_RPC_URL, BASE_SEPOLIA_RPC_URL] = ["BASE_RPC_URL", "BASE_SEPOLIA_RPC_URL"].map((name) =>
+  process.env[name]?.split(",")[0]?.trim(),
+);
 const { CANONICAL_CODE } = process.env;
 
 /** The compiler comes from npm: Hardhat would download it. */

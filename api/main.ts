@@ -27,7 +27,10 @@ async function main(): Promise<void> {
   }));
   if ("problem" in built) return fail(built.problem);
   const { app, gate, chains, probes, jobs, watch } = built;
-  const problem = (await checkDatabase(pool)) ?? (await checkInstallation(pool, config)) ?? (await checkChains(chains));
+  const problem =
+    (await checkDatabase(pool)) ??
+    (await checkInstallation(pool, config)) ??
+    (await checkChains(chains, { log, end: fail }));
   if (problem !== null) return fail(problem);
 
   // Where requests are not counted by address, neither are connections.

@@ -1,6 +1,7 @@
 import {
   BlockNotFoundError,
   createPublicClient,
+  fallback,
   HttpRequestError,
   http,
   type PublicClient,
@@ -26,8 +27,11 @@ export interface Block extends Head {
   readonly transactions: readonly Hex[];
 }
 
-export const connectChain = (rpcUrl: string): PublicClient =>
-  createPublicClient({ transport: http(rpcUrl, { timeout: 10_000, retryCount: 0 }) });
+/** @param rpcUrls in the order in which they are asked */
+export const connectChain = (...rpcUrls: readonly string[]): PublicClient => {
+  const nodes = rpcUrls.map((url) => http(url, { timeout: 10_000, retryCount: 0 }));
+  return createPublicClient({ transport: fallback(nodes, { retryCount: 0 }) });
+};
 
 /** The node's newest block; the node must serve Base. Rejects if it does not answer with a block. */
 export async function readHead(chain: PublicClient): Promise<Head> {

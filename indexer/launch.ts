@@ -90,7 +90,8 @@ async function runOnce(launch: Launch): Promise<Outcome> {
   const { db } = launch;
   const old = await releaseProblem(db);
   if (old !== null) throw new OldPostgresError(old);
-  const client = connectChain(launch.settings.rpcUrl);
+  const client = connectChain(...launch.settings.rpcUrls);
+  await expectBase(launch.settings.rpcUrls);
   const node = { client, head: await readHead(client) };
   const reason = await whyNotComparable(launch, node);
   if (reason !== null) return { reason };
@@ -108,6 +109,12 @@ async function runOnce(launch: Launch): Promise<Outcome> {
   } finally {
     await lock.release();
   }
+}
+
+/** Ponder asks all nodes: one of another chain must not be among them. One that does not answer is Ponder's to do without. */
+async function expectBase(rpcUrls: readonly string[]): Promise<void> {
+  const heads = await Promise.allSettled(rpcUrls.map((url) => readHead(connectChain(url))));
+  for (const head of heads) if (head.status === "rejected" && head.reason instanceof WrongChainError) throw head.reason;
 }
 
 /** Why the index cannot be compared with the chain now; null if both belong together, or nothing is left of the index. */

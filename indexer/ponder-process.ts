@@ -44,7 +44,7 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     DATABASE_PRIVATE_URL: undefined,
     // The schema's name says what makes another index; to Ponder a comment in a handler would be another one.
     PONDER_EXPERIMENTAL_DB: "platform",
-    PONDER_RPC_URL_8453: Array(settings.rpcCopies).fill(settings.rpcUrl).join(","),
+    PONDER_RPC_URL_8453: Array(settings.rpcCopies).fill(settings.rpcUrls).flat().join(","),
     PONDER_WS_URL_8453: settings.websocketUrl ?? "",
     POLL_MS: String(settings.pollMs),
     INDEX_HOLDER: holder,

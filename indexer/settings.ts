@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { EscrowContract } from "../api/payments/schemes/escrowed.ts";
-import { addressesOf, addressOf, isHttp, url, whole } from "../api/platform/config/values.ts";
+import { addressesOf, addressOf, nodeList, url, whole } from "../api/platform/config/values.ts";
 import type { Address } from "../api/platform/wallet.ts";
 import { SCOPES } from "./ledger.ts";
 
@@ -18,14 +18,15 @@ const SCHEMA = z
     /^[a-z][a-z0-9_]{0,23}$/,
     "expected a PostgreSQL schema name: up to 24 characters from a-z, 0-9, and _, starting with a letter",
   );
-const ONE_NODE = "the JSON-RPC URL of one Base node; RPC_COPIES tells how often it is listed";
 
 const ENVIRONMENT = z.object({
   DATABASE_URL: url("a PostgreSQL URL, like postgres://indexer:secret@localhost:5432/trust", [
     "postgres:",
     "postgresql:",
   ]),
-  BASE_RPC_URL: z.string().refine((text) => isHttp(text) && !text.includes(","), `expected ${ONE_NODE}`),
+  BASE_RPC_URL: nodeList(
+    "the JSON-RPC URL of a Base node, or of several, comma-separated; RPC_COPIES tells how often each is listed",
+  ),
   BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
   // Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that.
   RPC_COPIES: whole(1, 500).default(1),
@@ -51,7 +52,7 @@ const sorted = (addresses: readonly Address[]): readonly Address[] => [...new Se
 
 const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
   databaseUrl: env.DATABASE_URL,
-  rpcUrl: env.BASE_RPC_URL,
+  rpcUrls: env.BASE_RPC_URL,
   rpcCopies: env.RPC_COPIES,
   websocketUrl: env.BASE_WS_URL ?? null,
   /** The service's addresses, sorted: their transfers count in no history. Those of escrows are among them. */

@@ -16,10 +16,10 @@ async function preload(files: readonly string[]): Promise<string> {
   if (files.length === 0) throw new UnfitHistoryError(USAGE);
   const given = parseSettings(process.env);
   if ("problem" in given) throw new UnfitHistoryError(given.problem);
-  const { historySchema: schema, databaseUrl, rpcUrl } = given;
+  const { historySchema: schema, databaseUrl, rpcUrls } = given;
   if (schema === null)
     throw new UnfitHistoryError("INDEX_HISTORY is missing: expected the name of the schema to create, like history");
-  const chain = connectChain(rpcUrl);
+  const chain = connectChain(...rpcUrls);
   const head = await readHead(chain);
   const db = new pg.Client({ connectionString: databaseUrl, application_name: "index_preload" });
   db.on("error", ({ message }) => stop(`PostgreSQL closed the connection (${message})`));

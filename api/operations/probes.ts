@@ -1,12 +1,15 @@
 import type pg from "pg";
+import type { Logger } from "pino";
 import type { LogFacts } from "../log/index.ts";
 import type { Journal } from "../payments/index.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
+import type { NodeCheck } from "../platform/chain/failover.ts";
+import type { Head } from "../platform/chain/view.ts";
 import { late } from "../platform/clock.ts";
 import { bytes, releaseProblem } from "../platform/db/connection.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
+import { NETWORKS, type Network, type NetworkFacts } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import type { Sender } from "./status.ts";
 
@@ -17,6 +20,8 @@ export interface Probes {
   readonly senders: readonly Sender[];
   database(): Promise<void>;
   chain(network: Network): Promise<{ readonly block: number; readonly finalizedBlock: number; readonly time: bigint }>;
+  /** The chain's nodes, in the order in which they are asked, each with its newest block. */
+  nodes(network: Network): readonly NodeProbe[];
   /** Null until the first backfill has finished. */
   index(): Promise<IndexPosition | null>;
   sender(sender: Sender): Promise<SenderFacts>;
@@ -27,6 +32,13 @@ export interface Probes {
   jobs(): readonly JobHealth[];
   /** Resolves to null after `ms` milliseconds, without keeping the process alive. */
   late(ms: number): Promise<null>;
+}
+
+export interface NodeProbe {
+  /** Its place in the variable, counted from 1. */
+  readonly rank: number;
+  /** Rejects if this node does not answer, or is not asked. */
+  readonly head: () => Promise<Head>;
 }
 
 export interface SenderFacts {
@@ -70,6 +82,19 @@ export const createProbes = (parts: ProbeParts): Probes => ({
     const chain = parts.chains[network];
     const [head, finalizedBlock] = await Promise.all([chain.head(), chain.finalizedBlock()]);
     return { block: head.number, finalizedBlock, time: head.time };
+  },
+  nodes(network) {
+    const { head, nodes } = parts.chains[network];
+    // Of a single node, nothing is asked twice.
+    if (nodes.list.length === 1) return [{ rank: 1, head }];
+    return nodes.list.map(({ rank, state, client }) => ({
+      rank,
+      async head() {
+        if (state() !== "ready") throw new Error(`node ${rank} is ${state()}`);
+        const { number, timestamp } = await client.getBlock();
+        return { number: Number(number), time: timestamp };
+      },
+    }));
   },
   index: parts.position,
   sender: (sender) => senderFacts(parts, sender),
@@ -137,17 +162,45 @@ export async function checkDatabase(pool: pg.Pool): Promise<string | null> {
   }
 }
 
-/** What is wrong with the chains, or null: a node of another chain would settle nothing. */
-export async function checkChains(chains: Readonly<Record<Network, ChainReader>>): Promise<string | null> {
+interface ChainCheck {
+  readonly log: Pick<Logger, "info" | "warn" | "error">;
+  /** Ends the process: a node that did not answer at the start turns out to be of another chain. */
+  readonly end: (problem: string) => void;
+}
+
+/**
+ * What is wrong with the chains, or null: a node of another chain would settle nothing. A node that does not answer stops
+ * nothing: it is not asked until its chain id has been read. The test network's node stops nothing at all.
+ */
+export async function checkChains(
+  chains: Readonly<Record<Network, Pick<ChainReader, "nodes">>>,
+  { log, end }: ChainCheck,
+): Promise<string | null> {
   const problems = await Promise.all(
-    Object.values(NETWORKS).map(async ({ id, chainId, rpcVariable }) => {
-      try {
-        const found = await chains[id].client.getChainId();
-        return found === chainId ? null : `${rpcVariable} is a node of chain ${found}; expected chain ${chainId}.`;
-      } catch (error) {
-        return `${rpcVariable} is not responding: ${(error as Error).message.split("\n")[0]}`;
-      }
+    Object.values(NETWORKS).map(async (facts) => {
+      const { nodes } = chains[facts.id];
+      const judge = (found: NodeCheck): string | null => {
+        const problem = problemOf(facts, nodes.list.length, found);
+        if (problem !== null && facts.isTest) log.error({ problem }, "a node of the test network is not used");
+        return facts.isTest ? null : problem;
+      };
+      const checked = await nodes.check((found) => {
+        const problem = judge(found);
+        if (problem !== null) end(problem);
+        else if (found.chainId === facts.chainId)
+          log.info({ network: facts.key, node: found.rank }, "a node responds again");
+      });
+      for (const { rank, chainId } of checked)
+        if (chainId === null)
+          log.warn({ network: facts.key, node: rank, variable: facts.rpcVariable }, "a node is not responding");
+      return checked.map(judge);
     }),
   );
-  return problems.find((problem) => problem !== null) ?? null;
+  return problems.flat().find((problem) => problem !== null) ?? null;
+}
+
+function problemOf({ rpcVariable, chainId }: NetworkFacts, nodes: number, found: NodeCheck): string | null {
+  if (found.chainId === null || found.chainId === chainId) return null;
+  const which = nodes === 1 ? rpcVariable : `URL ${found.rank} of ${rpcVariable}`;
+  return `${which} is a node of chain ${found.chainId}; expected chain ${chainId}.`;
 }

@@ -21,6 +21,7 @@ export const STATUS = z
         block: count.nullable(),
         finalized_block: count.nullable(),
         lag_seconds: count.nullable(),
+        nodes: z.array(z.object({ rank: count, ...part, block: count.nullable(), lag_seconds: count.nullable() })),
       }),
     ),
     indexer: z.object({

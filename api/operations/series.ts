@@ -12,6 +12,12 @@ export const SERIES = {
   trust_chain_lag_seconds: { type: "gauge", help: "Age of the newest block.", labels: ["network"] },
   trust_index_block: { type: "gauge", help: "The last block that the index has read.", labels: [] },
   trust_index_lag_seconds: { type: "gauge", help: "Age of the last block that the index has read.", labels: [] },
+  trust_node_ok: {
+    type: "gauge",
+    help: "0 while a node does not answer or lags; node is its place in the variable, counted from 1.",
+    labels: ["network", "node"],
+  },
+  trust_node_block: { type: "gauge", help: "A node's newest block.", labels: ["network", "node"] },
   trust_sender_balance_eth: { type: "gauge", help: "What is left for gas.", labels: ["role", "network", "address"] },
   trust_sender_cost_eth: {
     type: "gauge",
@@ -113,13 +119,17 @@ const known = (name: Sample["name"], value: number | null, labels: Sample["label
 
 const keyOf = (network: Network) => NETWORKS[network].key;
 
-function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds }: ServiceStatus["chains"][number]) {
+function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds, nodes }: ServiceStatus["chains"][number]) {
   const network = keyOf(id);
   return [
     sample("trust_part_ok", Number(ok), { part: `chain ${network}` }),
     ...known("trust_chain_block", block, { network }),
     ...known("trust_chain_finalized_block", finalizedBlock, { network }),
     ...known("trust_chain_lag_seconds", lagSeconds, { network }),
+    ...nodes.flatMap(({ rank, ...node }) => [
+      sample("trust_node_ok", Number(node.ok), { network, node: String(rank) }),
+      ...known("trust_node_block", node.block, { network, node: String(rank) }),
+    ]),
   ];
 }
 

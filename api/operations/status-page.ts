@@ -42,9 +42,17 @@ const chainFacts = (chain: ChainStatus): Markup =>
       ["Newest block", whole(chain.block)],
       ["Finalized block", whole(chain.finalizedBlock)],
       ["Lag", seconds(chain.lagSeconds)],
+      ...(chain.nodes.length === 1 ? [] : chain.nodes.map(nodeFact)),
     ],
     "short",
   );
+
+const nodeFact = ({ rank, ok, block, lagSeconds }: ChainStatus["nodes"][number]): readonly [string, string] => [
+  `Node ${rank}`,
+  block === null
+    ? "Not responding"
+    : `${ok ? "Responding" : "Behind"}, block ${whole(block)}, lag ${seconds(lagSeconds)}`,
+];
 
 const indexerFacts = ({ indexer }: ServiceStatus): Markup =>
   facts(

@@ -1,9 +1,9 @@
 import { VERSION } from "../platform/about.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
-import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network, TEST_NETWORK } from "../platform/networks.ts";
 import { type LogStatus, logDocument, logStatus } from "./log-status.ts";
-import type { Probes } from "./probes.ts";
+import type { NodeProbe, Probes } from "./probes.ts";
 
 export interface ChainStatus {
   readonly network: Network;
@@ -12,6 +12,17 @@ export interface ChainStatus {
   readonly block: number | null;
   readonly finalizedBlock: number | null;
   /** Age of the newest block. */
+  readonly lagSeconds: number | null;
+  readonly nodes: readonly NodeStatus[];
+}
+
+/** One of several nodes that are asked in their order. */
+export interface NodeStatus {
+  /** Its place in the variable, counted from 1. */
+  readonly rank: number;
+  readonly ok: boolean;
+  /** Null while it does not answer. */
+  readonly block: number | null;
   readonly lagSeconds: number | null;
 }
 
@@ -74,12 +85,13 @@ export const statusDocument = (status: ServiceStatus) => ({
   checked_at: status.checkedAt.toISOString(),
   version: status.version,
   database: { ok: status.database.ok },
-  chains: status.chains.map(({ network, ok, block, finalizedBlock, lagSeconds }) => ({
+  chains: status.chains.map(({ network, ok, block, finalizedBlock, lagSeconds, nodes }) => ({
     network,
     ok,
     block,
     finalized_block: finalizedBlock,
     lag_seconds: lagSeconds,
+    nodes: nodes.map((node) => ({ rank: node.rank, ok: node.ok, block: node.block, lag_seconds: node.lagSeconds })),
   })),
   indexer: {
     ok: status.indexer.ok,
@@ -178,7 +190,9 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
   const oldest = payments?.oldestSeconds ?? null;
   const healthy =
     database === true &&
-    [...chains, indexer, settlement, ...senders, ...jobs].every(({ ok }) => ok) &&
+    [...[...chains, ...senders].filter(isNeeded), indexer, settlement, ...jobs.filter(isNeededJob)].every(
+      ({ ok }) => ok,
+    ) &&
     log?.ok !== false &&
     (oldest === null || oldest < OLD_PAYMENT_SECONDS);
   return {
@@ -195,6 +209,11 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
     payments: { unresolved: payments?.unresolved ?? 0, oldestUnresolvedSeconds: oldest },
   };
 }
+
+/** The test network's money is worth nothing: without its node, all else works. */
+const isNeeded = ({ network }: { readonly network: Network }): boolean => network !== TEST_NETWORK;
+
+const isNeededJob = ({ name }: JobHealth): boolean => !name.endsWith(` ${NETWORKS[TEST_NETWORK].key}`);
 
 function indexerOf(position: IndexPosition | null, now: Date): ServiceStatus["indexer"] {
   if (position === null)
@@ -227,14 +246,22 @@ async function senderStatus(probes: Probes, sender: Sender): Promise<SenderStatu
 }
 
 async function chainStatus(probes: Probes, network: Network, now: Date): Promise<ChainStatus> {
-  const seen = await orNull(probes, probes.chain(network));
-  if (seen === null) return { network, ok: false, block: null, finalizedBlock: null, lagSeconds: null };
-  const lagSeconds = secondsSince(new Date(Number(seen.time) * 1000), now);
-  return {
-    network,
-    ok: lagSeconds <= MAX_LAG_SECONDS,
-    block: seen.block,
-    finalizedBlock: seen.finalizedBlock,
-    lagSeconds,
-  };
+  const [seen, nodes] = await Promise.all([
+    orNull(probes, probes.chain(network)),
+    Promise.all(probes.nodes(network).map((node) => nodeStatus(probes, node, now))),
+  ]);
+  if (seen === null) return { network, ok: false, block: null, finalizedBlock: null, lagSeconds: null, nodes };
+  const { block, finalizedBlock } = seen;
+  return { network, block, finalizedBlock, ...lagOf(seen.time, now), nodes };
+}
+
+async function nodeStatus(probes: Probes, { rank, head }: NodeProbe, now: Date): Promise<NodeStatus> {
+  const seen = await orNull(probes, head());
+  if (seen === null) return { rank, ok: false, block: null, lagSeconds: null };
+  return { rank, block: seen.number, ...lagOf(seen.time, now) };
+}
+
+function lagOf(time: bigint, now: Date): { readonly ok: boolean; readonly lagSeconds: number } {
+  const lagSeconds = secondsSince(new Date(Number(time) * 1000), now);
+  return { ok: lagSeconds <= MAX_LAG_SECONDS, lagSeconds };
 }

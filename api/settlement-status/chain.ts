@@ -3,6 +3,7 @@ import { usdcAbi } from "../../contracts/abi.ts";
 import { endFilter, endIn, isCancellation, transferAfter } from "../platform/chain/authorizations.ts";
 import { createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
+import { forReading, type NodesClient } from "../platform/chain/failover.ts";
 import { createLogSearch, type SearchArea } from "../platform/chain/log-search.ts";
 import { larger, smaller } from "../platform/chain/logs.ts";
 import { firstShown, type HashedBlock } from "../platform/chain/nodes.ts";
@@ -36,22 +37,28 @@ type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContract
 export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }: NetworkFacts): AuthorizationReader {
   const { client, logs, finality } = chain;
   const recent = createRecent<NonceReading>(STATE_KEPT_MS);
-  const readStates = paced(async (names: readonly NonceName[]) => {
-    const readings = await statesOf(client, usdc.address, names);
-    for (const [key, reading] of readings) void recent(key, async () => reading);
-    return names.flatMap((name) => readings.get(keyOf(name)) ?? []);
+  const readStates = paced(async (asked: readonly AskedState[]) => {
+    const byNode = Map.groupBy(asked, ({ reading }) => forReading(client, reading));
+    const readings = new Map<AskedState, NonceReading>();
+    const read = async (node: PublicClient, theirs: readonly AskedState[]) => {
+      const states = await statesOf(node, usdc.address, theirs);
+      for (const [key, state] of states) void recent(key, async () => state);
+      for (const one of theirs) readings.set(one, states.get(keyOf(one)) as NonceReading);
+    };
+    await Promise.all([...byNode].map(([node, theirs]) => read(node, theirs)));
+    return asked.flatMap((one) => readings.get(one) ?? []);
   }, STATES);
   const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
   const search = createLogSearch({ logs, blockSeconds, pause });
   return {
     // Nobody waits for another one's place, which may never come.
-    state: discreet((name, asker) => recent.known(keyOf(name)) ?? readStates(name, asker)),
-    stateAgain: discreet(readStates),
+    state: discreet((name, asker) => recent.known(keyOf(name)) ?? readStates({ ...name, reading: 0 }, asker)),
+    stateAgain: discreet((name, asker, reading = 0) => readStates({ ...name, reading }, asker)),
     final: discreet(async () => {
       const final = await finality.confirmed();
       return final && { number: Number(final.number), hash: final.hash, time: final.time };
     }),
-    endIn: discreet((transaction, name) => endOf(client, usdc.address, { transaction, name })),
+    endIn: discreet((transaction, name, reading = 0) => endOf(client, usdc.address, { transaction, name, reading })),
     search: discreet(async (name, period): Promise<Searched> => {
       const key = { payer: name.from, nonce: name.nonce };
       const found = await search({
@@ -65,9 +72,11 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
       });
       return typeof found === "string" ? found : { transaction: found.found.transactionHash };
     }),
-    blockSince: discreet((time, final) => blockSince(client, { time, final, blockSeconds: BigInt(blockSeconds) })),
-    usedBy: discreet(({ from, nonce }, block) =>
-      client.readContract({
+    blockSince: discreet((time, final, reading = 0) =>
+      blockSince(forReading(client, reading), { time, final, blockSeconds: BigInt(blockSeconds) }),
+    ),
+    usedBy: discreet(({ from, nonce }, block, reading = 0) =>
+      forReading(client, reading).readContract({
         address: usdc.address,
         abi: usdcAbi,
         functionName: "authorizationState",
@@ -75,10 +84,16 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
         blockNumber: BigInt(block),
       }),
     ),
-    hashAt: discreet(async (number) => (await client.getBlock({ blockNumber: BigInt(number) })).hash),
+    hashAt: discreet(
+      async (number, reading = 0) => (await forReading(client, reading).getBlock({ blockNumber: BigInt(number) })).hash,
+    ),
     verifyContractSignature: chain.verifyContractSignature,
     isDeployed: chain.isDeployed,
   };
+}
+
+interface AskedState extends NonceName {
+  readonly reading: number;
 }
 
 const keyOf = ({ from, nonce }: NonceName): string => `${from} ${nonce}`;
@@ -99,14 +114,21 @@ async function statesOf(
 interface Ended {
   readonly transaction: Hex;
   readonly name: NonceName;
+  readonly reading: number;
 }
 
 /** From the transaction's receipt: logs alone could be of another token. */
-async function endOf(client: PublicClient, usdc: Address, { transaction, name }: Ended): Promise<NonceEnd | null> {
-  const receipt = await client.getTransactionReceipt({ hash: transaction }).catch((error: unknown) => {
-    if (error instanceof TransactionReceiptNotFoundError) return null;
-    throw error;
-  });
+async function endOf(
+  client: NodesClient,
+  usdc: Address,
+  { transaction, name, reading }: Ended,
+): Promise<NonceEnd | null> {
+  const receipt = await forReading(client, reading)
+    .getTransactionReceipt({ hash: transaction })
+    .catch((error: unknown) => {
+      if (error instanceof TransactionReceiptNotFoundError) return null;
+      throw error;
+    });
   if (receipt === null) return null;
   // Another contract in the same transaction may log the same words.
   const ofToken = receipt.logs.filter(({ address }) => address.toLowerCase() === usdc);
@@ -116,7 +138,7 @@ async function endOf(client: PublicClient, usdc: Address, { transaction, name }:
   // A use without its transfer is half an answer.
   if (transfer === null && !isCancellation(end)) return null;
   // The node that shows the block need not be the one that has shown the receipt.
-  const block = await firstShown(() => blockOf(client, receipt.blockHash));
+  const block = await firstShown((more) => blockOf(forReading(client, reading + more), receipt.blockHash));
   return block === null ? null : { transaction: receipt.transactionHash, block, transfer };
 }
 

@@ -152,7 +152,7 @@ async function readingOf({ reader, name, now, asking: { asker } }: Looking): Pro
   let reading = await reader.state(name, asker);
   const oldest = secondsOf(now()) - YOUNG_SECONDS;
   for (let more = 1; more < READINGS && !reading.used && reading.at.time < oldest; more++)
-    reading = await reader.stateAgain(name, asker);
+    reading = await reader.stateAgain(name, asker, more);
   return reading;
 }
 
@@ -175,7 +175,7 @@ async function unusedBefore(
 ): Promise<HashedBlock | null> {
   if (question.validBefore === null || final === null) return null;
   const readings = [reading];
-  while (readings.length < READINGS) readings.push(await reader.stateAgain(name, asker));
+  while (readings.length < READINGS) readings.push(await reader.stateAgain(name, asker, readings.length));
   const after = readings.filter(({ at }) => at.number >= final.number);
   if (after.length < AGREEING || readings.some((one) => one.used)) return null;
   const block = await facts.putUnused(name, question.validBefore, final);
@@ -207,11 +207,11 @@ async function unusedThen(
 ): Promise<HashedBlock | null> {
   const { validBefore } = question;
   if (validBefore === null) return null;
-  const block = await firstShown(() => reader.blockSince(validBefore, final));
+  const block = await firstShown((reading) => reader.blockSince(validBefore, final, reading));
   if (block === null || (await standingOf(reader, block)) !== "agreed") return null;
   const readings: (boolean | null)[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
-    const used = await reader.usedBy(name, block.number).catch(() => null);
+    const used = await reader.usedBy(name, block.number, reading).catch(() => null);
     if (used === true) return null;
     readings.push(used);
   }
@@ -223,7 +223,7 @@ async function unusedThen(
 
 async function find({ reader, memory, name, question, known, asking }: Looking, seen: Block) {
   const endIn = (transaction: Hex | null): Promise<NonceEnd | null> =>
-    transaction === null ? Promise.resolve(null) : firstShown(() => reader.endIn(transaction, name));
+    transaction === null ? Promise.resolve(null) : firstShown((reading) => reader.endIn(transaction, name, reading));
   const ours = await endIn(await known(question.network, name));
   if (ours !== null) return ours;
   if (!(await asking.maySearch())) return "later" satisfies Missing;

@@ -37,25 +37,26 @@ export type Searched = { readonly transaction: Hex } | "unfinished" | "nowhere";
 
 /**
  * Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read, and answers what one node
- * shows: nodes behind one address take turns, and some lag or have pruned what is old.
+ * shows: nodes behind one address take turns, and some lag or have pruned what is old. Of several nodes, each `reading`,
+ * counted from 0 (the default), asks another one first.
  */
 export interface AuthorizationReader extends Pick<Chain, "verifyContractSignature" | "isDeployed"> {
   /** Shared: very many are read with one call, and one a moment ago serves everybody. Of very many, some are refused. */
   state(name: NonceName, asker: Asker): Promise<NonceReading>;
   /** As `state`, but requested now. */
-  stateAgain(name: NonceName, asker: Asker): Promise<NonceReading>;
+  stateAgain(name: NonceName, asker: Asker, reading?: number): Promise<NonceReading>;
   /** The older of two readings that were requested separately; null if there are none. */
   final(): Promise<HashedBlock | null>;
   /** How this transaction ended the nonce; null if it did not, or if the node does not know it. */
-  endIn(transaction: Hex, name: NonceName): Promise<NonceEnd | null>;
+  endIn(transaction: Hex, name: NonceName, reading?: number): Promise<NonceEnd | null>;
   /** Searches the logs of about a day before the end of the period, in few calls. */
   search(name: NonceName, period: Period): Promise<Searched>;
   /** The first block at or after this time, or one soon after it, of those up to a final one that is not before it. */
-  blockSince(time: bigint, final: HashedBlock): Promise<HashedBlock>;
+  blockSince(time: bigint, final: HashedBlock, reading?: number): Promise<HashedBlock>;
   /** Whether the nonce had been used by the end of this block. Rejects if the node has not kept that. */
-  usedBy(name: NonceName, block: number): Promise<boolean>;
+  usedBy(name: NonceName, block: number, reading?: number): Promise<boolean>;
   /** The hash of the block at this height; null if the node has none. */
-  hashAt(block: number): Promise<Hex | null>;
+  hashAt(block: number, reading?: number): Promise<Hex | null>;
 }
 
 /** A transaction that may have ended a nonce, from our own journal; null if it is none of ours. */

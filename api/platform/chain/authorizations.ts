@@ -1,9 +1,10 @@
-import { type Hex, type Log, type PublicClient, padHex, parseAbi, toEventSelector } from "viem";
+import { type Hex, type Log, padHex, parseAbi, toEventSelector } from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { Address } from "../wallet.ts";
 import { together } from "./batcher.ts";
 import type { FinalBlock, Finality } from "./chain.ts";
+import { forReading, type NodesClient } from "./failover.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
 import { type LogFilter, type LogReader, larger, type MinedLog, smaller } from "./logs.ts";
 import { AGREEING, READINGS } from "./nodes.ts";
@@ -84,7 +85,7 @@ const UNSETTLED_BLOCKS = 2n;
 /** USDC on one chain. */
 export interface Token {
   /** Never repeats a call by itself. */
-  readonly client: PublicClient;
+  readonly client: NodesClient;
   readonly usdc: Address;
   readonly blockSeconds: number;
   readonly finality: Finality;
@@ -105,7 +106,7 @@ export interface Look {
  * requested one after the other: nodes behind one address lag, have holes, and may be on a branch that the chain has left.
  */
 export async function findSettlement(token: Token, expected: Expected, allowance: Allowance): Promise<Look> {
-  const seen = await readNonce(token, expected, allowance);
+  const seen = await readNonce(token, { expected, allowance, reading: 0 });
   const head = { number: Number(seen.number), time: seen.time };
   if (!seen.used) return { head, view: await unused(token, { expected, seen, allowance }) };
   const use = await token.search({
@@ -128,11 +129,21 @@ interface NonceState {
   readonly time: bigint;
 }
 
+interface Read {
+  readonly expected: Expected;
+  readonly allowance: Allowance;
+  /** Counted from 0. */
+  readonly reading: number;
+}
+
 /** State, block and time in one call, so that they come from one node at one block. */
-function readNonce({ client, usdc }: Token, { payer, nonce }: Expected, allowance: Allowance): Promise<NonceState> {
+function readNonce(
+  { client, usdc }: Token,
+  { expected: { payer, nonce }, allowance, reading }: Read,
+): Promise<NonceState> {
   return spending(allowance, async () => {
     const state = usdcCalls(usdc).isUsed(payer, nonce);
-    const { number, time, of } = await readAtBlock(client, { calls: [state] });
+    const { number, time, of } = await readAtBlock(forReading(client, reading), { calls: [state] });
     return { used: of(state), number, time };
   });
 }
@@ -166,7 +177,8 @@ async function agreed(
 ): Promise<View> {
   if (allowance.left() < READINGS - 1) return UNUSED;
   const readings = [seen];
-  while (readings.length < READINGS) readings.push(await readNonce(token, expected, allowance));
+  while (readings.length < READINGS)
+    readings.push(await readNonce(token, { expected, allowance, reading: readings.length }));
   const isRefuted = readings.some(({ used }) => used);
   return !isRefuted && readings.filter(isEnough).length >= AGREEING ? { nonce: "dead", reason: "expired" } : UNUSED;
 }
@@ -219,7 +231,7 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
   try {
     const final = await finalSince(token, allowance, ({ number }) => number >= blockNumber);
     if (final === null || allowance.left() < READINGS - 1) return false;
-    const receipt = await spending(allowance, () => client.getTransactionReceipt({ hash }));
+    const receipt = await spending(allowance, () => forReading(client, 1).getTransactionReceipt({ hash }));
     // Another contract in the same transaction may log the same words.
     const ofToken = receipt.logs.filter(({ address }) => address === end.address);
     const again = useIn(ofToken, expected);
@@ -228,7 +240,9 @@ async function isConfirmed(token: Token, { expected, seen, allowance }: Seen, { 
     if (allowance.left() === 0) return false;
     allowance.spend();
     // A node that has not come so far, or has pruned the block, says nothing.
-    const third = await client.getBlock({ blockNumber }).catch(() => null);
+    const third = await forReading(client, 2)
+      .getBlock({ blockNumber })
+      .catch(() => null);
     return third === null || third.hash === blockHash;
   } catch {
     // The settlement has been seen; only that it is final has not.

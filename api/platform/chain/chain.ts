@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createPublicClient, type HttpTransportConfig, http, type PublicClient, type TransactionReceipt } from "viem";
+import { createPublicClient, type HttpTransportConfig, type PublicClient, type TransactionReceipt } from "viem";
 import { NETWORKS, type Network } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { createGlance, findSettlement, isBatch } from "./authorizations.ts";
 import { createRecent } from "./batcher.ts";
+import { forReading, type NodesClient, openNodes, type RpcNodes } from "./failover.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
 import { standingOf } from "./nodes.ts";
 import { type Allowance, createAllowance } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
-import { CALLS_IN_A_BATCH, createBatchFetch, discreet, rpcFetch } from "./rpc.ts";
+import { CALLS_IN_A_BATCH, discreet } from "./rpc.ts";
 import { type ContractSignatures, createContractSignatures } from "./signatures.ts";
 import { payerFunds, usdcCalls } from "./usdc.ts";
 import type { Chain, Failed, FailedPayment, Head, Settlement, Standing } from "./view.ts";
@@ -93,14 +94,15 @@ interface Reading {
   readonly at: number;
 }
 
-export function createFinality(client: PublicClient, now: () => number = () => performance.now()): Finality {
+export function createFinality(client: NodesClient, now: () => number = () => performance.now()): Finality {
   let last: Reading | null = null;
   let before: Reading | null = null;
   let known: FinalBlock | null = null;
   let reading: Promise<Reading> | null = null;
+  let readings = 0;
 
   const read = (): Promise<Reading> => {
-    reading ??= client
+    reading ??= forReading(client, readings++)
       .getBlock({ blockTag: "finalized" })
       .then(({ number, hash, timestamp: time }) => {
         const read = { block: { number, hash, time }, at: now() };
@@ -144,29 +146,30 @@ const newer = (one: FinalBlock | null, other: FinalBlock): FinalBlock =>
  * in turn, of which none may show another block. While the block is not final, one node that shows it is enough.
  */
 export async function standing(
-  client: PublicClient,
+  client: NodesClient,
   readFinal: () => Promise<FinalBlock | null>,
   { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
 ): Promise<Standing> {
-  const hashAt = async () => (await client.getBlock({ blockNumber: BigInt(block) })).hash;
-  const isThere = async () => (await hashAt().catch(() => null)) === blockHash;
+  const hashAt = async (_: number, reading: number) =>
+    (await forReading(client, reading).getBlock({ blockNumber: BigInt(block) })).hash;
+  const isThere = async (reading: number) => (await hashAt(block, reading).catch(() => null)) === blockHash;
   const final = await readFinal();
   if (final === null || final.number < BigInt(block))
-    return (await isThere()) || (await isThere()) ? "pending" : "unknown";
+    return (await isThere(0)) || (await isThere(1)) ? "pending" : "unknown";
   const found = await standingOf({ hashAt }, { number: block, hash: blockHash }).catch(() => "gone");
   if (found === "gone") return "unknown";
   return found === "agreed" ? "final" : "pending";
 }
 
 const HEAD_CACHE_MS = 500;
-const RPC = { timeout: 10_000, retryCount: 1 };
 /** What one look at a payment may cost, whatever its age. */
 const CALLS_A_LOOK = 4;
 
 export interface ChainReader
   extends Omit<Chain, "verifyContractSignature">,
     Pick<ContractSignatures, "verifyContractSignature" | "verifyWrappedSignature"> {
-  readonly client: PublicClient;
+  readonly client: NodesClient;
+  readonly nodes: RpcNodes;
   readonly logs: LogReader;
   readonly finality: Finality;
   finalizedBlock(): Promise<number>;
@@ -175,7 +178,8 @@ export interface ChainReader
 }
 
 export interface ChainSettings {
-  readonly rpcUrl: string;
+  /** One node's, or those of several in the order in which they are asked. */
+  readonly rpcUrl: string | readonly string[];
   /** The most blocks to ask for in one `eth_getLogs`. */
   readonly logBlockRange: number;
   /** The most calls in one request, at first; 1 for no batches. */
@@ -191,9 +195,15 @@ export function createChain(
   { rpcUrl, logBlockRange, rpcBatch = CALLS_IN_A_BATCH }: ChainSettings,
 ): ChainReader {
   const facts = NETWORKS[network];
-  const fetchFn = createBatchFetch(rpcFetch);
-  const connect = (terms: HttpTransportConfig) =>
-    createPublicClient({ transport: http(rpcUrl, { ...RPC, fetchFn, ...terms }), cacheTime: 0 });
+  const nodes = openNodes(typeof rpcUrl === "string" ? [rpcUrl] : rpcUrl, facts.chainId);
+  const connect = (terms: HttpTransportConfig): NodesClient => {
+    const [first, ...others] = nodes.list.map((_, turn) =>
+      createPublicClient({ transport: nodes.transport(turn, { retryCount: 1, ...terms }), cacheTime: 0 }),
+    ) as [PublicClient, ...PublicClient[]];
+    if (others.length === 0) return first;
+    const turns = [first, ...others];
+    return first.extend(() => ({ beginningWith: (turn: number) => turns[turn % turns.length] ?? first }));
+  };
   const batch = rpcBatch > 1 && { wait: 0, batchSize: rpcBatch };
   const client = connect({ batch });
   const heads = createRecent<Head>(HEAD_CACHE_MS);
@@ -215,6 +225,7 @@ export function createChain(
   };
   return {
     client,
+    nodes,
     logs,
     finality,
     head: discreet(newestHead),

@@ -1,5 +1,8 @@
 import type { Hex } from "../wallet.ts";
-/** Nodes behind one URL take turns: of so many readings, one is of a node that keeps up and has pruned nothing. */
+/**
+ * Several URLs take turns, and so do nodes behind one: of so many readings, one is of a node that keeps up and has pruned
+ * nothing.
+ */
 export const READINGS = 3;
 
 /** So many of them must agree before anything is called final. */
@@ -19,11 +22,11 @@ export interface HashedBlock extends Block {
  * What the first node shows that knows it; null if none does. A node that has pruned it answers with nothing or with an
  * error, so neither is an answer while another one may know. Rejects if none knows and one could not be asked.
  */
-export async function firstShown<Value>(ask: () => Promise<Value | null>): Promise<Value | null> {
+export async function firstShown<Value>(ask: (reading: number) => Promise<Value | null>): Promise<Value | null> {
   let failure: { readonly error: unknown } | null = null;
   for (let reading = 0; reading < READINGS; reading++) {
     try {
-      const shown = await ask();
+      const shown = await ask(reading);
       if (shown !== null) return shown;
     } catch (error) {
       failure = { error };
@@ -41,12 +44,12 @@ export type Standing = "agreed" | "contested" | "gone";
  * one that shows another block is heard; one that shows none has not come so far, or has pruned it. Rejects if none shows any.
  */
 export async function standingOf(
-  reader: { hashAt(block: number): Promise<Hex | null> },
+  reader: { hashAt(block: number, reading: number): Promise<Hex | null> },
   block: Pick<HashedBlock, "number" | "hash">,
 ): Promise<Standing> {
   const shown: Hex[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
-    const hash = await reader.hashAt(block.number).catch(() => null);
+    const hash = await reader.hashAt(block.number, reading).catch(() => null);
     if (hash !== null) shown.push(hash);
   }
   if (shown.length === 0) throw new Error(`no node shows block ${block.number}`);

@@ -19,6 +19,7 @@ import {
   listOf,
   lower,
   MINIMUM_AMOUNT,
+  nodeList,
   type RegistryAddresses,
   url,
   whole,
@@ -31,10 +32,11 @@ const isRange = (text: string): boolean => {
   return isIP(address) !== 0 && isWhole && more.length === 0;
 };
 
-const nodeOf = ({ name, chainId }: NetworkFacts): string => `the JSON-RPC URL of a ${name} node (chain id ${chainId})`;
+const nodeOf = ({ name, chainId }: NetworkFacts): string =>
+  `the JSON-RPC URL of a ${name} node (chain id ${chainId}), or of several, comma-separated`;
 const RPC_URLS = Object.fromEntries(
-  Object.values(NETWORKS).map((facts) => [facts.rpcVariable, url(nodeOf(facts), ["http:", "https:"])]),
-) as Record<RpcVariable, ReturnType<typeof url>>;
+  Object.values(NETWORKS).map((facts) => [facts.rpcVariable, nodeList(nodeOf(facts))]),
+) as Record<RpcVariable, ReturnType<typeof nodeList>>;
 
 const ENVIRONMENT = z.object({
   PORT: whole(0, 65535).default(4020),
@@ -137,7 +139,8 @@ export interface Config {
   /** Where the service is published; all its URLs start with it. No trailing slash. */
   readonly baseUrl: string;
   readonly databaseUrl: string;
-  readonly rpcUrls: Readonly<Record<Network, string>>;
+  /** In the order in which nodes are asked. */
+  readonly rpcUrls: Readonly<Record<Network, string | readonly string[]>>;
   /** How the score's look-ups ask nodes, and how many requests an hour may have: of one client, and of all together. */
   readonly lookUps: {
     readonly rpcUrls: readonly string[];
@@ -224,7 +227,7 @@ export function parseConfig(
     databaseUrl: env.DATABASE_URL,
     rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
     lookUps: {
-      rpcUrls: env.LOOKUP_RPC_URLS ?? [env[NETWORKS[MAIN_NETWORK].rpcVariable]],
+      rpcUrls: env.LOOKUP_RPC_URLS ?? env[NETWORKS[MAIN_NETWORK].rpcVariable],
       perSecond: env.LOOKUPS_PER_SECOND,
       perClient: env.LOOKUPS_PER_CLIENT,
       perHour: env.LOOKUPS_PER_HOUR,

@@ -76,6 +76,14 @@ export const listOf = (what: string, fits: (item: string) => boolean, each = "")
     .transform(splitList)
     .refine((items) => items.every(fits), `expected ${what}, comma-separated${each}`);
 
+/** JSON-RPC URLs separated by commas, each once. */
+export const nodeList = (what: string) =>
+  z
+    .string()
+    .transform(splitList)
+    .refine((items) => items.every(isHttp), `expected ${what}`)
+    .refine((items) => new Set(items).size === items.length, "expected every node once");
+
 /** Addresses separated by commas; in lower case. */
 export const addressesOf = (expected: string) =>
   z

@@ -1,4 +1,5 @@
 import { BaseError, ContractFunctionZeroDataError, type PublicClient, parseAbi } from "viem";
+import { forReading, type NodesClient } from "../chain/failover.ts";
 import { READINGS } from "../chain/nodes.ts";
 import type { Address } from "../wallet.ts";
 import type { Sender } from "./sender.ts";
@@ -154,7 +155,7 @@ export interface ReadConditions {
 }
 
 /** Reads the conditions at most every two seconds, however many transactions are sent. */
-export function readConditions(client: PublicClient, address: Address): ReadConditions {
+export function readConditions(client: NodesClient, address: Address): ReadConditions {
   let cached: { readonly at: number; readonly conditions: Promise<Conditions> } | null = null;
   const read = () => {
     if (cached !== null && performance.now() - cached.at < CONDITIONS_CACHE_MS) return cached.conditions;
@@ -173,7 +174,7 @@ export function readConditions(client: PublicClient, address: Address): ReadCond
   });
 }
 
-async function ask(client: PublicClient, address: Address): Promise<Conditions> {
+async function ask(client: NodesClient, address: Address): Promise<Conditions> {
   const [market, count, balanceWei] = await Promise.all([
     askMarket(client),
     client.getTransactionCount({ address }),
@@ -182,10 +183,10 @@ async function ask(client: PublicClient, address: Address): Promise<Conditions> 
   return { market, count, balanceWei };
 }
 
-/** One reading after the other, so that nodes behind one address take turns. */
-async function askMarket(client: PublicClient): Promise<Market> {
+/** One reading after the other, of different nodes: those behind one address take turns. */
+async function askMarket(client: NodesClient): Promise<Market> {
   const readings: Market[] = [];
-  while (readings.length < READINGS) readings.push(await readMarket(client));
+  while (readings.length < READINGS) readings.push(await readMarket(forReading(client, readings.length)));
   return marketOf(readings);
 }
 

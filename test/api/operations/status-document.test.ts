@@ -10,8 +10,25 @@ test("the status document is snake_case JSON with ok, checked_at and the indexer
     version: "1.0.0",
     database: { ok: true },
     chains: [
-      { network: "eip155:8453", ok: true, block: 31_415_926, finalized_block: 31_415_900, lag_seconds: 2 },
-      { network: "eip155:84532", ok: true, block: 2_718_281, finalized_block: 2_718_250, lag_seconds: 3 },
+      {
+        network: "eip155:8453",
+        ok: true,
+        block: 31_415_926,
+        finalized_block: 31_415_900,
+        lag_seconds: 2,
+        nodes: [
+          { rank: 1, ok: true, block: 31_415_926, lag_seconds: 2 },
+          { rank: 2, ok: false, block: null, lag_seconds: null },
+        ],
+      },
+      {
+        network: "eip155:84532",
+        ok: true,
+        block: 2_718_281,
+        finalized_block: 2_718_250,
+        lag_seconds: 3,
+        nodes: [{ rank: 1, ok: true, block: 2_718_281, lag_seconds: 3 }],
+      },
     ],
     indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4, reason: null },
     settlement: {

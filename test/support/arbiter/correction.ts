@@ -27,8 +27,8 @@ export function environmentOf({ config }: Pick<TestService, "config">): Record<s
   return {
     DATABASE_URL: config.databaseUrl,
     BASE_URL: config.baseUrl,
-    BASE_RPC_URL: config.rpcUrls["eip155:8453"],
-    BASE_SEPOLIA_RPC_URL: config.rpcUrls["eip155:84532"],
+    BASE_RPC_URL: String(config.rpcUrls["eip155:8453"]),
+    BASE_SEPOLIA_RPC_URL: String(config.rpcUrls["eip155:84532"]),
     FACILITATOR_URL: "http://127.0.0.1:1",
     PAY_TO_ADDRESS: config.payTo,
     SIGNING_KEY: base64url(config.signingKey),

@@ -84,8 +84,25 @@ export const STATUS: ServiceStatus = {
   version: "1.0.0",
   database: { ok: true },
   chains: [
-    { network: "eip155:8453", ok: true, block: 31_415_926, finalizedBlock: 31_415_900, lagSeconds: 2 },
-    { network: "eip155:84532", ok: true, block: 2_718_281, finalizedBlock: 2_718_250, lagSeconds: 3 },
+    {
+      network: "eip155:8453",
+      ok: true,
+      block: 31_415_926,
+      finalizedBlock: 31_415_900,
+      lagSeconds: 2,
+      nodes: [
+        { rank: 1, ok: true, block: 31_415_926, lagSeconds: 2 },
+        { rank: 2, ok: false, block: null, lagSeconds: null },
+      ],
+    },
+    {
+      network: "eip155:84532",
+      ok: true,
+      block: 2_718_281,
+      finalizedBlock: 2_718_250,
+      lagSeconds: 3,
+      nodes: [{ rank: 1, ok: true, block: 2_718_281, lagSeconds: 3 }],
+    },
   ],
   indexer: { ok: true, ready: true, block: 31_415_925, lagSeconds: 4, reason: null },
   settlement: {

@@ -1,0 +1,137 @@
+import {
+  createPublicClient,
+  custom,
+  fallback,
+  type HttpTransportConfig,
+  http,
+  type PublicClient,
+  type Transport,
+} from "viem";
+import { createBatchFetch, rpcFetch } from "./rpc.ts";
+
+/**
+ * `ready` nodes are asked in their order, `away` ones only when no other is left. `unread` and `wrong` ones are not asked: their chain
+ * id could not be read yet, or is another chain's.
+ */
+export type NodeState = "ready" | "away" | "unread" | "wrong";
+
+/** One of a chain's nodes. */
+export interface RpcNode {
+  /** Its place in the variable, counted from 1. Its URL may hold a key, so the place is its name. */
+  readonly rank: number;
+  readonly state: () => NodeState;
+  /** Asks this node alone. */
+  readonly client: PublicClient;
+}
+
+/** What a check of a node has found. `chainId` is null if the node did not answer. */
+export interface NodeCheck {
+  readonly rank: number;
+  readonly chainId: number | null;
+}
+
+export interface RpcNodes {
+  readonly list: readonly RpcNode[];
+  /** The transport whose requests begin with this node of those that are ready, counted from 0, and go on with the next ones. */
+  transport(turn: number, terms: HttpTransportConfig): Transport;
+  /**
+   * Reads the chain id of every node. One that has not answered is not asked until it has; what is found then, and whenever
+   * a node comes back, is heard.
+   */
+  check(heard: (found: NodeCheck) => void): Promise<readonly NodeCheck[]>;
+}
+
+const TIMEOUT_MS = 10_000;
+/** With another node to go to, one that does not answer is given up sooner. */
+const FAILOVER_TIMEOUT_MS = 4_000;
+/** How often a node that is away is asked whether it is back. */
+const RETURN_MS = 1_000;
+/** A provider that answers so is busy, or has lost its own nodes. */
+const isRefusal = (status: number): boolean => status === 429 || status >= 500 || status === 401 || status === 403;
+
+/** The nodes behind these URLs, in the order in which they are asked. */
+export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
+  const timeout = urls.length > 1 ? FAILOVER_TIMEOUT_MS : TIMEOUT_MS;
+  let hear: ((found: NodeCheck) => void) | null = null;
+  let returning: NodeJS.Timeout | null = null;
+
+  const nodes = urls.map((url, place) => {
+    const node = { rank: place + 1, state: "ready" as NodeState };
+    const send = createBatchFetch(rpcFetch);
+    const leave = () => {
+      // Without another node, whoever asks next finds out whether it is back.
+      if (node.state !== "ready" || urls.length === 1) return;
+      node.state = "away";
+      awaitReturn();
+    };
+    const fetchFn: typeof rpcFetch = async (to, init) => {
+      if (node.state === "unread" || node.state === "wrong")
+        throw new Error(
+          `node ${node.rank} is not asked: its chain id ${node.state === "wrong" ? "is wrong" : "has not been read"}`,
+        );
+      try {
+        const response = await send(to, init);
+        if (isRefusal(response.status)) leave();
+        return response;
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    };
+    const transport = (terms: HttpTransportConfig) => http(url, { timeout, fetchFn, ...terms });
+    const alone = createPublicClient({
+      transport: http(url, { timeout: FAILOVER_TIMEOUT_MS, retryCount: 0, fetchFn: rpcFetch }),
+    });
+    const check = async (): Promise<NodeCheck> => {
+      const found = await alone.getChainId().catch(() => null);
+      if (found === null) node.state = node.state === "ready" || node.state === "unread" ? "unread" : node.state;
+      else node.state = found === chainId ? "ready" : "wrong";
+      return { rank: node.rank, chainId: found };
+    };
+    return { node, transport, alone, check };
+  });
+
+  const isGone = ({ node }: (typeof nodes)[number]) => node.state === "away" || node.state === "unread";
+  const awaitReturn = () => {
+    returning ??= setTimeout(async () => {
+      const found = await Promise.all(nodes.filter(isGone).map(({ check }) => check()));
+      returning = null;
+      for (const one of found) if (one.chainId !== null) hear?.(one);
+      if (nodes.some(isGone)) awaitReturn();
+    }, RETURN_MS).unref();
+  };
+
+  /** Those that are ready take turns; the others come last, in case all have just been lost. */
+  const order = (turn: number) => {
+    const ready = nodes.filter(({ node }) => node.state === "ready");
+    const first = ready.length === 0 ? 0 : turn % ready.length;
+    return [...ready.slice(first), ...ready.slice(0, first), ...nodes.filter(({ node }) => node.state !== "ready")];
+  };
+
+  return {
+    list: nodes.map(({ node, alone }) => ({ rank: node.rank, state: () => node.state, client: alone })),
+    transport(turn, { retryCount, ...terms }) {
+      const [only] = nodes;
+      if (only !== undefined && nodes.length === 1)
+        return only.transport({ ...terms, ...(retryCount === undefined ? {} : { retryCount }) });
+      return (options) => {
+        const request: ReturnType<Transport>["request"] = (asked) =>
+          fallback(order(turn).map(({ transport }) => transport(terms)))({ ...options, retryCount: 0 }).request(asked);
+        return custom({ request }, retryCount === undefined ? {} : { retryCount })(options);
+      };
+    },
+    async check(heard) {
+      hear = heard;
+      const found = await Promise.all(nodes.map(({ check }) => check()));
+      if (nodes.some(isGone)) awaitReturn();
+      return found;
+    },
+  };
+}
+
+/** A client, and where its chain has several nodes, the same client beginning with another of them. */
+export type NodesClient = PublicClient & { readonly beginningWith?: (turn: number) => PublicClient };
+
+/** The client for one of several readings that must agree: each is made by another node, where there are several. */
+export const forReading = (client: NodesClient, reading: number): PublicClient =>
+  client.beginningWith?.(reading) ?? client;
