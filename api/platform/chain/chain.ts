@@ -102,7 +102,7 @@ export function createFinality(client: NodesClient, now: () => number = () => pe
   let readings = 0;
 
   const read = (): Promise<Reading> => {
-    reading ??= forReading(client, readings++)
+    reading ??= forReading(client, readings++ % 2)
       .getBlock({ blockTag: "finalized" })
       .then(({ number, hash, timestamp: time }) => {
         const read = { block: { number, hash, time }, at: now() };

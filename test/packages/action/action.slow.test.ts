@@ -270,3 +270,18 @@ test.for([
   expect([code, log]).toEqual([1, expect.stringContaining(`::error::${words}`)]);
   expect(log).not.toContain("0xsecret");
 });
+
+test("no other action is used, and only the action's own folder gets a Node", async () => {
+  expect(metadata.runs.steps.filter(({ uses }) => uses !== undefined)).toEqual([]);
+  const work = await mkdtemp(join(tmpdir(), "action-node-"));
+  onTestFinished(() => rm(work, { recursive: true, force: true }));
+  const step = metadata.runs.steps.find(({ id }) => id === "node");
+  const [output, path, environment] = ["output", "path", "env"].map((name) => join(work, name)) as [string, string, string];
+  const own = { GITHUB_OUTPUT: output, GITHUB_PATH: path, GITHUB_ENV: environment, OWN: join(work, "own") };
+  const { stderr } = spawnSync("bash", ["-eo", "pipefail", "-c", step?.run ?? "exit 9"], {
+    ...{ cwd: work, encoding: "utf8", env: { ...process.env, ...own } },
+  });
+  const program = /^program=(.+)$/m.exec(await readFile(output, "utf8").catch(() => stderr))?.[1] ?? "";
+  expect(spawnSync(program, ["--version"], { encoding: "utf8" }).stdout).toBe("v24.21.0\n");
+  expect([existsSync(path), existsSync(environment)]).toEqual([false, false]);
+});

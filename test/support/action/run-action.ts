@@ -9,6 +9,7 @@ import { parse } from "yaml";
 export const ACTION = fileURLToPath(new URL("../../../packages/action", import.meta.url));
 
 interface Step {
+  readonly id?: string;
   readonly uses?: string;
   readonly if?: string;
   readonly run?: string;
@@ -48,9 +49,11 @@ export async function runAction(
     writeFile(script, step?.run ?? "exit 9"),
   ]);
   const filled = (text: string) =>
-    text.replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
-      context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
-    );
+    text
+      .replace("${{ steps.node.outputs.program }}", process.execPath)
+      .replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
+        context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
+      );
   const own = Object.fromEntries(Object.entries(step?.env ?? {}).map(([name, value]) => [name, filled(value)]));
   const env = { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...files, ...runner, ...own };
   const { code, log } = await new Promise<Pick<Ran, "code" | "log">>((resolve) =>
