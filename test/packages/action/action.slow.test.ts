@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
@@ -276,7 +277,11 @@ test("no other action is used, and only the action's own folder gets a Node", as
   const work = await mkdtemp(join(tmpdir(), "action-node-"));
   onTestFinished(() => rm(work, { recursive: true, force: true }));
   const step = metadata.runs.steps.find(({ id }) => id === "node");
-  const [output, path, environment] = ["output", "path", "env"].map((name) => join(work, name)) as [string, string, string];
+  const [output, path, environment] = ["output", "path", "env"].map((name) => join(work, name)) as [
+    string,
+    string,
+    string,
+  ];
   const own = { GITHUB_OUTPUT: output, GITHUB_PATH: path, GITHUB_ENV: environment, OWN: join(work, "own") };
   const { stderr } = spawnSync("bash", ["-eo", "pipefail", "-c", step?.run ?? "exit 9"], {
     ...{ cwd: work, encoding: "utf8", env: { ...process.env, ...own } },

@@ -50,7 +50,7 @@ export async function runAction(
   ]);
   const filled = (text: string) =>
     text
-      .replace("${{ steps.node.outputs.program }}", process.execPath)
+      .replace(/\$\{\{ steps\.node\.outputs\.program \}\}/, process.execPath)
       .replaceAll(/\$\{\{ (inputs|github)\.([\w-]+) \}\}/g, (_, context, name) =>
         context === "github" ? action : (given[name] ?? metadata.inputs[name]?.default ?? ""),
       );
