@@ -48,7 +48,7 @@ describe("the indexer's settings", () => {
   test.each([
     ["DATABASE_URL", "mysql://x", "PostgreSQL URL"],
     ["BASE_RPC_URL", "ws://127.0.0.1", "JSON-RPC URL"],
-    ["BASE_RPC_URL", "http://a.example,http://b.example", "RPC_COPIES"],
+    ["BASE_RPC_URL", "http://a.example,http://a.example", "every node once"],
     ["BASE_WS_URL", "http://127.0.0.1", "WebSocket URL"],
     ["RPC_COPIES", "0", "1 to 500"],
     ["PAY_TO_ADDRESS", "0x12", "40 hex digits"],

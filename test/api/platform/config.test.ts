@@ -75,6 +75,12 @@ describe("the API's settings", () => {
     ["BASE_URL", "trust.example", /absolute http\(s\) URL/],
     ["DATABASE_URL", "mysql://x", /PostgreSQL URL/],
     ["BASE_RPC_URL", "ws://base.example", /JSON-RPC URL of a Base node/],
+    [
+      "BASE_RPC_URL",
+      "https://base.example, ws://base.example",
+      /JSON-RPC URL of a Base node .*, or of several, comma-separated/,
+    ],
+    ["BASE_RPC_URL", "https://base.example, https://base.example", /every node once/],
     ["PAY_TO_ADDRESS", "0x1234", /40 hex digits/],
     ["FACILITATOR_PRIVATE_KEY", "0x12", /64 hex digits/],
     ["SIGNING_KEY", "short", /43 base64url characters/],
