@@ -19,6 +19,9 @@ const erc1271Abi = parseAbi(["function isValidSignature(bytes32 hash, bytes sign
 const VALID = "0x1626ba7e";
 /** What asking a wallet may use: no more than a hold gets, since the wallet may be anybody's contract. */
 const MOST_GAS = 250_000n;
+/** A payer that no node knows as a signer is refused after this many readings: one that lags may not know a fresh wallet yet. */
+const READINGS = 3;
+const BETWEEN_READINGS_MS = 250;
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 export interface Signed {
@@ -45,6 +48,27 @@ export async function payerSignature(
   if (plain === null) return null;
   const own = await accountSignature(payer, hash, plain);
   if (own !== null) return own;
+  for (let reading = 1; ; reading += 1) {
+    const read = await walletSignature(client, payer, { hash, signature, plain, deploys });
+    if ((read !== null && read !== "undeployed") || reading === READINGS) return read;
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_READINGS_MS));
+  }
+}
+
+interface Asked {
+  readonly hash: Hex;
+  readonly signature: Hex;
+  /** Without its wrapping. */
+  readonly plain: Hex;
+  readonly deploys: boolean;
+}
+
+/** One reading of what a wallet's contract says of a signature. */
+async function walletSignature(
+  client: Client,
+  payer: Address,
+  { hash, signature, plain, deploys }: Asked,
+): Promise<Hex | "undeployed" | null> {
   if (await isAccepted(client, payer, { hash, signature: plain })) return plain;
   if (isWrapped(signature) && deploys)
     return (await verifyHash(client, { address: payer, hash, signature })) ? signature : null;

@@ -1,5 +1,7 @@
 import type { Handler } from "hono";
 import {
+  createClient,
+  custom,
   type Hex,
   parseSignature,
   serializeCompactSignature,
@@ -101,5 +103,34 @@ describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) =>
     expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
     expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
     expect(await chain.usdcBalance(address)).toBe(900_000n);
+  });
+
+  test("by a fresh smart wallet is taken though the first node asked has not seen its code yet", async () => {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { address } = await deployWallet(chain, owner.address);
+    await chain.fund(address, 1_000_000n);
+    let unknown = 2;
+    const lagging = createClient({
+      transport: custom({
+        async request({ method, params }) {
+          const isAbout = JSON.stringify(params?.[0] ?? null)
+            .toLowerCase()
+            .includes(`"${address.toLowerCase()}"`);
+          if (isAbout && /^eth_(call|getCode)$/.test(method) && unknown-- > 0) return "0x";
+          return client.request({ method, params } as never);
+        },
+      }),
+    });
+    const options = { escrow: [escrow.address, operator.address], forward: arbitrate, client: lagging };
+    const fresh = await openShop(NOBODY, haiku, options);
+    const payment = decodeHeader(await signFor(fresh, { ...owner, address }, { pays }));
+    payment.payload.signature = serializeErc6492Signature({
+      address,
+      data: "0x12",
+      signature: payment.payload.signature,
+    });
+    const response = await pay(fresh, encodeHeader(payment));
+    expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
+    expect(unknown).toBeLessThan(0);
   });
 });
