@@ -66,10 +66,11 @@ export default {
       from: { path: "^packages/([^/]+)/" },
       to: {
         path: "^(api|bench|indexer|packages|scripts|test)/",
-        // The verifier is compiled into the tarballs of the others.
+        // The verifier is compiled into the tarballs of the others, and the terms of a hold into the exam.
         pathNot: [
           "^packages/$1/",
           "^packages/(verifier|seller-check)/src/(index|requirement|fetch-text|strict-json)\\.ts$",
+          "^packages/escrow/src/(payment-info|contest-terms)\\.ts$",
         ],
       },
     },

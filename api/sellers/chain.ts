@@ -1,5 +1,5 @@
-import { BaseError, HttpRequestError, RpcRequestError } from "viem";
-import { barsIn, type Ledger, type Settled } from "../../packages/seller-check/src/exam/ledger.ts";
+import { BaseError, HttpRequestError, parseAbi, RpcRequestError } from "viem";
+import { barsIn, holdState, type Ledger, type Settled } from "../../packages/seller-check/src/exam/ledger.ts";
 import { endFilter, endIn, transferAfter } from "../platform/chain/authorizations.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import type { MinedLog } from "../platform/chain/logs.ts";
@@ -10,6 +10,10 @@ import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { FinalView, WatchedPayment } from "./payment-fate.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
+
+const ESCROW = parseAbi([
+  "function paymentState(bytes32 id) view returns (bool hasCollectedPayment, uint120 capturableAmount, uint120 refundableAmount)",
+]);
 
 type Signed = Pick<WatchedPayment, "payer" | "nonce">;
 
@@ -47,6 +51,9 @@ export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | 
         bars: barsIn({ paused: of(paused), payer: of(payerBarred), payee: of(payeeBarred) }),
       };
     }),
+    hold: discreet(async ({ escrow: address, id }) =>
+      holdState(await client.readContract({ address, abi: ESCROW, functionName: "paymentState", args: [id] })),
+    ),
     transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {
       const key = { payer: from.toLowerCase() as Address, nonce };
       const end = await find(logs, { key, since, head: (await client.getBlock()).number });

@@ -1,3 +1,4 @@
+import { isCollector } from "../../packages/seller-check/src/exam/hold.ts";
 import type { Authorization, Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
@@ -19,7 +20,9 @@ export function unfit(authorization: Authorization, { payTo, amount }: ExamOrder
   const cost = costOf(authorization);
   if (authorization.from.toLowerCase() !== payer) return "it is from another account";
   if (cost > amount) return "it is for more than the seller quoted when the exam was ordered";
-  if (cost > 0n && authorization.to.toLowerCase() !== payTo) return "it is for another recipient";
+  // What an escrow collects is held for the quoted recipient: the nonce is the hash of the hold's terms.
+  if (cost > 0n && authorization.to.toLowerCase() !== payTo && !isCollector(authorization.to))
+    return "it is for another recipient";
   return null;
 }
 

@@ -13,7 +13,8 @@ export const REFUSALS = {
   not_public: "the address is not a public one that an exam may visit",
   own_service: "we do not examine ourselves",
   not_paid: "the seller does not answer an unpaid request with a valid 402",
-  not_payable: "the 402 offers nothing that an exam can pay: USDC on our main network under the scheme exact",
+  not_payable:
+    "the 402 offers nothing that an exam can pay: USDC on our main network under the scheme exact or auth-capture",
   too_dear: "the seller asks for more than the ceiling or than max_price",
   bad_consent: "no line of the origin's file lets this wallet buy an exam of the request",
 } as const;

@@ -88,12 +88,12 @@ export function contestPolicy({
 }
 
 /** The salt of a payment under a policy: x402's "auth-capture" has its clients derive it, and so does our "commerce". */
-export const boundSalt = (policy: Address, saltNonce: bigint): bigint =>
+export const boundSalt = (policy: Address, saltNonce: bigint, receiverAuthorizer = NOBODY): bigint =>
   BigInt(
     keccak256(
       encodeAbiParameters(
         [{ type: "bytes32" }, { type: "address" }, { type: "address" }, { type: "uint256" }],
-        [SALT_TYPEHASH, NOBODY, policy, saltNonce],
+        [SALT_TYPEHASH, receiverAuthorizer, policy, saltNonce],
       ),
     ),
   );

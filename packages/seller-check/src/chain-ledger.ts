@@ -12,7 +12,15 @@ import {
   parseEventLogs,
 } from "viem";
 import { ExaminersFault } from "./exam/examiners-fault.ts";
-import { type Authorizations, type Bar, barsIn, type Ledger, type Reading, type Settled } from "./exam/ledger.ts";
+import {
+  type Authorizations,
+  type Bar,
+  barsIn,
+  holdState,
+  type Ledger,
+  type Reading,
+  type Settled,
+} from "./exam/ledger.ts";
 
 const TOKEN = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
@@ -23,6 +31,9 @@ const TOKEN = parseAbi([
   "function isBlacklisted(address account) view returns (bool)",
 ]);
 const [USED] = TOKEN;
+const ESCROW = parseAbi([
+  "function paymentState(bytes32 id) view returns (bool hasCollectedPayment, uint120 capturableAmount, uint120 refundableAmount)",
+]);
 
 /** Nodes that are a chain of their own, by what they call themselves, and the chain ids that such nodes have. */
 const LOCAL_NODES = /anvil|hardhat|ganache/i;
@@ -43,6 +54,8 @@ export async function chainLedger(rpcUrl: string): Promise<Ledger> {
     now: async () => Number((await client.getBlock()).timestamp),
     block: async () => (await client.getBlock()).number,
     read: (given) => read(client, given),
+    hold: async ({ escrow: address, id }) =>
+      holdState(await client.readContract({ address, abi: ESCROW, functionName: "paymentState", args: [id] })),
     async transfer({ asset, from, nonce, since }) {
       const args = { authorizer: from, nonce };
       const [used] = await client.getLogs({ address: asset, event: USED, args, fromBlock: since });

@@ -5,6 +5,7 @@ import { evidenceOf, keptBody, keptChecks } from "../../../api/sellers/evidence.
 import { costOf, noRoom, unfit } from "../../../api/sellers/exam-account.ts";
 import { EXAM_REQUEST, urlRefusal } from "../../../api/sellers/exam-request.ts";
 import { EXAM_PRICE, MOST_OPEN, mostSpent, SELLER_CEILING } from "../../../api/sellers/products.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { sampleOrder } from "../../support/sellers/samples.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -174,6 +175,12 @@ const OTHER = { to: `0x${"bb".repeat(20)}` } as const;
 test.each([
   ["as quoted", {}, { cost: order.amount, refused: null }],
   ["for more", { value: order.amount + 1n }, { cost: order.amount + 1n, refused: /more than/ }],
+  ["for an escrow to hold", { to: COMMERCE_PAYMENTS.collector }, { cost: order.amount, refused: null }],
+  [
+    "for an escrow to hold, for more",
+    { to: COMMERCE_PAYMENTS.collector, value: order.amount + 1n },
+    { cost: order.amount + 1n, refused: /more than/ },
+  ],
   ["for another recipient", OTHER, { cost: order.amount, refused: /another recipient/ }],
   ["for ourselves", { to: FROM, value: 10n ** 9n }, { cost: 0n, refused: null }],
   ["that is never valid", { ...OTHER, validBefore: 101n, value: 10n ** 9n }, { cost: 0n, refused: null }],

@@ -37,7 +37,7 @@ const runner = (minutesLater: number, over: Partial<RunnerParts>) =>
     store: createExamStore(pool),
     work: createExamWork(pool),
     visitor: { visit: broken, resolves: away },
-    ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away },
+    ledger: { network: "eip155:8453", mayLag: true, block: away, now: away, read: away, transfer: away, hold: away },
     head: away,
     payer: privateKeyToAccount(generatePrivateKey()),
     account: { address: `0x${"ee".repeat(20)}`, balance: away },

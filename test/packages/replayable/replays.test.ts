@@ -17,7 +17,7 @@ import {
   type ReplayableOptions,
   replayable,
 } from "../../../packages/replayable/src/index.ts";
-import { asQuoted, signed } from "../../../packages/seller-check/src/exam/payment.ts";
+import { asQuoted, numbered, signed } from "../../../packages/seller-check/src/exam/payment.ts";
 import { choose, readQuotes } from "../../../packages/seller-check/src/exam/terms.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -154,8 +154,8 @@ async function pay({ url, fetch }: Shop, { funds = 1_000_000n } = {}) {
   if (typeof terms === "string") throw new Error(terms);
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, funds);
-  const authorization = asQuoted(terms, payer.address, Number((await chain.client.getBlock()).timestamp));
-  const { headers } = await signed(payer, { terms, authorization });
+  const draft = asQuoted(terms, payer.address, Number((await chain.client.getBlock()).timestamp));
+  const { headers } = await signed(payer, { terms, ...numbered(terms, draft) });
   return { payer: payer.address, header: headers["payment-signature"] ?? "" };
 }
 

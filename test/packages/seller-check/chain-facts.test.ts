@@ -37,6 +37,7 @@ function chainOf(head: number, usedAt: readonly (number | null)[], nodes: readon
       const used = nonces.filter((nonce) => isUsed(nonce, block));
       return { time: block * BLOCK_SECONDS, balance: BigInt(1_000 - used.length), used: new Set(used), bars: NONE };
     },
+    hold: async () => "not_held",
     transfer: async ({ nonce }) => {
       const { block, hasLogs } = next();
       return hasLogs && isUsed(nonce, block) ? settledBy(nonce) : null;

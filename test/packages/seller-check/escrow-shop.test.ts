@@ -1,27 +1,56 @@
 import { serve } from "@hono/node-server";
+import type { Handler } from "hono";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { startSaleScene } from "../../support/escrow/sale-scene.ts";
 import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
 
 const scene = await forFile(startSaleScene());
+const { chain, operator, escrow } = scene;
 
-test("a shop that sells through an escrow is examined for its terms; what an exam would pay for does not apply", async () => {
-  const { app } = await openShop(scene, haiku);
+async function examine(handler: Handler, contracts = [escrow.address, operator.address]) {
+  const { app, account } = await openShop(scene, handler, { escrow: contracts });
   const url = await new Promise<string>((resolve) => {
     const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
       resolve(`http://127.0.0.1:${port}/haiku`),
     );
     void forFile({ stop: () => server.close() });
   });
-  const report = await holdExam(scene.chain, { resource: { url, method: "POST" } });
+  const payer = privateKeyToAccount(generatePrivateKey());
+  await chain.fund(payer.address, 1_000_000n);
+  const report = await holdExam(chain, { resource: { url, method: "POST" }, payer });
+  return { report, payer: payer.address, merchant: account.address };
+}
+
+test("a shop that sells through an escrow is paid by auth-capture, and reaches the level full", async () => {
+  const { report, payer, merchant } = await examine(haiku);
   expect(untrue(report)).toEqual([]);
+  expect(outcomes(report)).toMatchObject({ purchase: "pass", replay: "pass", forgery: "pass", lost_answer: "pass" });
+  expect(report).toMatchObject({ level: "full", spent: 300_000n, terms: { payTo: merchant } });
+  const paid = [...report.settled.values()].map(({ to, value }) => [to, value]);
+  expect(paid).toEqual(Array.from({ length: 3 }, () => [COMMERCE_PAYMENTS.collector, 100_000n]));
+  // Released to the merchant, less the arbiter's fee.
+  await eventually(() => chain.usdcBalance(merchant), 297_000n);
+  expect(await chain.usdcBalance(payer)).toBe(700_000n);
+});
+
+test("one whose goods its arbiter refunds sells nothing, and has charged nothing", async () => {
+  const { report, payer } = await examine((c) => c.json({ error: "out of haiku" }, 500));
+  expect(report.level).toBeNull();
+  expect(untrue(report)).toEqual(["purchase: A payment as quoted is answered with the result, and got 500"]);
+  expect(report.settled.size).toBe(1);
+  expect([report.spent, await chain.usdcBalance(payer)]).toEqual([0n, 1_000_000n]);
+});
+
+test("one that sells by the scheme commerce alone is examined for its terms", async () => {
+  const { report } = await examine(haiku, [escrow.address]);
   const { terms, ...paid } = outcomes(report);
-  expect(terms).toBe("pass");
-  expect(new Set(Object.values(paid))).toEqual(new Set(["not_applicable"]));
+  expect([terms, new Set(Object.values(paid))]).toEqual(["pass", new Set(["not_applicable"])]);
   expect(report.results[1]?.reason).toBe(
-    "an entry has the scheme auth-capture, and this exam pays under exact; an entry has the scheme commerce, and this exam pays under exact",
+    "an entry has the scheme commerce, and this exam pays under exact and, in version 2, auth-capture",
   );
-  expect(report).toMatchObject({ level: null, spent: 0n });
 });

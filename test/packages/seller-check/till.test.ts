@@ -35,6 +35,7 @@ async function afterTheLastAnswer({ lag = 3, isPaid = () => false, endsAt = ANSW
       ...{ time: second - lag, balance: 100n, bars: BARS },
       used: new Set(isPaid(second) ? [NONCE] : []),
     }),
+    hold: async () => "not_held",
     transfer: async () => (isPaid(second) ? SETTLED : null),
   };
   const sleep = async (ms: number) => {

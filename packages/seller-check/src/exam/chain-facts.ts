@@ -5,6 +5,8 @@ import type { Authorizations, Bar, Ledger, Reading, Settled } from "./ledger.ts"
 export interface Facts {
   /** By nonce. What is not here had not settled. */
   readonly settled: ReadonlyMap<Hex, Settled>;
+  /** Of what settled into a hold, what the payer has got back. */
+  readonly returned: ReadonlySet<Hex>;
   /** The least that any node showed of what the payer has left, in atomic units. */
   readonly balance: bigint;
   /** What kept payments from settling at the end. */
@@ -43,7 +45,7 @@ export async function factsOf(ledger: Ledger, { since, notBefore, now, ...asked 
     settled.set(nonce, one);
   }
   const [balance = 0n] = readings.map((one) => one.balance).sort((one, other) => (one < other ? -1 : 1));
-  return { settled, balance, bars };
+  return { settled, returned: new Set(), balance, bars };
 }
 
 /** What bars payments, where all readings show the same; null where they do not. */

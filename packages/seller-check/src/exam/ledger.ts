@@ -1,4 +1,5 @@
 import type { Address, Hex } from "viem";
+import type { HoldKey } from "./hold.ts";
 
 /** What the chain shows of one authorization. */
 export interface Settled {
@@ -28,6 +29,16 @@ export interface Reading {
   readonly bars: ReadonlySet<Bar>;
 }
 
+/** Where the money of a held payment is, as base/commerce-payments has it. */
+export type HoldState = "not_held" | "held" | "captured" | "returned";
+
+/** What the escrow's `paymentState` says. */
+export const holdState = ([isCollected, capturable, refundable]: readonly [boolean, bigint, bigint]): HoldState => {
+  if (!isCollected) return "not_held";
+  if (capturable > 0n) return "held";
+  return refundable > 0n ? "captured" : "returned";
+};
+
 /** Authorizations of one payer. */
 export interface Authorizations {
   readonly asset: Address;
@@ -55,4 +66,5 @@ export interface Ledger {
     readonly nonce: Hex;
     readonly since: bigint;
   }) => Promise<Settled | null>;
+  readonly hold: (key: HoldKey) => Promise<HoldState>;
 }

@@ -2,18 +2,19 @@ import { randomBytes } from "node:crypto";
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import type { Address, Hex } from "viem";
 import type { Answer } from "./exchange.ts";
+import { type Bound, bind, type HoldKey } from "./hold.ts";
 import type { Terms } from "./terms.ts";
 
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
+const MEMBERS = [
+  { name: "from", type: "address" },
+  { name: "to", type: "address" },
+  { name: "value", type: "uint256" },
+  { name: "validAfter", type: "uint256" },
+  { name: "validBefore", type: "uint256" },
+  { name: "nonce", type: "bytes32" },
+] as const;
+/** Anybody may submit the first; the second only its recipient. */
+const TYPES = { TransferWithAuthorization: MEMBERS, ReceiveWithAuthorization: MEMBERS } as const;
 
 /** An EIP-3009 authorization. Times in seconds, the value in atomic units. */
 export interface Authorization {
@@ -34,7 +35,7 @@ export interface TypedAuthorization {
     readonly verifyingContract: Address;
   };
   readonly types: typeof TYPES;
-  readonly primaryType: "TransferWithAuthorization";
+  readonly primaryType: "TransferWithAuthorization" | "ReceiveWithAuthorization";
   readonly message: Authorization;
 }
 
@@ -47,34 +48,58 @@ export interface Payer {
 /** A signed payment, as a request carries it. */
 export interface Payment {
   readonly authorization: Authorization;
+  /** Null under `exact`. */
+  readonly hold: HoldKey | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The longest that a payment of an exam stays valid, in seconds. */
 const MOST_VALID_SECONDS = 300;
 
-/** An authorization exactly as quoted. `now` is the chain's time in Unix seconds. */
-export const asQuoted = ({ payTo, amount, maxTimeoutSeconds }: Terms, from: Address, now: number): Authorization => ({
+/** What an authorization says but for its nonce. */
+export type Draft = Omit<Authorization, "nonce">;
+
+/** Exactly as quoted. `now` is the chain's time in Unix seconds. */
+export const asQuoted = ({ payTo, amount, maxTimeoutSeconds, hold }: Terms, from: Address, now: number): Draft => ({
   from,
-  to: payTo,
+  to: recipientOf({ payTo, hold }),
   value: amount,
-  // A chain's clock can be behind by some blocks.
-  validAfter: BigInt(now - 600),
+  // A chain's clock can be behind by some blocks. An escrow's collector redeems with 0.
+  validAfter: hold === null ? BigInt(now - 600) : 0n,
   validBefore: BigInt(now + Math.min(Math.max(Math.trunc(maxTimeoutSeconds) || 1, 1), MOST_VALID_SECONDS)),
-  nonce: `0x${randomBytes(32).toString("hex")}`,
 });
+
+/** Whom the payer's transfer goes to: the payee, or what collects for the escrow. */
+export const recipientOf = ({ payTo, hold }: Pick<Terms, "payTo" | "hold">): Address => hold?.collector ?? payTo;
 
 /** What a payment presents, and what is really signed for it where that is something else. */
 export interface Signing {
   readonly terms: Terms;
-  readonly authorization: Authorization;
-  readonly really?: Authorization;
+  readonly draft: Draft;
+  readonly really?: Draft;
 }
 
-/** Signs an authorization and puts it into the header of the terms' version. */
+/** A draft with its nonce: a new one, or what the terms of its hold hash to. */
+export function numbered(terms: Terms, draft: Draft): Numbered {
+  const bound = terms.hold === null ? null : bind(terms, terms.hold, draft);
+  const nonce = bound?.nonce ?? (`0x${randomBytes(32).toString("hex")}` as const);
+  return { authorization: { ...draft, nonce }, bound };
+}
+
+export interface Numbered {
+  readonly authorization: Authorization;
+  readonly bound: Bound | null;
+}
+
+/** Signs a numbered authorization and puts it into the header of the terms' version. */
 export async function signed(
   payer: Payer,
-  { terms, authorization, really = authorization }: Signing,
+  {
+    terms,
+    authorization,
+    bound,
+    really = authorization,
+  }: Numbered & { readonly terms: Terms; readonly really?: Draft },
 ): Promise<Payment> {
   const signature = await payer.signTypedData({
     domain: {
@@ -83,12 +108,13 @@ export async function signed(
       verifyingContract: terms.asset,
     },
     types: TYPES,
-    primaryType: "TransferWithAuthorization",
-    message: really,
+    primaryType: bound === null ? "TransferWithAuthorization" : "ReceiveWithAuthorization",
+    message: { ...really, nonce: authorization.nonce },
   });
   const { value, validAfter, validBefore, ...rest } = authorization;
   const texts = { ...rest, value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}` };
-  return { authorization, headers: headersOf(terms, { signature, authorization: texts }) };
+  const payload = { signature, authorization: texts, ...bound?.salted };
+  return { authorization, hold: bound?.hold ?? null, headers: headersOf(terms, payload) };
 }
 
 function headersOf(terms: Terms, payload: object): Readonly<Record<string, string>> {

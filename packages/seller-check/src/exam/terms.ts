@@ -2,11 +2,12 @@ import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { PaymentRequiredV1Schema, PaymentRequiredV2Schema } from "@x402/core/schemas";
 import { type Address, getAddress, isAddress } from "viem";
 import type { Answer } from "./exchange.ts";
+import { AUTH_CAPTURE, type HoldTerms, holdTermsOf } from "./hold.ts";
 
 /** Names of version 1 for the networks that an exam can pay on. */
 const NAMES_V1: Readonly<Record<string, string>> = { base: "eip155:8453", "base-sepolia": "eip155:84532" };
 
-/** One way to pay that an exam can use: EIP-3009 under the scheme `exact`. */
+/** One way to pay that an exam can use: EIP-3009 under the scheme `exact`, or `auth-capture`. */
 export interface Terms {
   readonly version: 1 | 2;
   /** CAIP-2. */
@@ -16,6 +17,8 @@ export interface Terms {
   readonly amount: bigint;
   readonly payTo: Address;
   readonly maxTimeoutSeconds: number;
+  /** How the payment is held under `auth-capture`; null under `exact`. */
+  readonly hold: HoldTerms | null;
   /** Of the asset's EIP-712 domain. */
   readonly domain: { readonly name: string; readonly version: string };
   /** The entry of `accepts`, as it came. */
@@ -126,7 +129,8 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
   const { scheme, network, asset, payTo, maxTimeoutSeconds, extra } = entry;
   const amount = quote.version === 1 ? entry.maxAmountRequired : entry.amount;
   const { name, version, assetTransferMethod = "eip3009" } = record(extra);
-  if (scheme !== "exact") return `an entry has the scheme ${String(scheme)}, and this exam pays under exact`;
+  if (scheme !== "exact" && (scheme !== AUTH_CAPTURE || quote.version === 1))
+    return `an entry has the scheme ${String(scheme)}, and this exam pays under exact and, in version 2, ${AUTH_CAPTURE}`;
   if (assetTransferMethod !== "eip3009")
     return `an entry wants ${String(assetTransferMethod)}, and this exam signs EIP-3009`;
   const chain = quote.version === 1 ? (NAMES_V1[String(network)] ?? String(network)) : String(network);
@@ -137,6 +141,9 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
     return `an entry's amount is ${JSON.stringify(amount)}; expected atomic units as text`;
   if (typeof name !== "string" || typeof version !== "string")
     return "an entry does not say extra.name and extra.version, the domain to sign for";
+  const hold = scheme === AUTH_CAPTURE ? holdTermsOf(record(extra)) : null;
+  if (typeof hold === "string") return hold;
+  if (hold !== null && BigInt(amount) >= 2n ** 120n) return "an entry's amount does not fit into the escrow's 120 bits";
   return {
     version: quote.version,
     network: chain as `eip155:${number}`,
@@ -144,6 +151,7 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
     amount: BigInt(amount),
     payTo: getAddress(String(payTo)),
     maxTimeoutSeconds: Number(maxTimeoutSeconds),
+    hold,
     domain: { name, version },
     accepted: entry,
     resource: quote.resource,

@@ -1,7 +1,7 @@
 import { ExaminersFault } from "./examiners-fault.ts";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
-import { asQuoted, type Payer, type Payment, type Signing, signed } from "./payment.ts";
+import { asQuoted, numbered, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 import { MOST_PAYMENTS, openTill, type Till } from "./till.ts";
 
@@ -62,9 +62,10 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
   const payments: Payment[] = [];
   const { exchanges, record, answeredAt } = recording(parts.now);
   const till = await openTill(parts, { payments, answeredAt });
-  const sign = (signing: Signing) => {
-    till.noted(signing.authorization.nonce);
-    return signed(payer, signing);
+  const sign = ({ terms, draft, really }: Signing) => {
+    const given = numbered(terms, draft);
+    till.noted(given.authorization.nonce);
+    return signed(payer, { terms, ...given, ...(really && { really }) });
   };
   return {
     ...till,
@@ -84,7 +85,7 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
     },
     async pay(terms) {
       if (payments.length === MOST_PAYMENTS) return null;
-      const payment = await sign({ terms, authorization: asQuoted(terms, payer.address, await till.signingTime()) });
+      const payment = await sign({ terms, draft: asQuoted(terms, payer.address, await till.signingTime()) });
       payments.push(payment);
       return payment;
     },

@@ -130,8 +130,9 @@ async function presentAt(
   const shownIn = [unpaid, presented];
   return {
     isSpent: isServed || isCharged,
-    judge({ settled }) {
-      const isFree = !isCharged && !(isServed && settled.has(payment.authorization.nonce));
+    judge({ settled, returned }) {
+      const { nonce } = payment.authorization;
+      const isFree = returned.has(nonce) || (!isCharged && !(isServed && settled.has(nonce)));
       return [
         found("binding.other_route", refused, presented.answer !== null && !isServed)(shownIn),
         found("binding.other_route_charged", "Nothing is charged there", isFree)(shownIn),

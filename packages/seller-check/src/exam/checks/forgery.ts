@@ -1,6 +1,6 @@
 import type { Facts } from "../chain-facts.ts";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
-import { type Authorization, asQuoted, type Payment } from "../payment.ts";
+import { asQuoted, type Draft, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import { spentBy } from "../till.ts";
 import type { Visit } from "../visit.ts";
@@ -10,14 +10,14 @@ const A_DAY = 86_400n;
 
 interface Forgery {
   readonly name: string;
-  readonly change?: (quoted: Authorization) => Authorization;
+  readonly change?: (quoted: Draft) => Draft;
   /** What is signed instead of what is presented. */
-  readonly really?: (presented: Authorization) => Authorization;
+  readonly really?: (presented: Draft) => Draft;
 }
 
 /** USDC wants a time after `validAfter` and before `validBefore`: with these there is none, now or later. */
-const never = (authorization: Authorization, from: bigint): Authorization => ({
-  ...authorization,
+const never = (draft: Draft, from: bigint): Draft => ({
+  ...draft,
   validAfter: from,
   validBefore: from + 1n,
 });
@@ -40,10 +40,9 @@ export async function presentForgeries(visit: Visit, terms: Terms): Promise<read
   const { payer } = visit.parts;
   const quoted = asQuoted(terms, payer.address, await visit.signingTime());
   const presented: Presented[] = [];
-  for (const { name, change = (same: Authorization) => same, really } of FORGERIES) {
-    const { nonce } = asQuoted(terms, payer.address, 0);
-    const authorization = { ...change(quoted), nonce };
-    const payment = await visit.sign({ terms, authorization, ...(really && { really: really(authorization) }) });
+  for (const { name, change = (same: Draft) => same, really } of FORGERIES) {
+    const draft = change(quoted);
+    const payment = await visit.sign({ terms, draft, ...(really && { really: really(draft) }) });
     presented.push({ name, payment, exchange: await visit.ask(payment.headers) });
   }
   return presented;

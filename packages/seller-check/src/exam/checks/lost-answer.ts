@@ -15,7 +15,8 @@ export async function loseAnswer(visit: Visit, payment: Payment | null): Promise
   const last = retries.at(-1);
   const exchanges = [lost, ...retries].map(({ number }) => number);
   const isAnswered = retries.some(isSuccess);
-  return ({ settled }) =>
+  const { nonce } = payment.authorization;
+  return ({ settled, returned }) =>
     judged("lost_answer", [
       {
         code: "lost_answer.answered",
@@ -26,7 +27,7 @@ export async function loseAnswer(visit: Visit, payment: Payment | null): Promise
       {
         code: "lost_answer.not_charged",
         statement: "Nobody is charged without a result",
-        holds: isAnswered || !settled.has(payment.authorization.nonce),
+        holds: isAnswered || !settled.has(nonce) || returned.has(nonce),
         exchanges: last === undefined ? exchanges : [last.number],
       },
     ]);

@@ -2,7 +2,7 @@ import { isAddressEqual } from "viem";
 import type { Facts } from "../chain-facts.ts";
 import { type Answer, type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import type { Settled } from "../ledger.ts";
-import { type Payment, settlementSaid } from "../payment.ts";
+import { type Payment, recipientOf, settlementSaid } from "../payment.ts";
 import type { Terms } from "../terms.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
@@ -37,13 +37,14 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
   });
   return {
     sale,
-    judge({ settled, bars }) {
-      const found = settled.get(payment.authorization.nonce) ?? null;
+    judge({ settled, returned, bars }) {
+      const { nonce } = payment.authorization;
+      const found = settled.get(nonce) ?? null;
       return judged("purchase", [
         of("payable", `The token pays ${terms.payTo}, and has not put it on its blacklist`, !bars.has("payee")),
         of("served", `A payment as quoted is answered with the result, and got ${statusOf(exchange)}`, sale !== null),
         ...(sale === null
-          ? [of("not_charged", "Nothing is charged for a refused payment", found === null)]
+          ? [of("not_charged", "Nothing is charged for a refused payment", found === null || returned.has(nonce))]
           : [charged(found, terms, of), ...said(settlementSaid(sale.answer), found, of)]),
       ]);
     },
@@ -53,13 +54,16 @@ export async function purchase(visit: Visit, terms: Terms): Promise<Purchase> {
 type Code = Finding["code"] extends infer All ? (All extends `purchase.${infer Word}` ? Word : never) : never;
 type Find = (code: Code, statement: string, holds: boolean) => Finding;
 
-function charged(settled: Settled | null, { amount, payTo }: Terms, of: Find): Finding {
+function charged(settled: Settled | null, { amount, payTo, hold }: Terms, of: Find): Finding {
   if (settled === null) return of("charged", "The chain shows the payment within 30 seconds", false);
   const { value, to } = settled;
+  const payee = recipientOf({ payTo, hold });
+  const whom =
+    hold === null ? `the quoted ${payTo} is paid` : `the collector ${payee} takes it, to be held for ${payTo}`;
   return of(
     "charged",
-    `Exactly the quoted ${amount} is charged, and it was ${value}; the quoted ${payTo} is paid, and it was ${to}`,
-    value === amount && isAddressEqual(to, payTo),
+    `Exactly the quoted ${amount} is charged, and it was ${value}; ${whom}, and it was ${to}`,
+    value === amount && isAddressEqual(to, payee),
   );
 }
 

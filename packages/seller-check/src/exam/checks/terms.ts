@@ -126,7 +126,7 @@ function sameTerms(code: Code, statement: string, [one, other]: readonly [Exchan
   return shownBy(one, other)(code, statement, isSame(one.answer, other.answer, 1));
 }
 
-/** Offers, deadlines and error texts vary; what is to be paid, and for what, does not. An answer to HEAD has no body to compare. */
+/** Signed offers, deadlines and error texts vary; what is to be paid, and for what, does not. An answer to HEAD has no body to compare. */
 function isSame(one: Answer | null, other: Answer | null, from: 1 | 2): boolean {
   if (one === null || other === null) return false;
   const terms = (answer: Answer) =>
@@ -137,8 +137,18 @@ function isSame(one: Answer | null, other: Answer | null, from: 1 | 2): boolean 
 }
 
 function toBePaid({ scheme, network, asset, payTo, amount, maxAmountRequired, extra }: Quote["accepts"][number]) {
-  const { name, version, assetTransferMethod } = record(extra);
-  return [scheme, network, asset, payTo, amount ?? maxAmountRequired, name, version, assetTransferMethod];
+  const {
+    name,
+    version,
+    assetTransferMethod,
+    authCaptureEscrow,
+    captureAuthorizer,
+    feeRecipient,
+    minFeeBps,
+    maxFeeBps,
+  } = record(extra);
+  const held = [authCaptureEscrow, captureAuthorizer, feeRecipient, minFeeBps, maxFeeBps];
+  return [scheme, network, asset, payTo, amount ?? maxAmountRequired, name, version, assetTransferMethod, ...held];
 }
 
 function sizeOf(first: Exchange): Finding {

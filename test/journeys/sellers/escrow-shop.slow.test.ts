@@ -1,0 +1,52 @@
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { privateKeyToAccount } from "viem/accounts";
+import { expect, test } from "vitest";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployOperator } from "../../support/escrow/operator.ts";
+import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { newPayer } from "../../support/payments/signing.ts";
+import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/sellers/buying.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
+const operator = await deployOperator(chain);
+const examiner = privateKeyToAccount(EXAM_KEY).address;
+await chain.fund(examiner, 20_000_000n);
+
+let consent = "";
+let shop: Hono["fetch"] | undefined;
+const site = new Hono()
+  .get("/.well-known/x402-exam.txt", (c) => c.text(consent))
+  .all("/haiku", (c) => shop?.(c.req.raw, c.env) ?? c.notFound());
+const origin = await new Promise<string>((resolve) => {
+  const server = serve({ fetch: site.fetch, port: 0, hostname: "127.0.0.1" }, ({ port }) =>
+    resolve(`http://127.0.0.1:${port}`),
+  );
+  void forFile({ stop: () => server.close() });
+});
+const config = {
+  escrowAddresses: [operator.address],
+  exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
+  arbiterAllowedOrigins: [origin],
+};
+const service = await forFile(startService({ chain, config }));
+
+test("a shop that sells through an escrow is bought an exam, and gets a public record of level full", async () => {
+  const payer = await newPayer(chain, 5_000_000n);
+  const url = `${origin}/haiku`;
+  consent = await lineFor(service.url, url, payer);
+  const { app, account } = await openShop({ chain, arbiter: service }, haiku, { escrow: operator.address });
+  shop = app.fetch;
+  const before = await chain.usdcBalance(examiner);
+  const { answer } = await buyExam(service.url, payer, { url, method: "POST", body: '{"about":"rain"}' });
+  expect(answer.status, answer.text).toBe(200);
+  expect(answer.body).toMatchObject({ pay_to: account.address.toLowerCase(), price: "0.10" });
+  const record = await ended(service.url, answer.body.id);
+  expect(record, JSON.stringify(record.checks)).toMatchObject({ status: "complete", level: "full", spent: "0.30" });
+  expect(outcomesOf(record)).toMatchObject({ purchase: "pass", forgery: "pass", lost_answer: "pass" });
+  expect(await chain.usdcBalance(examiner)).toBe(before - 300_000n);
+  await eventually(() => chain.usdcBalance(account.address), 297_000n);
+});
