@@ -1,7 +1,8 @@
 import { type Address, type Hex, isAddressEqual } from "viem";
 import { type Facts, factsOf } from "./chain-facts.ts";
 import { ExaminersFault } from "./examiners-fault.ts";
-import type { Ledger } from "./ledger.ts";
+import type { HoldKey } from "./hold.ts";
+import type { HoldState, Ledger } from "./ledger.ts";
 import type { Payer, Payment } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 
@@ -131,15 +132,26 @@ async function factsAtLast(drawer: Drawer, { asset, amount, payTo }: Terms): Pro
   }
 }
 
-/** A node that lags shows a hold where another one shows its return, so one of several readings suffices. */
-async function withReturned({ ledger, payments }: Drawer, facts: Facts): Promise<Facts> {
-  const returned = new Set<Hex>();
-  for (const { hold, authorization } of payments) {
-    if (hold === null || !facts.settled.has(authorization.nonce)) continue;
-    const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
-    if (states.includes("returned")) returned.add(authorization.nonce);
+/** Where an arbiter sends a refused payment back, it needs a moment: what is still held is looked at again for a while. */
+async function withReturned(drawer: Drawer, facts: Facts): Promise<Facts> {
+  const { payments, answeredAt, now, sleep } = drawer;
+  const until = (answeredAt() + SETTLES_WITHIN) * 1000;
+  const held = payments.filter(({ authorization: { nonce } }) => facts.settled.has(nonce));
+  for (;;) {
+    const states = new Map<Hex, HoldState>();
+    for (const { hold, authorization } of held)
+      if (hold !== null) states.set(authorization.nonce, await stateOf(drawer, hold));
+    const isOpen = [...states.values()].includes("held");
+    const returned = new Set([...states].filter(([, state]) => state === "returned").map(([nonce]) => nonce));
+    if (!isOpen || now() >= until) return { ...facts, returned };
+    await sleep(LOOK_AGAIN_MS);
   }
-  return { ...facts, returned };
+}
+
+/** A node that lags shows a hold where another one shows its end, so one of several readings suffices. */
+async function stateOf({ ledger }: Drawer, hold: HoldKey): Promise<HoldState> {
+  const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
+  return states.find((state) => state === "returned" || state === "captured") ?? "held";
 }
 
 /** From when on what was sold and is not shown counts as not charged. */
