@@ -156,6 +156,11 @@ test.each([
   expect(await chain.usdcBalance(payer.address)).toBe(2_000_000n);
 });
 
+test("a method in the query that sells nothing is refused, with or without a URL", async () => {
+  for (const query of ["method=AAA", "method=AAA&url=http://seller.example/"])
+    expect((await send(`${service.url}/test/seller?${query}`)).status).toBe(400);
+});
+
 test("a URL in the query is read as carefully", async () => {
   for (const url of ["", "%00", "http://", "javascript:alert(1)", "http://127.0.0.1/", "x".repeat(3_000)]) {
     const { status } = await send(`${service.url}/test/seller?url=${encodeURIComponent(url)}`);
