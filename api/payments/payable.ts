@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
@@ -65,8 +66,8 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
       const form = await formOf(route, c);
-      if ("input" in form) await prepare(route, form.input, clientOf(c, parts.peers));
-      return demand(c, required(form.body.length === 0 ? UNPAID : reasonsOf(form)));
+      if (form !== null && "input" in form) await prepare(route, form.input, clientOf(c, parts.peers));
+      return demand(c, required(form === null ? UNPAID : reasonsOf(form)));
     }
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
@@ -94,15 +95,34 @@ async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayablePart
   }
 }
 
-/** What a request without a payment would buy with one. */
-async function formOf(route: PaidRoute, c: Context): Promise<Admitted & { readonly body: Uint8Array }> {
-  const body = await readBody(c);
+/** How long the terms wait for a body that they do not depend on. */
+const BODY_WITHIN_MS = 1_000;
+
+/** What a request without a payment would buy with one; null if it names nothing, or its body has not arrived. */
+async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
+  const reading = readBody(c);
   try {
+    const body = await (route.prepare === undefined ? within(reading, BODY_WITHIN_MS) : reading);
+    if (body === null) return null;
     const value = withQuery(parseJson(body), new URL(c.req.url).searchParams, route.query ?? []);
-    return { ...readForm({ route, body: value }), body };
+    const form = readForm({ route, body: value });
+    const isProbe = body.length === 0 && value?.value === null;
+    return isProbe && "refused" in form ? null : form;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { refused: { say: "malformed", detail: error.details.detail }, body };
+    return { refused: { say: "malformed", detail: error.details.detail } };
+  }
+}
+
+/** Null if it takes longer. */
+async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([work, sleep(ms, null, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
+    // Its failure is nobody's once it is too late.
+    work.catch(() => undefined);
   }
 }
 

@@ -107,9 +107,11 @@ describe("a body that cannot be served", () => {
     expect(headerBytes).toBeLessThan(MOST_HEADER_BYTES);
   });
 
-  test("and contradicts the query: likewise, and not a 400", async () => {
-    const answer = await post(`${service.url}/score?wallet=0x1`, {}, "{}");
-    expect(answer.status).toBe(402);
+  test("and a query that cannot, or contradicts the body: likewise, and not a 400", async () => {
+    const wrong = await post(`${service.url}/score?wallet=0x12`);
+    expect(expectPaymentRequired(wrong)).toMatch(/^This body would be refused.*wallet: expected a wallet/);
+    const two = await post(`${service.url}/score?wallet=0x1`, {}, '{"wallet":"0x2"}');
+    expect(expectPaymentRequired(two)).toMatch(/^This body would be refused.*wallet appears more than once/);
   });
 
   test("is neither an empty one, as crawlers send, nor a valid one", async () => {
