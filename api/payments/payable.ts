@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { HonoAdapter } from "@x402/hono";
 import type { Context } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { PAYMENT_HEADERS } from "../../packages/escrow/src/envelope.ts";
 import type { StoredAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
-import { type Clients, clientOf, readBody } from "../platform/http/request.ts";
+import { type Clients, clientOf, readBody, readBodyWithin } from "../platform/http/request.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
@@ -100,9 +99,8 @@ const BODY_WITHIN_MS = 1_000;
 
 /** What a request without a payment would buy with one; null if it names nothing, or its body has not arrived. */
 async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
-  const reading = readBody(c);
   try {
-    const body = await (route.prepare === undefined ? within(reading, BODY_WITHIN_MS) : reading);
+    const body = await (route.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
     if (body === null) return null;
     const value = withQuery(parseJson(body), new URL(c.req.url).searchParams, route.query ?? []);
     const form = readForm({ route, body: value });
@@ -111,18 +109,6 @@ async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return { refused: { say: "malformed", detail: error.details.detail } };
-  }
-}
-
-/** Null if it takes longer. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  const timer = new AbortController();
-  try {
-    return await Promise.race([work, sleep(ms, null, { signal: timer.signal })]);
-  } finally {
-    timer.abort();
-    // Its failure is nobody's once it is too late.
-    work.catch(() => undefined);
   }
 }
 

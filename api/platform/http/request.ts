@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { z } from "zod";
@@ -31,6 +32,16 @@ export async function readBody(c: Context, limit = MAX_BODY_BYTES): Promise<Uint
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Reads the body; null if it takes longer than this. */
+export async function readBodyWithin(c: Context, ms: number): Promise<Uint8Array | null> {
+  const timer = new AbortController();
+  try {
+    return await Promise.race([readBody(c), sleep(ms, null, { signal: timer.signal })]);
+  } finally {
+    timer.abort();
+  }
 }
 
 /** Reads a body of JSON. @param expected what it should be, in a sentence @throws Problem if it is anything else */
