@@ -155,7 +155,7 @@ describe("settings", () => {
   const CONFIGURATION = "docs/configuration.md";
   /** Of the machine, of Node, of GitHub's runner, and what one program of ours tells another. */
   const SYSTEM = new Set(
-    "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED".split(
+    "PATH TMPDIR LD_LIBRARY_PATH NODE_COMPILE_CACHE GITHUB_ACTIONS GITHUB_OUTPUT GITHUB_STEP_SUMMARY SUPERVISED PAY_TO SHOP_URL".split(
       " ",
     ),
   );
