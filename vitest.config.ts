@@ -6,7 +6,7 @@ process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 
 /** Journeys that also run on a chain like Base. */
 const ALSO_LIKE_BASE = [
-  "payments/reorganisations.slow",
+  "payments/reorganizations.slow",
   "payments/replays",
   "payments/stock-clients",
   "payments/settlement-batch",

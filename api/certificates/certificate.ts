@@ -20,11 +20,11 @@ export interface Detected {
     readonly seconds_left_when_received: number;
     readonly limit_seconds: number;
   };
-  readonly behaviour?: Behaviour;
+  readonly behaviour?: Behavior;
 }
 
-/** What an agent did with the two challenges of a behavioural test. Amounts are in atomic USDC, times in ISO 8601. */
-export interface Behaviour {
+/** What an agent did with the two challenges of a behavioral test. Amounts are in atomic USDC, times in ISO 8601. */
+export interface Behavior {
   readonly session_started: string;
   /** The order the agent should pay: settled for real, or never. */
   readonly control: Shown & { readonly transaction: string | null };

@@ -28,8 +28,8 @@ import { retryRoutes } from "./retry/routes.ts";
 import { createRetryTests } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
 import { certificationRoutes, inspectRoute } from "./routes.ts";
-import { BEHAVIOUR_NETWORK, behaviourRoutes } from "./sessions/routes.ts";
-import { createBehaviour } from "./sessions/run-session.ts";
+import { BEHAVIOR_NETWORK, behaviourRoutes } from "./sessions/routes.ts";
+import { createBehavior } from "./sessions/run-session.ts";
 import { createSessionStore } from "./sessions/store.ts";
 import {
   type CertificateStore,
@@ -172,7 +172,7 @@ function createTests(
   }: Stores & Pick<CertificateNeeds, "payments" | "lateMs">,
 ) {
   const { baseUrl } = config;
-  const network = BEHAVIOUR_NETWORK;
+  const network = BEHAVIOR_NETWORK;
   const decoys = createDecoys(config.decoySeed);
   const usdc = createUsdcReader(chains[network], NETWORKS[network]);
   const testing = {
@@ -186,7 +186,7 @@ function createTests(
     baseUrl,
     now,
   };
-  const behaviour = createBehaviour(testing);
+  const behaviour = createBehavior(testing);
   const retry = createRetryTests({
     ...testing,
     lostOrders: createLostOrderStore(pool),

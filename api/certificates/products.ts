@@ -38,18 +38,16 @@ export type Product = keyof Products;
 export type Capability = Products[Product]["capability"];
 export type SingleProduct = OfForm<"single">;
 export type BaitedProduct = OfForm<"baited">;
-export type BehaviouralProduct = BaitedProduct | OfForm<"lossy">;
+export type BehavioralProduct = BaitedProduct | OfForm<"lossy">;
 
 const names = Object.keys(PRODUCTS) as Product[];
 
 export const SINGLE_PRODUCTS = names.filter((name): name is SingleProduct => PRODUCTS[name].form === "single");
 export const BAITED_PRODUCTS = names.filter((name): name is BaitedProduct => PRODUCTS[name].form === "baited");
-export const BEHAVIOURAL_PRODUCTS = names.filter(
-  (name): name is BehaviouralProduct => PRODUCTS[name].form !== "single",
-);
+export const BEHAVIORAL_PRODUCTS = names.filter((name): name is BehavioralProduct => PRODUCTS[name].form !== "single");
 
 /** Every product in menu order. */
-export const PRODUCT_MENU: readonly Product[] = [...SINGLE_PRODUCTS, ...BEHAVIOURAL_PRODUCTS];
+export const PRODUCT_MENU: readonly Product[] = [...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS];
 
 /** Every capability in menu order. */
 export const CAPABILITY_MENU: readonly Capability[] = PRODUCT_MENU.map((name) => PRODUCTS[name].capability);

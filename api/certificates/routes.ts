@@ -4,7 +4,7 @@ import { CERTIFICATE_ENTRIES, type PublicLog } from "../log/index.ts";
 import { inPath, isHeld, json, jsonOrPage } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { isPaid, type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
-import { remember } from "../platform/memo.ts";
+import { memoize } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import { page, wantsHtml } from "../platform/page/page.ts";
@@ -35,9 +35,9 @@ export interface CertificationRouteParts {
 }
 
 const BADGE_MAX_AGE_SECONDS = 300;
-const badges = remember<{ readonly svg: string; readonly etag: string }>(2_000);
+const badges = memoize<{ readonly svg: string; readonly etag: string }>(2_000);
 /** Rendering a picture blocks the only thread for tens of milliseconds. */
-const pictures = remember<Uint8Array>(64);
+const pictures = memoize<Uint8Array>(64);
 
 const ID = { name: "id", description: "The certificate's id.", schema: certificateId };
 /** A seller's is twice as long. */

@@ -118,13 +118,13 @@ CREATE TABLE publication (
   charged bigint NOT NULL DEFAULT 0,
   charged_on date,
   ordered_at timestamptz NOT NULL DEFAULT now(),
-  look_at timestamptz NOT NULL DEFAULT now(),
+  next_attempt_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (certificate, registry),
   CHECK ((registry = 'validation') = (request IS NOT NULL)),
   CHECK (state NOT IN ('mined', 'withdrawal_mined') OR (block_number IS NOT NULL AND block_hash IS NOT NULL)),
   CHECK (state NOT IN ('refused', 'failed', 'withdrawing', 'withdrawn') OR reason IS NOT NULL)
 );
-CREATE INDEX publication_due ON publication (look_at) WHERE state NOT IN ('published', 'withdrawn', 'refused', 'failed');
+CREATE INDEX publication_due ON publication (next_attempt_at) WHERE state NOT IN ('published', 'withdrawn', 'refused', 'failed');
 CREATE INDEX publication_charged ON publication (charged_on) WHERE charged_on IS NOT NULL;
 GRANT SELECT, INSERT, UPDATE ON publication TO trust_api;
 
@@ -143,7 +143,7 @@ COMMENT ON COLUMN publication.feedback_index IS
 COMMENT ON COLUMN publication.block_number IS
   'with block_hash: where the current step was mined; null: it is not mined';
 COMMENT ON COLUMN publication.charged IS 'gas charged to the day''s budget on charged_on (UTC)';
-COMMENT ON COLUMN publication.look_at IS 'when it is worked on next';
+COMMENT ON COLUMN publication.next_attempt_at IS 'when it is worked on next';
 
 CREATE TABLE test_session (
   id text PRIMARY KEY CHECK (id ~ '^[0-9a-f]{16}$'),

@@ -21,7 +21,7 @@ import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { Signed } from "../platform/signing/document.ts";
 import { CREDENTIAL_MEMBERS } from "../platform/signing/schemas.ts";
 import { PUBLICATION } from "./agent-registries/publication.ts";
-import { type Behaviour, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
+import { type Behavior, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
 import type { certificateDocument, certificateRecord, credential } from "./issue.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, perCapability } from "./products.ts";
 import type { proofDocument } from "./proofs/publish-proofs.ts";
@@ -30,7 +30,7 @@ import type { verificationRecord } from "./verification.ts";
 /** An order as it was offered. */
 const SHOWN = { served_at: time.nullable(), pay_to: address, amount: atomic };
 
-const BEHAVIOUR = z.object({
+const BEHAVIOR = z.object({
   session_started: time,
   control: z.object({ ...SHOWN, transaction: transactionHash.nullable() }),
   bait: z.object({
@@ -56,7 +56,7 @@ const BEHAVIOUR = z.object({
   signature: z
     .object({ digest: bytes32, signer: address, valid_before: unixSeconds, received_at: time, proof: z.string() })
     .exactOptional(),
-}) satisfies z.ZodType<Behaviour>;
+}) satisfies z.ZodType<Behavior>;
 
 /** What a client was seen to do. */
 export const DETECTED = z
@@ -77,7 +77,7 @@ export const DETECTED = z
         limit_seconds: count,
       })
       .exactOptional(),
-    behaviour: BEHAVIOUR.exactOptional(),
+    behaviour: BEHAVIOR.exactOptional(),
   })
   .meta({ id: "Detected", description: "What the client was seen to do." }) satisfies z.ZodType<Detected>;
 

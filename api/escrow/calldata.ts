@@ -12,7 +12,7 @@ import { escrowAbi, escrowEventsAbi } from "../../contracts/abi.ts";
 import type { PaymentInfo } from "../../packages/escrow/src/payment-info.ts";
 import { MULTICALL3 } from "../platform/chain/read-at-block.ts";
 import { bytes32Word, domainHash, keccak256, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
-import { remember } from "../platform/memo.ts";
+import { memoize } from "../platform/memo.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
@@ -41,7 +41,7 @@ const VERDICT = typeHash("Verdict", [
   { name: "release", type: "bool" },
   { name: "record", type: "bytes32" },
 ]);
-const domainHashes = remember<string>(16);
+const domainHashes = memoize<string>(16);
 
 /** What the arbiter signs, so that anybody can carry its verdict: EIP-712, as `contracts/Escrow.sol` has it. */
 export function verdictDigest(

@@ -9,7 +9,7 @@ import {
 import { escrowAbi as abi, escrowAbi } from "../../contracts/abi.ts";
 import { reclaimedEvent } from "../../contracts/commerce-payments.ts";
 import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
-import { createRecent, together } from "../platform/chain/batcher.ts";
+import { createBatcher, createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { type BlockRange, larger, type MinedLog, smaller } from "../platform/chain/logs.ts";
 import { createAllowance } from "../platform/chain/pace.ts";
@@ -56,7 +56,7 @@ async function readStates(client: PublicClient, payments: readonly HeldAt[]): Pr
 
 /** Reads the state of one payment at the head. */
 const createStates = (client: PublicClient): ((payment: HeldAt) => Promise<HoldState>) =>
-  together((payments: readonly HeldAt[]) => readStates(client, payments), READS);
+  createBatcher((payments: readonly HeldAt[]) => readStates(client, payments), READS);
 
 /** A release is possible for a day after the hold; a little more is looked through: 30 hours of blocks. */
 const LOOKED_BACK = BigInt(Math.ceil(108_000 / NETWORKS[ESCROW_NETWORK].blockSeconds));
@@ -84,7 +84,7 @@ export interface EscrowChainParts {
 export function createEscrowChain({ chain, contracts, index }: EscrowChainParts): EscrowChain {
   const { client } = chain;
   const stateOf = createStates(client);
-  const near = together((asked: readonly Near[]) => readNear(chain, contracts, asked), READS_NEAR);
+  const near = createBatcher((asked: readonly Near[]) => readNear(chain, contracts, asked), READS_NEAR);
   const recent = createRecent<Hold | null>(ASKED_AGAIN_MS);
   const recentIn = createRecent<readonly Hold[]>(ASKED_AGAIN_MS);
   const isSignedAt: EscrowChain["isSignedAt"] = discreet(

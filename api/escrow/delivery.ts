@@ -6,7 +6,7 @@ import {
   MAX_CONDITIONS_BYTES,
 } from "../../packages/escrow/src/contest-terms.ts";
 import { bytes32Word, domainHash, textWord, typedDigest, typeHash, uintWord } from "../platform/chain/typed-data.ts";
-import { remember } from "../platform/memo.ts";
+import { memoize } from "../platform/memo.ts";
 import { NETWORKS, type NetworkFacts } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Hold } from "./payment.ts";
@@ -156,7 +156,7 @@ export const DELIVERY_TYPES = { primaryType: "Delivery", types: { Delivery: MEMB
 
 const TYPE_HASH = typeHash("Delivery", MEMBERS);
 const NO_CONDITIONS: Hex = `0x${"00".repeat(32)}`;
-const domainHashes = remember<string>(16);
+const domainHashes = memoize<string>(16);
 
 type Delivered = Pick<Hold, "network" | "contract" | "id">;
 

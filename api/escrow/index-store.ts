@@ -1,5 +1,5 @@
 import pg from "pg";
-import { together } from "../platform/chain/batcher.ts";
+import { createBatcher } from "../platform/chain/batcher.ts";
 import { createReader } from "../platform/index/reader.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { FEE_BPS, type PaymentInfo } from "./payment.ts";
@@ -70,7 +70,7 @@ export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly vie
     return ids.map((id) => rows && (found.get(id) ?? ("absent" as const)));
   };
   return {
-    payment: together(payments, LOOK_UPS),
+    payment: createBatcher(payments, LOOK_UPS),
     async overdue(now, limit, after = null) {
       const rows = await read<PaymentRow>("overdue", [now, limit, after?.refundableFrom ?? 0, after?.id ?? ""]);
       return rows?.map(renderPayment) ?? null;

@@ -40,13 +40,13 @@ CREATE TABLE escrow_task (
   block_number bigint,
   block_hash bytea CHECK (length(block_hash) = 32),
   gas bigint NOT NULL,
-  look_at timestamptz NOT NULL DEFAULT now(),
+  next_attempt_at timestamptz NOT NULL DEFAULT now(),
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT escrow_task_mined
     CHECK (state <> 'mined' OR (found IS NOT NULL AND tx IS NOT NULL AND block_number IS NOT NULL AND block_hash IS NOT NULL))
 );
-CREATE INDEX escrow_task_todo ON escrow_task (look_at) WHERE state <> 'final';
-CREATE INDEX escrow_task_due ON escrow_task (look_at) WHERE state = 'open';
+CREATE INDEX escrow_task_todo ON escrow_task (next_attempt_at) WHERE state <> 'final';
+CREATE INDEX escrow_task_due ON escrow_task (next_attempt_at) WHERE state = 'open';
 CREATE INDEX escrow_task_value ON escrow_task (amount DESC) WHERE state = 'open';
 CREATE INDEX escrow_task_mined ON escrow_task (block_hash) WHERE state = 'mined';
 GRANT SELECT, INSERT, UPDATE ON escrow_task TO trust_api;
@@ -65,7 +65,7 @@ COMMENT ON COLUMN escrow_task.contest_until IS
   'until this time, in Unix seconds of the chain, the payer may contest the release; null: never, or no longer';
 COMMENT ON COLUMN escrow_task.found IS 'the outcome that the mined block shows; null: none yet, as are tx and the block columns';
 COMMENT ON COLUMN escrow_task.gas IS 'gas charged to the account for this outcome: first an estimate, then at most what it used';
-COMMENT ON COLUMN escrow_task.look_at IS 'when the task is worked on next';
+COMMENT ON COLUMN escrow_task.next_attempt_at IS 'when the task is worked on next';
 
 CREATE TABLE escrow_gas (
   account bytea NOT NULL CHECK (length(account) = 20),
@@ -107,18 +107,18 @@ CREATE TABLE escrow_contest (
   signature bytea NOT NULL,
   made_at bigint NOT NULL,
   is_open boolean NOT NULL DEFAULT true,
-  look_at timestamptz NOT NULL,
+  next_attempt_at timestamptz NOT NULL,
   owner int,
   created_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX escrow_contest_open ON escrow_contest (look_at) WHERE is_open;
+CREATE INDEX escrow_contest_open ON escrow_contest (next_attempt_at) WHERE is_open;
 GRANT SELECT, INSERT, UPDATE ON escrow_contest TO trust_api;
 
 COMMENT ON TABLE escrow_contest IS 'Contests by payers, at most one for each payment.';
 COMMENT ON COLUMN escrow_contest.signature IS 'of the payer';
 COMMENT ON COLUMN escrow_contest.made_at IS 'Unix seconds of the chain';
 COMMENT ON COLUMN escrow_contest.is_open IS 'it has no answer yet';
-COMMENT ON COLUMN escrow_contest.look_at IS 'when another process may answer it';
+COMMENT ON COLUMN escrow_contest.next_attempt_at IS 'when another process may answer it';
 COMMENT ON COLUMN escrow_contest.owner IS
   'the process that is answering it (api/platform/db/presence.ts); null: no process is';
 

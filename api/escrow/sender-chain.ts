@@ -1,7 +1,7 @@
 import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
 import { MOST_GAS } from "../payments/index.ts";
 import type { Account } from "../platform/chain/accounts.ts";
-import { together } from "../platform/chain/batcher.ts";
+import { createBatcher } from "../platform/chain/batcher.ts";
 import { discreet } from "../platform/chain/rpc.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import type { Network } from "../platform/networks.ts";
@@ -45,7 +45,7 @@ export interface OutcomesParts {
  */
 function createOutcomes(parts: OutcomesParts): (outcome: Outcome) => Promise<Carried> {
   const { relayer } = parts;
-  const carried = together((group: readonly Outcome[]) => carry(parts, group), DEPARTURES);
+  const carried = createBatcher((group: readonly Outcome[]) => carry(parts, group), DEPARTURES);
   return discreet(async (outcome) => {
     if ((await relayer.failed(outcome.purpose)) !== null) return alone(relayer, outcome);
     const ended = await carried(outcome);

@@ -43,7 +43,7 @@ export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost
  * took less than the gas $7. Mined again after a reorganization, it gives back the rest at most.
  */
 const MINED = `WITH task AS (UPDATE escrow_task AS task
-    SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, look_at = now(),
+    SET state = 'mined', found = $2, tx = $3, block_number = $4, block_hash = $5, next_attempt_at = now(),
       gas = least(task.gas, $7::bigint)
     FROM escrow_task AS before WHERE task.payment = $1 AND task.state = 'open' AND before.payment = task.payment
     RETURNING before.gas - task.gas AS surplus, ${DAY_CHARGED} AS day)
@@ -210,20 +210,20 @@ const GIVE_UP = `UPDATE escrow_task SET decision = 'refund', record = NULL, gas 
  */
 const CANDIDATES = 1_000;
 const candidates = (order: string) => `(SELECT payment, merchant, amount, created_at FROM escrow_task
-  WHERE state = 'open' AND look_at <= now() ORDER BY ${order} LIMIT ${CANDIDATES})`;
-const TAKE = `UPDATE escrow_task SET look_at = now() + ${TAKEN} WHERE payment IN (
+  WHERE state = 'open' AND next_attempt_at <= now() ORDER BY ${order} LIMIT ${CANDIDATES})`;
+const TAKE = `UPDATE escrow_task SET next_attempt_at = now() + ${TAKEN} WHERE payment IN (
   SELECT payment FROM escrow_task JOIN (
     SELECT payment, (amount + 1) * (1 + extract(epoch FROM now() - created_at))
       / row_number() OVER (PARTITION BY merchant ORDER BY amount DESC, created_at) AS weight
-    FROM (${candidates("amount DESC")} UNION ${candidates("look_at")}) AS due
+    FROM (${candidates("amount DESC")} UNION ${candidates("next_attempt_at")}) AS due
   ) AS weighed USING (payment)
-  WHERE state = 'open' AND look_at <= now() ORDER BY weight DESC LIMIT $1 FOR UPDATE OF escrow_task SKIP LOCKED
+  WHERE state = 'open' AND next_attempt_at <= now() ORDER BY weight DESC LIMIT $1 FOR UPDATE OF escrow_task SKIP LOCKED
 ) RETURNING *`;
 
 /** No evaluation is without its task. */
 const DECIDED = `SELECT task.*, evaluation.decision AS evaluated, rule, evaluation.record AS evaluation_record, document
   FROM escrow_task AS task LEFT JOIN escrow_evaluation AS evaluation USING (payment) WHERE task.payment = $1`;
-const LOOK_AGAIN = `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
+const LOOK_AGAIN = `UPDATE escrow_task SET next_attempt_at = now() + make_interval(secs => $2)
   WHERE payment = $1 AND state = 'open' AND contest_until IS NOT DISTINCT FROM $3`;
 
 /** Statements that only read, in any order. */
@@ -295,7 +295,7 @@ const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wai
   async blocks(final, limit) {
     const { rows } = await pool.query<BlockColumns>(
       `SELECT block_number, block_hash FROM escrow_task WHERE state = 'mined'
-       AND (look_at <= now() OR block_number <= $1)
+       AND (next_attempt_at <= now() OR block_number <= $1)
        GROUP BY block_number, block_hash ORDER BY block_number LIMIT $2`,
       [final, limit],
     );
@@ -304,8 +304,8 @@ const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wai
 
   async wait(blocks, seconds) {
     await pool.query(
-      `UPDATE escrow_task SET look_at = now() + make_interval(secs => $2)
-       WHERE state = 'mined' AND block_hash = ANY($1) AND look_at <= now()`,
+      `UPDATE escrow_task SET next_attempt_at = now() + make_interval(secs => $2)
+       WHERE state = 'mined' AND block_hash = ANY($1) AND next_attempt_at <= now()`,
       [blocks.map(({ blockHash }) => bytes(blockHash)), seconds],
     );
   },
@@ -325,7 +325,7 @@ const watching = (pool: pg.Pool): Pick<EscrowStore, "hasMined" | "blocks" | "wai
   async reopen({ blockHash }) {
     await pool.query(
       `UPDATE escrow_task SET state = 'open', found = NULL, tx = NULL, block_number = NULL, block_hash = NULL,
-         look_at = now() WHERE state = 'mined' AND block_hash = $1`,
+         next_attempt_at = now() WHERE state = 'mined' AND block_hash = $1`,
       [bytes(blockHash)],
     );
   },

@@ -249,7 +249,7 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   const rows = await parts.journal.due(RESOLVED_A_PASS);
   const { pending, final } = await findStanding(parts, rows);
   if (pending.length > 0) await parts.journal.postpone(pending.map(({ key }) => key));
-  if (final.length > 0) await parts.journal.finalise(final);
+  if (final.length > 0) await parts.journal.finalize(final);
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
     const subject = { payment: row, signature, bring: async () => null, insert: async () => 0, free: async () => 0 };

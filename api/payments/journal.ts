@@ -125,7 +125,7 @@ export interface Journal {
    * Marks fulfilled payments as final, in one statement: those without a live lease whose settlement is still in the
    * block that was found final. Replaces their lease tokens.
    */
-  finalise(settled: readonly { readonly key: PaymentKey; readonly settlement: Settlement }[]): Promise<number>;
+  finalize(settled: readonly { readonly key: PaymentKey; readonly settlement: Settlement }[]): Promise<number>;
   /** The sealed signature of a payment, from settling until the payment is final. */
   signature(key: PaymentKey): Promise<Hex | null>;
   /**

@@ -100,7 +100,7 @@ const BODY_WITHIN_MS = 1_000;
 /** What a request without a payment would buy with one; null if it names nothing, or its body has not arrived. */
 async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
   try {
-    const body = await (route.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
+    const body = await (route.hooks?.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
     if (body === null) return null;
     const value = withQuery(parseJson(body), new URL(c.req.url).searchParams, route.query ?? []);
     const form = readForm({ route, body: value });

@@ -1,6 +1,6 @@
 import type { PaymentRequirements } from "@x402/core/types";
 import type { PaidRoute } from "../platform/http/route.ts";
-import { remember } from "../platform/memo.ts";
+import { memoize } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerTransactionUrl, type Network } from "../platform/networks.ts";
 import { jcs } from "../platform/signing/document.ts";
@@ -86,7 +86,7 @@ export interface OfferReceipt {
  * @param signJws signs a payload with the key of the service's did:web identifier
  */
 export function createOfferReceipt(signJws: (payload: string) => Promise<string>): OfferReceipt {
-  const signed = remember<Promise<string>>(MOST_KEPT);
+  const signed = memoize<Promise<string>>(MOST_KEPT);
   return {
     async offers(resourceUrl, accepts, at) {
       const validUntil = (Math.floor(at.getTime() / 1000 / SHARED_SECONDS) + 1) * SHARED_SECONDS + OFFER_SECONDS;

@@ -6,7 +6,7 @@ CREATE TABLE payment (
   payment_id text,
   digest bytea NOT NULL,
   signature_sha256 bytea NOT NULL,
-  sealed bytea,
+  encrypted_signature bytea,
   valid_after numeric(78) NOT NULL,
   valid_before numeric(78) NOT NULL,
   route text NOT NULL,
@@ -21,17 +21,17 @@ CREATE TABLE payment (
   head_block bigint NOT NULL,
   state text NOT NULL CHECK (state IN ('received', 'settling', 'settled', 'fulfilled', 'void')),
   reason text CHECK (reason IN ('refused', 'expired', 'burnt', 'reverted', 'reversed', 'bait')),
-  moved_at timestamptz NOT NULL DEFAULT now(),
-  entered bigint NOT NULL DEFAULT 0,
+  state_changed_at timestamptz NOT NULL DEFAULT now(),
+  admission_seq bigint NOT NULL DEFAULT 0,
   revived boolean NOT NULL DEFAULT false,
   excused boolean NOT NULL DEFAULT false,
   lease_token uuid,
   lease_until timestamptz NOT NULL DEFAULT '-infinity',
   takes int NOT NULL DEFAULT 0,
   failures int NOT NULL DEFAULT 0,
-  look_at timestamptz NOT NULL DEFAULT now(),
+  next_attempt_at timestamptz NOT NULL DEFAULT now(),
   parked_at timestamptz,
-  named_at timestamptz,
+  alerted_at timestamptz,
   tx bytea,
   block_number bigint,
   block_hash bytea,
@@ -49,20 +49,20 @@ CREATE TABLE payment (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 
 CREATE UNIQUE INDEX payment_id_live ON payment (payer, payment_id) WHERE payment_id IS NOT NULL AND state <> 'void';
-CREATE INDEX payment_todo ON payment (look_at) INCLUDE (state)
+CREATE INDEX payment_todo ON payment (next_attempt_at) INCLUDE (state)
   WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL AND parked_at IS NULL;
-CREATE INDEX payment_parked ON payment (look_at)
+CREATE INDEX payment_parked ON payment (next_attempt_at)
   WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL AND parked_at IS NOT NULL;
-CREATE INDEX payment_named ON payment (named_at, parked_at)
+CREATE INDEX payment_named ON payment (alerted_at, parked_at)
   WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL AND parked_at IS NOT NULL;
 CREATE INDEX payment_unresolved ON payment (received_at) WHERE state IN ('settling', 'settled') AND parked_at IS NULL;
 CREATE INDEX payment_tx ON payment (tx) WHERE tx IS NOT NULL;
 -- Half the size of a B-tree: every refused payment leaves an entry for a while.
 CREATE INDEX payment_in_flight ON payment USING hash (payer) WHERE state IN ('received', 'settling');
-CREATE INDEX payment_spoilt ON payment (payer, moved_at) WHERE state = 'void' AND reason IN ('reverted', 'burnt');
+CREATE INDEX payment_spoilt ON payment (payer, state_changed_at) WHERE state = 'void' AND reason IN ('reverted', 'burnt');
 -- Rows that are deleted once their window is over. A reversed payment stays: a mark and a certificate refer to it.
 CREATE INDEX payment_over ON payment (valid_before) WHERE state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed';
-CREATE INDEX payment_kept ON payment (valid_before) WHERE reason = 'bait' AND sealed IS NOT NULL;
+CREATE INDEX payment_kept ON payment (valid_before) WHERE reason = 'bait' AND encrypted_signature IS NOT NULL;
 CREATE INDEX payment_purchases ON payment (payer, received_at, nonce) WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL;
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON payment TO trust_api;
@@ -74,7 +74,7 @@ COMMENT ON COLUMN payment.asset IS 'address of the token contract';
 COMMENT ON COLUMN payment.payment_id IS
   'the client''s payment identifier, or its SHA-256 in base64url if it is longer than 43 characters; null: the client sent none';
 COMMENT ON COLUMN payment.digest IS 'EIP-712 hash of the authorization';
-COMMENT ON COLUMN payment.sealed IS
+COMMENT ON COLUMN payment.encrypted_signature IS
   'the payer''s signature, encrypted with SEALING_KEY; null before it may have been submitted, and again once it is no longer needed';
 COMMENT ON COLUMN payment.valid_after IS 'Unix seconds, as the payer signed them';
 COMMENT ON COLUMN payment.valid_before IS 'Unix seconds, as the payer signed them';
@@ -88,8 +88,8 @@ COMMENT ON COLUMN payment.scheme IS 'x402 payment scheme';
 COMMENT ON COLUMN payment.details IS 'what the scheme stores for this payment; null: nothing';
 COMMENT ON COLUMN payment.head_block IS 'head of the chain when the payment arrived; the search for its settlement starts there';
 COMMENT ON COLUMN payment.reason IS 'why the payment is void, or "bait" for one that is deliberately never submitted';
-COMMENT ON COLUMN payment.moved_at IS 'last change of state';
-COMMENT ON COLUMN payment.entered IS 'from the sequence payment_entry: orders one payer''s payments in flight';
+COMMENT ON COLUMN payment.state_changed_at IS 'last change of state';
+COMMENT ON COLUMN payment.admission_seq IS 'from the sequence payment_entry: orders one payer''s payments in flight';
 COMMENT ON COLUMN payment.revived IS
   'the payer was told that this payment would never be submitted, and then the chain showed it as paid';
 COMMENT ON COLUMN payment.excused IS 'it reverted, and there is no evidence that the payer caused the failure';
@@ -97,9 +97,9 @@ COMMENT ON COLUMN payment.lease_token IS 'the run that may write this row; null:
 COMMENT ON COLUMN payment.lease_until IS 'after this, another run may take the row';
 COMMENT ON COLUMN payment.takes IS 'how many times a run has taken the row';
 COMMENT ON COLUMN payment.failures IS 'how many times fulfilling the request has failed';
-COMMENT ON COLUMN payment.look_at IS 'when the resolver checks the row next';
+COMMENT ON COLUMN payment.next_attempt_at IS 'when the resolver checks the row next';
 COMMENT ON COLUMN payment.parked_at IS 'when the resolver set the payment aside for lack of progress; null: not parked';
-COMMENT ON COLUMN payment.named_at IS 'when an alert listed the parked payment; null: not yet';
+COMMENT ON COLUMN payment.alerted_at IS 'when an alert listed the parked payment; null: not yet';
 COMMENT ON COLUMN payment.tx IS 'hash of the transaction that settled the payment; null: not settled, or withheld';
 COMMENT ON COLUMN payment.log_index IS 'index of the transfer''s log in its block';
 COMMENT ON COLUMN payment.final_at IS
@@ -110,7 +110,7 @@ COMMENT ON COLUMN payment.location IS 'Location header of the sold response; nul
 
 CREATE SEQUENCE payment_entry;
 GRANT USAGE ON SEQUENCE payment_entry TO trust_api;
-COMMENT ON SEQUENCE payment_entry IS 'Values of payment.entered.';
+COMMENT ON SEQUENCE payment_entry IS 'Values of payment.admission_seq.';
 
 -- Reads relay and relay_member, which a later file creates.
 CREATE FUNCTION admit_payment(entering bytea, most int, most_failed int, OUT place bigint, OUT barred_seconds float8)
@@ -122,13 +122,13 @@ BEGIN
   -- Transactions admit payers in the order of their addresses. The lock's key rises with the address: two transactions whose
   -- payers share keys cannot wait for each other.
   PERFORM pg_advisory_xact_lock(3009, ('x' || encode(substr(entering, 1, 4), 'hex'))::bit(32)::int);
-  failed := ARRAY(SELECT moved_at FROM payment
+  failed := ARRAY(SELECT state_changed_at FROM payment
     WHERE payer = entering AND state = 'void' AND reason = 'reverted' AND NOT excused
-      AND moved_at > now() - interval '1 h'
+      AND state_changed_at > now() - interval '1 h'
       -- A payment that reverted along with every other one in its transaction did not fail through its payer's doing.
       AND NOT EXISTS (SELECT FROM relay_member AS member JOIN relay ON relay.id = relay_id
         WHERE member.chain = payment.chain AND purpose = digest AND relay.reverted AND cardinality(purposes) > 1)
-    ORDER BY moved_at DESC LIMIT most_failed);
+    ORDER BY state_changed_at DESC LIMIT most_failed);
   -- After a failure, no more payments are in flight than may still fail.
   IF cardinality(failed) > 0 THEN
     room := most_failed - cardinality(failed);
@@ -145,7 +145,7 @@ COMMENT ON FUNCTION admit_payment IS
 
 CREATE VIEW parked_payment AS
   SELECT chain, '0x' || encode(payer, 'hex') AS payer, '0x' || encode(nonce, 'hex') AS nonce, route, state, failures, takes,
-    received_at, moved_at, parked_at, look_at
+    received_at, state_changed_at, parked_at, next_attempt_at
   FROM payment
   WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL AND parked_at IS NOT NULL;
 GRANT SELECT ON parked_payment TO trust_api;

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 /**
  * Caches the last `limit` results of a pure but costly computation. The key must cover everything the result depends on.
  */
-export function remember<Value extends object | string>(
+export function memoize<Value extends object | string>(
   limit: number,
 ): (key: string, make: (key: string) => Value) => Value {
   const kept = new LRUCache<string, Value, (key: string) => Value>({

@@ -2,7 +2,7 @@ import { ExaminersFault } from "../../packages/seller-check/src/exam/examiners-f
 import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts";
 import type { Ledger } from "../../packages/seller-check/src/exam/ledger.ts";
 
-export interface UplinkParts {
+export interface NetworkHealthParts {
   /** The newest block's number, as a node shows it now; null where it answers without one. Rejects if it does not answer. */
   readonly block: () => Promise<bigint | null>;
   /** After a request failed: unless names of the public Internet cannot be resolved now, where that was why. */
@@ -15,7 +15,7 @@ export interface UplinkParts {
 }
 
 /** What tells a seller's silence from our own. */
-export interface Uplink {
+export interface NetworkHealth {
   /** The same requests. One that gets no answer is looked into, and nothing is sent after our side was found broken. */
   readonly over: (transport: Transport) => Transport;
   /** @throws ExaminersFault unless our side worked whenever a seller gave no answer */
@@ -32,7 +32,7 @@ const LOOK_AGAIN_MS = 500;
  * failed, each look at the chain is answered, its head goes on, and names resolve. A node of our own goes on only with
  * the network, and no seller can hold the chain up.
  */
-export function watchUplink(parts: UplinkParts): Uplink {
+export function watchNetworkHealth(parts: NetworkHealthParts): NetworkHealth {
   const looks: Promise<void>[] = [];
   let fault: ExaminersFault | null = null;
   const block = oneAtATime(parts.block);
@@ -75,7 +75,7 @@ interface Watch {
 }
 
 /** Looks at the head while a request waits, which costs nothing where the answer comes soon. */
-function beginWatch({ block, sleep, every, elapsed }: Omit<UplinkParts, "resolves">): Watch {
+function beginWatch({ block, sleep, every, elapsed }: Omit<NetworkHealthParts, "resolves">): Watch {
   let head: bigint | null = null;
   let movedAt = elapsed();
   let isBroken = false;

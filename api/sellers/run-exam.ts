@@ -10,7 +10,7 @@ import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
 import { guardedPayer } from "./exam-account.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
 import { fetchConsent } from "./look.ts";
-import { examClock, ours, type UplinkParts, watchUplink } from "./network-health.ts";
+import { examClock, type NetworkHealthParts, ours, watchNetworkHealth } from "./network-health.ts";
 import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
 import { type ChainSettlement, type ExamOrder, VALID_DAYS } from "./record.ts";
@@ -21,7 +21,7 @@ export interface RunnerParts {
   readonly work: ExamWork;
   readonly visitor: Visitor;
   readonly ledger: Ledger;
-  readonly head: UplinkParts["block"];
+  readonly head: NetworkHealthParts["block"];
   readonly payer: Payer;
   readonly account: ExamAccount;
   readonly refunds: Pick<RefundParts, "send" | "finalView">;
@@ -130,7 +130,7 @@ async function attempt(parts: RunnerParts, taken: TakenExam, lost: AbortSignal):
     throw new ExaminersFault("the account that exams pay from, or the day's ceiling, does not suffice at the moment");
   const clock = await examClock(parts.ledger, parts.now);
   const endsAt = clock() + RUN_MS;
-  const uplink = watchUplink({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
+  const uplink = watchNetworkHealth({ ...parts, block: parts.head, resolves: parts.visitor.resolves });
   const transport = uplink.over(parts.visitor.visit(SELLER_MS, lost));
   // What has signed before was held with consent, which binds since then.
   const isNamed = runs > 0 || (await stillNamed(parts, order, transport));

@@ -4,7 +4,7 @@ import { paidListing } from "../discovery/index.ts";
 import { VERSION } from "../platform/about.ts";
 import { jsonOrPage } from "../platform/http/answer.ts";
 import type { FreeRoute, Listed, Route } from "../platform/http/route.ts";
-import { remember } from "../platform/memo.ts";
+import { memoize } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html } from "../platform/page/html.ts";
 import { FAVICON_SVG, page, pageWith, policyWithScript, wantsHtml } from "../platform/page/page.ts";
@@ -83,7 +83,7 @@ export interface CrawlerRouteParts {
 
 const APPLE_SIZE = 180;
 /** Drawn once, on first request. */
-const drawn = remember<Uint8Array>(2);
+const drawn = memoize<Uint8Array>(2);
 const CACHED = { "cache-control": "public, max-age=86400" };
 
 /** What search engines and browsers request on their own. */

@@ -1,6 +1,6 @@
 import {
   type Band,
-  BEHAVIOURAL_PASS,
+  BEHAVIORAL_PASS,
   CAP_LIMITS,
   type CapName,
   COUNTERPARTY_BANDS,
@@ -111,7 +111,7 @@ ${steps.map(({ name, from, points }, index) =>
     y: ROWS_TOP + index * ROW,
     from,
     width: points,
-    colour: "var(--accent)",
+    color: "var(--accent)",
   }),
 )}
 ${heading("Highest score under each cap", capsTop)}
@@ -121,7 +121,7 @@ ${caps.map(([name, limit], index) =>
     y: capsTop + index * ROW,
     from: 0,
     width: limit,
-    colour: "var(--gold)",
+    color: "var(--gold)",
   }),
 )}
 </svg>`;
@@ -135,11 +135,11 @@ interface Row {
   readonly y: number;
   readonly from: number;
   readonly width: number;
-  readonly colour: string;
+  readonly color: string;
 }
 
-const bar = ({ label, y, from, width, colour }: Row): Markup =>
-  html`<text x="0" y="${y + 12}" fill="var(--soft)">${label}</text><rect x="0" width="100%" y="${y + 19}" height="7" fill="var(--well)"/><rect x="${from}%" width="${width}%" y="${y + 19}" height="7" fill="${colour}"/>`;
+const bar = ({ label, y, from, width, color }: Row): Markup =>
+  html`<text x="0" y="${y + 12}" fill="var(--soft)">${label}</text><rect x="0" width="100%" y="${y + 19}" height="7" fill="var(--well)"/><rect x="${from}%" width="${width}%" y="${y + 19}" height="7" fill="${color}"/>`;
 
 /*
  * What it costs to take points from a merchant with refunds, and what it costs a merchant to hide its refunds among
@@ -179,8 +179,8 @@ const { qualifyingPayments, freshSuitePass, anyFreshPass } = PAYMENT_CAPABILITY;
 /** What earns a component's points. */
 export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   payment_capability: `Fresh suite PASS: ${freshSuitePass} · any other fresh PASS: ${anyFreshPass} · otherwise, ${qualifyingPayments.from} qualifying payments: ${qualifyingPayments.points}`,
-  scam_resistance: `Fresh PASS and no fresh FAIL: ${BEHAVIOURAL_PASS}`,
-  recipient_awareness: `Fresh PASS and no fresh FAIL: ${BEHAVIOURAL_PASS}`,
+  scam_resistance: `Fresh PASS and no fresh FAIL: ${BEHAVIORAL_PASS}`,
+  recipient_awareness: `Fresh PASS and no fresh FAIL: ${BEHAVIORAL_PASS}`,
   independent_counterparties: ladder(COUNTERPARTY_BANDS),
   payments: `The lower of two: count ${ladder(PAYMENT_COUNT_BANDS)}; total ${ladder(PAYMENT_VALUE_BANDS, usd)}. At most ${PAYMENTS_PER_COUNTERPARTY} payments count per independent counterparty`,
   active_weeks: `${POINTS_PER_WEEK} per ISO week with a qualifying payment`,

@@ -63,7 +63,7 @@ export async function startPostgres({ directory, port, ...options }: PostgresPla
   const passwords = readPasswords(home);
   const program = findPostgres(home);
   const isNew = !existsSync(cluster);
-  if (isNew) await initialise(program, home, passwords);
+  if (isNew) await initialize(program, home, passwords);
   const logFile = options.logFile ?? join(home, "postgres.log");
   const flags = [...SETTINGS, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
   const server = await launch(program, ["-D", cluster, "-p", String(port), ...flags], logFile);
@@ -120,7 +120,7 @@ function readPasswords(home: string): Passwords {
   return fresh;
 }
 
-async function initialise(program: PostgresProgram, home: string, passwords: Passwords): Promise<void> {
+async function initialize(program: PostgresProgram, home: string, passwords: Passwords): Promise<void> {
   const cluster = join(home, "cluster");
   const passwordFile = join(home, "initdb-password");
   mkdirSync(cluster, { mode: 0o700 });

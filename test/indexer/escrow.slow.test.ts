@@ -145,7 +145,7 @@ describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
     await expectRebuilt();
   });
 
-  test("a reorganisation takes holds, outcomes and withdrawals back", async () => {
+  test("a reorganization takes holds, outcomes and withdrawals back", async () => {
     const [payer, merchant] = [2, MERCHANTS[3] as Address];
     const released = await actor.mineHold(payer, merchant, 10_700n);
     const refunded = await actor.mineHold(payer, merchant, 10_800n);

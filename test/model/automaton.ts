@@ -1,4 +1,4 @@
-import { finalise, relayed } from "./beside.ts";
+import { finalize, relayed } from "./beside.ts";
 import { chainMoves, leaseMoves } from "./chain.ts";
 import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
 import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
@@ -121,7 +121,7 @@ function createOutcomes(explored: Explored) {
   const happenings = remember((now) => beside(at(now)).map(happened));
   const arrivals = remember((now) => world.sent.flatMap((sent) => arrive(explored, at(now), sent).map(numbered)));
   const dues = remember((now) => resolve(explored, at(now)).map(numbered));
-  const besides = remember((now) => [...finalise(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
+  const besides = remember((now) => [...finalize(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
   const actsOf = (now: Surroundings, process: Process): NumberedOutcome[] => [
     ...[...act(explored, now, process), ...heartbeat(now, process)].map(numbered),
     ...(world.calm ? [] : [happened({ label: "crashes", after: crash(now, process) })]),

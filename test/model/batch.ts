@@ -1,6 +1,6 @@
 /** What may happen to the transactions of our own relayer. */
 export interface Relaying {
-  /** A call in a batch may fail, by its own payer's doing or a neighbour's. */
+  /** A call in a batch may fail, by its own payer's doing or a neighbor's. */
   readonly fails?: true;
   /** Somebody else who has the key uses a nonce. */
   readonly elsewhere?: true;
@@ -50,7 +50,7 @@ export interface Transaction {
   readonly mined: "at its old fees" | "as it is";
 }
 
-/** In no block, in one before the reorganisation, or in one after it. */
+/** In no block, in one before the reorganization, or in one after it. */
 export type Block = 0 | 1 | 2;
 
 /** A rule about batches that is switched off. */

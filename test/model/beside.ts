@@ -3,7 +3,7 @@ import type { Explored, Outcome } from "./shell.ts";
 import { authorizationOf, type Surroundings, withRow } from "./world.ts";
 
 /** Fulfilled payments in a final block are marked in passing. Final blocks never change: the reading and the statement are one step. */
-export function finalise({ world }: Explored, now: Surroundings): Outcome[] {
+export function finalize({ world }: Explored, now: Surroundings): Outcome[] {
   if (world.resolver === "sleeps") return [];
   return now.rows.flatMap((row, slot) => {
     if (row === null || row.leaseLive || row.final || row.state !== "fulfilled") return [];

@@ -56,12 +56,12 @@ export function leaseMoves(now: Surroundings, world: World): Happening[] {
 
 function transfers(now: Surroundings, world: World, [index, one]: readonly [number, Authorization]): Happening[] {
   const moves: Happening[] = [];
-  const become = (label: string, change: Partial<Authorization>, reorganised = now.reorganised) =>
+  const become = (label: string, change: Partial<Authorization>, reorganized = now.reorganized) =>
     moves.push({
       label: `authorization ${index} ${label}`,
-      after: paying(withAuthorization({ ...now, reorganised }, index, change), one, change),
+      after: paying(withAuthorization({ ...now, reorganized }, index, change), one, change),
     });
-  const movable = world.reorganisation === true && !now.reorganised;
+  const movable = world.reorganization === true && !now.reorganized;
   const { onChain, left, failed } = one;
   const over = world.reverts === "for good" && failed !== "no";
   if (onChain === "unused" && now.clock < 2 && !over && (left || world.payerBroadcasts))
@@ -70,15 +70,15 @@ function transfers(now: Surroundings, world: World, [index, one]: readonly [numb
   if (onChain === "unused" && now.clock < 3 && world.burns)
     become("is cancelled or spent elsewhere", { onChain: "spent", place: 0 });
   if (onChain === "unused" && now.clock === 2 && movable && left)
-    become("is mined in an earlier-stamped block by a reorganisation", { onChain: "paid", place: 2 }, true);
+    become("is mined in an earlier-stamped block by a reorganization", { onChain: "paid", place: 2 }, true);
   if (onChain === "unused" && now.clock < 3 && world.reverts && left && failed !== "mined")
     become("is mined without settling", { failed: "mined" });
   if (failed === "mined" && onChain === "unused" && movable)
-    become("is mined without settling no more, after a reorganisation", { failed: "removed" }, true);
+    become("is mined without settling no more, after a reorganization", { failed: "removed" }, true);
   if (onChain === "paid") become("is final", { onChain: "paid, final" });
   if (onChain === "spent") become("is finally spent elsewhere", { onChain: "spent, final" });
   if ((onChain === "paid" || onChain === "spent") && movable)
-    become("is removed by a reorganisation", { onChain: "unused", place: 0, withoutUs: false }, true);
+    become("is removed by a reorganization", { onChain: "unused", place: 0, withoutUs: false }, true);
   return moves;
 }
 
@@ -90,8 +90,8 @@ const paying = (now: Surroundings, { onChain }: Authorization, change: Partial<A
     ? { ...now, purse: { ...now.purse, balance: now.purse.balance - 1 } }
     : now;
 
-const placesOf = ({ reorganised }: Surroundings, { otherTransaction }: World): readonly number[] =>
-  otherTransaction ? [1, 2] : [reorganised ? 2 : 1];
+const placesOf = ({ reorganized }: Surroundings, { otherTransaction }: World): readonly number[] =>
+  otherTransaction ? [1, 2] : [reorganized ? 2 : 1];
 
 const REVERTED: View = { nonce: "reverted", transaction: "0xf" };
 

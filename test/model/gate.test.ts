@@ -9,8 +9,8 @@ import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 
 /**
  * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
- * client that sends anything again, a facilitator that lies or a relayer that settles in batches, a chain that reorganises. Not
- * in them: real time, a second reorganisation, baits. `worlds.ts` says how to explore larger bounds.
+ * client that sends anything again, a facilitator that lies or a relayer that settles in batches, a chain that reorganizes. Not
+ * in them: real time, a second reorganization, baits. `worlds.ts` says how to explore larger bounds.
  */
 
 /** The larger bounds take minutes of a processor for one world. */
@@ -44,7 +44,7 @@ afterAll(() => {
       "",
       "what breaks without a rule",
       ...table,
-      line(SECOND_LINE, "every world", "holds: a second line of defence"),
+      line(SECOND_LINE, "every world", "holds: a second line of defense"),
     ].join("\n"),
   );
 });

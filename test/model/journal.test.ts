@@ -12,7 +12,7 @@ import { answered } from "../../api/platform/http/answer.ts";
 import { forFile } from "../support/for-file.ts";
 import { isLeaving, newPayment } from "../support/payments/journal-rows.ts";
 import { binary, freshDatabase } from "../support/service/database.ts";
-import { finalise } from "./beside.ts";
+import { finalize } from "./beside.ts";
 import { execute, find } from "./journal.ts";
 import { heartbeat, resolve } from "./shell.ts";
 import {
@@ -160,7 +160,7 @@ async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
     now = model(now, command, { sent: FIRST, holds: true }).after;
   }
   const until = leaseLive ? "infinity" : "2020-01-01";
-  await owner.query("UPDATE payment SET lease_until = $2, look_at = '-infinity' WHERE nonce = $1", [
+  await owner.query("UPDATE payment SET lease_until = $2, next_attempt_at = '-infinity' WHERE nonce = $1", [
     binary(payment.key.nonce),
     until,
   ]);
@@ -202,9 +202,9 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
         const { payment, token, now } = await prepare(writes, leaseLive);
         const { row } = await journal.find(payment.key, null);
         const place = (row?.settlement?.block ?? 0) + (block === "another block" ? 1 : 0);
-        const [marked] = finalise(AS_BUILT, withAuthorization(now, 0, { onChain: "paid, final", place }));
+        const [marked] = finalize(AS_BUILT, withAuthorization(now, 0, { onChain: "paid, final", place }));
         const { key } = payment;
-        expect(await journal.finalise([{ key, settlement: real(place) }])).toBe(marked ? 1 : 0);
+        expect(await journal.finalize([{ key, settlement: real(place) }])).toBe(marked ? 1 : 0);
         const found = await journal.find(key, null);
         expect(inShort(found.row)).toEqual(inShort(find(marked?.after ?? now, FIRST, null).row));
         if (marked) expect([await journal.signature(key), await journal.release(key, token, false)]).toEqual([null, 0]);

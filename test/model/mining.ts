@@ -14,14 +14,14 @@ import {
 export function miningMoves(now: Surroundings, world: World): Happening[] {
   const { relay } = now;
   if (relay === null) return [];
-  const mined = relay.transactions.flatMap((one, at) => [...mining(now, world, [at, one]), ...finalising(now, at)]);
-  return [...mined, ...strangers(now, world), ...elsewhere(now, world), ...reorganising(now, world)];
+  const mined = relay.transactions.flatMap((one, at) => [...mining(now, world, [at, one]), ...finalizing(now, at)]);
+  return [...mined, ...strangers(now, world), ...elsewhere(now, world), ...reorganizing(now, world)];
 }
 
 /** Settlements by others than us have lower places. */
 const OURS = 10;
 const placeIn = (at: number, block: Block): number => OURS + 2 * at + block;
-const blockNow = ({ reorganised }: Surroundings): Block => (reorganised ? 2 : 1);
+const blockNow = ({ reorganized }: Surroundings): Block => (reorganized ? 2 : 1);
 
 const withTransaction = (now: Surroundings, at: number, change: Partial<Transaction>): Surroundings => {
   const { relay } = now;
@@ -30,7 +30,7 @@ const withTransaction = (now: Surroundings, at: number, change: Partial<Transact
   return { ...now, relay: { ...relay, transactions: relay.transactions.with(at, { ...one, ...change }) } };
 };
 
-/** Lowest nonce first; each call succeeds or fails, as its payer or a neighbour likes. */
+/** Lowest nonce first; each call succeeds or fails, as its payer or a neighbor likes. */
 function mining(now: Surroundings, world: World, [at, one]: readonly [number, Transaction]): Happening[] {
   if (!one.broadcast || one.block > 0 || !isNext(now, one)) return [];
   const versions = one.replaced ? (["at its old fees", "as it is"] as const) : (["as it is"] as const);
@@ -69,7 +69,7 @@ function settled(now: Surroundings, at: number): Surroundings {
 }
 
 /** With its block everything is final that a call in it found settled. */
-function finalising(now: Surroundings, at: number): Happening[] {
+function finalizing(now: Surroundings, at: number): Happening[] {
   const one = now.relay?.transactions[at];
   if (!now.relay || !one || one.block === 0 || one.final || !isSettledBelow(now.relay, one)) return [];
   const after = one.calls.reduce(
@@ -124,9 +124,9 @@ function elsewhere(now: Surroundings, world: World): Happening[] {
 }
 
 /** Whatever is not final is in no block any more. Transactions wait to be mined again, with whatever comes of that. */
-function reorganising(now: Surroundings, world: World): Happening[] {
+function reorganizing(now: Surroundings, world: World): Happening[] {
   const { relay } = now;
-  if (!relay || !world.reorganisation || now.reorganised) return [];
+  if (!relay || !world.reorganization || now.reorganized) return [];
   const isGone = ({ block, final }: Transaction) => block > 0 && !final;
   const gone = relay.transactions.filter(isGone);
   const transactions = relay.transactions.map((one) => (isGone(one) ? { ...one, ...NOWHERE } : one));
@@ -141,8 +141,8 @@ function reorganising(now: Surroundings, world: World): Happening[] {
   const isSame =
     gone.length === 0 && taken === relay.elsewhere && !now.authorizations.some((one) => one.onChain === "paid");
   if (isSame) return [];
-  const after = { ...now, reorganised: true, authorizations, relay: { ...relay, transactions, elsewhere: taken } };
-  return [{ label: "a reorganisation removes what is not final", after }];
+  const after = { ...now, reorganized: true, authorizations, relay: { ...relay, transactions, elsewhere: taken } };
+  return [{ label: "a reorganization removes what is not final", after }];
 }
 
 const NOWHERE = { block: 0, wrong: [], mined: "as it is" } as const;

@@ -24,7 +24,7 @@ import {
  * 5 Work is recorded once, even with a process that woke up too late.
  * 6 A wrong signature never gets a result, nor does another authorization that does not fit.
  * 7 Two payments are two purchases, and none is refused because of another payer's.
- * 8 A settlement that a reorganisation removed is marked.
+ * 8 A settlement that a reorganization removed is marked.
  * 9 Our relayer carries an authorization in one transaction. Nothing is submitted after one of its submissions was mined without
  *   settling; its client is told so.
  * 10 What is submitted for a payer does not exceed its balance, and no more than so many are in flight.
@@ -102,7 +102,7 @@ function brokenByResult(
   if (known.authorization !== sent.authorization && (sent.otherTerms || now.clock > 0))
     return "6: an authorization that does not fit got the result of another one";
   if (answer.response.location !== sent.asks) return "3: one payment bought the results of two requests";
-  return isPaid(authorizationOf(now, known.authorization)) || now.reorganised
+  return isPaid(authorizationOf(now, known.authorization)) || now.reorganized
     ? null
     : "2: a result was shown although the payment has not settled";
 }

@@ -195,7 +195,7 @@ function tended(
   if (one.stored === "mined")
     return one.block === one.storedBlock
       ? []
-      : [["is looked for again after a reorganisation", { stored: "sent", storedBlock: 0, failed: [] }]];
+      : [["is looked for again after a reorganization", { stored: "sent", storedBlock: 0, failed: [] }]];
   if (one.stored !== "sent") return [];
   const changes: Change[] = [];
   if (!one.broadcast && off !== "stored-is-broadcast")

@@ -32,7 +32,7 @@ export interface World {
   readonly otherTransaction?: true;
   /** The payer cancels the nonce, or spends it elsewhere. */
   readonly burns?: true;
-  readonly reorganisation?: true;
+  readonly reorganization?: true;
   /** What we submitted may be mined without settling, its nonce unused; in some worlds no stranger settles it then. */
   readonly reverts?: true | "for good";
   readonly bodyStopsFitting?: true;
@@ -102,7 +102,7 @@ export interface Authorization {
   readonly withoutUs: boolean;
   /** Its signature has left us. */
   readonly left: boolean;
-  /** Our own transaction for it was mined without settling; a reorganisation may have removed it again. */
+  /** Our own transaction for it was mined without settling; a reorganization may have removed it again. */
   readonly failed: "no" | "mined" | "removed";
   /** Its payer was told to pay again. */
   readonly told: boolean;
@@ -133,7 +133,7 @@ export type Clock = 0 | 1 | 2 | 3;
 /** Everything but the processes. */
 export interface Surroundings {
   readonly clock: Clock;
-  readonly reorganised: boolean;
+  readonly reorganized: boolean;
   readonly bodyFits: boolean;
   readonly purse: Purse | null;
   readonly authorizations: readonly Authorization[];
@@ -183,7 +183,7 @@ export function beginning({ sent, purse, relay: relaying }: World): Surroundings
   // One slot more than authorizations: with a key that is not the authorization, one may have two rows.
   const rows = Array.from({ length: count + 1 }, () => null);
   const relay = relaying ? { queue: [], transactions: [], elsewhere: null } : null;
-  const surroundings = { clock: 0, reorganised: false, bodyFits: true, relay, older: null } as const;
+  const surroundings = { clock: 0, reorganized: false, bodyFits: true, relay, older: null } as const;
   return { ...surroundings, purse: purse ?? null, authorizations, rows };
 }
 
@@ -233,8 +233,8 @@ export const isPaid = ({ onChain }: Authorization): boolean => onChain === "paid
 export const isDead = ({ clock }: Surroundings, { onChain }: Authorization): boolean =>
   onChain === "spent, final" || (onChain === "unused" && clock === 3);
 
-export function canSettle({ clock, reorganised }: Surroundings, one: Authorization, world: World): boolean {
-  const movable = world.reorganisation === true && !reorganised;
+export function canSettle({ clock, reorganized }: Surroundings, one: Authorization, world: World): boolean {
+  const movable = world.reorganization === true && !reorganized;
   if (isPaid(one)) return true;
   if (one.onChain === "unused") return clock < 2 || (clock === 2 && movable && one.left);
   return one.onChain === "spent" && clock < 2 && movable;

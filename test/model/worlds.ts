@@ -66,21 +66,21 @@ export const WORLDS = {
   restored: bounded({ sent: [buy()], restored: true, handlerFails: true }, { ...NO_RESOLVER, ...AT_ONCE }),
   forged: bounded({ sent: [buy(), buy({ by: "forger" }), buy({ otherTerms: true })] }, { ...NO_RESOLVER, ...AT_ONCE }),
   reader: bounded({ sent: [buy({ id: "X" }), buy({ by: "reader" })] }, { ...NO_RESOLVER, ...AT_ONCE }),
-  reorg: bounded({ sent: [buy()], reorganisation: true }, { sells: "noticed by others" }),
-  reorgAlone: bounded({ sent: [buy()], reorganisation: true, lag: true, otherTransaction: true }, ONE_PROCESS),
+  reorg: bounded({ sent: [buy()], reorganization: true }, { sells: "noticed by others" }),
+  reorgAlone: bounded({ sent: [buy()], reorganization: true, lag: true, otherTransaction: true }, ONE_PROCESS),
   reverts: bounded({ sent: [buy()], reverts: true, lag: true }, NO_RESOLVER),
   revived: bounded(
     { sent: [buy()], refusals: true, payerBroadcasts: true, reverts: true, clock: "stands still" },
     NO_RESOLVER,
   ),
   revivedReorg: bounded(
-    { sent: [buy()], refusals: true, payerBroadcasts: true, reorganisation: true, clock: "stands still" },
+    { sent: [buy()], refusals: true, payerBroadcasts: true, reorganization: true, clock: "stands still" },
     ONE_PROCESS,
     ONE_PROCESS,
   ),
   revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
-  revertsReorg: bounded({ sent: [buy()], reverts: true, reorganisation: true }, ONE_PROCESS),
-  reorgBurn: bounded({ sent: [buy()], reorganisation: true, burns: true }, { ...ONE_PROCESS, ...AT_ONCE }),
+  revertsReorg: bounded({ sent: [buy()], reverts: true, reorganization: true }, ONE_PROCESS),
+  reorgBurn: bounded({ sent: [buy()], reorganization: true, burns: true }, { ...ONE_PROCESS, ...AT_ONCE }),
   batch: bounded({ sent: PAIR, relay: { fails: true }, clock: "stands still", calm: true }, EVERYONE),
   batchRace: bounded({ sent: [buy()], relay: { fails: true }, clock: "stands still" }, NO_RESOLVER),
   batchPair: bounded(
@@ -88,14 +88,14 @@ export const WORLDS = {
     { resolver: "sleeps", ...AT_ONCE },
     { resolver: "sleeps" },
   ),
-  // In these two no window closes, so a sale that a reorganisation undoes is never reversed, and no resolver watches it.
+  // In these two no window closes, so a sale that a reorganization undoes is never reversed, and no resolver watches it.
   batchLost: bounded(
-    { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganisation: true, clock: "stands still" },
+    { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganization: true, clock: "stands still" },
     { resolver: "sleeps" },
     NO_RESOLVER,
   ),
   batchReorg: bounded(
-    { sent: PAIR, relay: { fails: true, least: 2 }, reorganisation: true, clock: "stands still", calm: true },
+    { sent: PAIR, relay: { fails: true, least: 2 }, reorganization: true, clock: "stands still", calm: true },
     { resolver: "sleeps" },
     NO_RESOLVER,
   ),
@@ -122,7 +122,7 @@ export const WORLDS = {
     { ...ONE_PROCESS, ...AT_ONCE },
   ),
   batchTime: bounded(
-    { sent: [buy()], relay: { fails: true }, reorganisation: true },
+    { sent: [buy()], relay: { fails: true }, reorganization: true },
     { ...ONE_PROCESS, ...AT_ONCE },
     ONE_PROCESS,
   ),

@@ -8,7 +8,7 @@ import { basic } from "../../api/certificates/kinds/basic.ts";
 import { KINDS } from "../../api/certificates/kinds/index.ts";
 import { suite } from "../../api/certificates/kinds/suite.ts";
 import {
-  BEHAVIOURAL_PRODUCTS,
+  BEHAVIORAL_PRODUCTS,
   PRODUCTS as CERTIFIED,
   perCapability,
   SINGLE_PRODUCTS,
@@ -35,7 +35,7 @@ describe("the names in the packages are the service's", () => {
     expect(action.CAPABILITIES).toEqual(CAPABILITIES);
     expect(verifier.REQUIREMENTS).toEqual(["verified", ...CAPABILITIES]);
     expect(mcp.SINGLE_TESTS).toEqual(SINGLE_PRODUCTS);
-    expect(mcp.BEHAVIOURAL_TESTS).toEqual(BEHAVIOURAL_PRODUCTS);
+    expect(mcp.BEHAVIORAL_TESTS).toEqual(BEHAVIORAL_PRODUCTS);
     expect(action.PRODUCTS).toEqual(Object.fromEntries(KINDS.map(({ product }) => [product, `/test/${product}`])));
   });
 

@@ -37,13 +37,13 @@ const SETTLED = `NOT EXISTS (SELECT FROM certificate c JOIN payment p
     ON p.chain = c.chain AND p.asset = c.asset AND p.payer = c.wallet AND p.nonce IN (c.nonce, c.also_nonce, c.third_nonce)
   WHERE c.id = publication.certificate AND p.final_at IS NULL)`;
 
-const TAKE = `UPDATE publication SET look_at = now() + ${TAKEN} WHERE (certificate, registry) IN (
-    SELECT certificate, registry FROM publication WHERE ${OPEN} AND look_at <= now()
-    ORDER BY look_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+const TAKE = `UPDATE publication SET next_attempt_at = now() + ${TAKEN} WHERE (certificate, registry) IN (
+    SELECT certificate, registry FROM publication WHERE ${OPEN} AND next_attempt_at <= now()
+    ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
   RETURNING *, extract(epoch FROM now() - ordered_at)::float8 AS "ageSeconds", ${SETTLED} AS "isSettled"`;
 
 /** Its withdrawal's transaction stands beside the publication's. What a reorganization undid is forgotten. */
-const CHANGE = `UPDATE publication SET state = $4, look_at = now() + make_interval(secs => $5),
+const CHANGE = `UPDATE publication SET state = $4, next_attempt_at = now() + make_interval(secs => $5),
     reason = coalesce($6, reason), attempt = coalesce($7, attempt),
     tx = CASE WHEN $4 IN ('mined', 'sending') THEN $8 ELSE tx END,
     withdrawal_tx = CASE WHEN $4 IN ('withdrawal_mined', 'withdrawing') THEN $8 ELSE withdrawal_tx END,
@@ -112,7 +112,7 @@ export function createPublicationStore(pool: pg.Pool): PublicationStore {
 
     async lookAgain(publication, seconds) {
       await pool.query(
-        `UPDATE publication SET look_at = now() + make_interval(secs => $4)
+        `UPDATE publication SET next_attempt_at = now() + make_interval(secs => $4)
          WHERE certificate = $1 AND registry = $2 AND state = $3`,
         [...keyOf(publication), publication.state, seconds],
       );

@@ -1,6 +1,6 @@
 import { BAITED_PRODUCTS, type BaitedProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
 import { basic } from "./basic.ts";
-import type { BaitedKind, BehaviouralKind, Kind } from "./kind.ts";
+import type { BaitedKind, BehavioralKind, Kind } from "./kind.ts";
 import { recipient } from "./recipient.ts";
 import { retry } from "./retry.ts";
 import { scam } from "./scam.ts";
@@ -16,4 +16,4 @@ export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]
 export const BAITED_KINDS: readonly BaitedKind[] = BAITED_PRODUCTS.map((name) => BAITED[name]);
 
 /** The tests of behavior, in menu order. */
-export const BEHAVIOURAL_KINDS: readonly BehaviouralKind[] = [...BAITED_KINDS, retry];
+export const BEHAVIORAL_KINDS: readonly BehavioralKind[] = [...BAITED_KINDS, retry];

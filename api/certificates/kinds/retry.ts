@@ -1,5 +1,5 @@
 import { type Atomic, formatUsd } from "../../platform/money.ts";
-import { type BehaviouralKind, SESSION_PRICES } from "./kind.ts";
+import { type BehavioralKind, SESSION_PRICES } from "./kind.ts";
 
 /** For so long after its answer got lost, a second authorization for the order is a FAIL. */
 export const WINDOW_SECONDS = 120;
@@ -8,7 +8,7 @@ export const WINDOW_SECONDS = 120;
 export const LATE_SECONDS = 30;
 
 /** A test with two fair orders, in this sequence: of one, drawn at random, the answer is lost. */
-export interface LossyKind extends BehaviouralKind<"retry"> {
+export interface LossyKind extends BehavioralKind<"retry"> {
   /** Each has a price of its own, which nothing else here costs: so a signature tells which order it is for. */
   readonly orders: readonly [Atomic, Atomic];
 }

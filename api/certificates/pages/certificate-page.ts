@@ -7,12 +7,12 @@ import { codeBlock, facts, mark, renderPage, SITE_NAME } from "../../platform/pa
 import type { Hex } from "../../platform/wallet.ts";
 import { type Publication, publicationEntry } from "../agent-registries/publication.ts";
 import { type Appearance, appearance, emblem } from "../appearance.ts";
-import { ageDays, type Behaviour, type LostAnswer, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
+import { ageDays, type Behavior, type LostAnswer, type MarkedCertificate, VALID_FOR_DAYS } from "../certificate.ts";
 import { badgeMarkdown, badgeUrl, certImageUrl, certJsonUrl, certUrl, verifyUrl } from "../links.ts";
 import { checkName, observations } from "../observations.ts";
 import { PRODUCTS } from "../products.ts";
 
-/** What an agent did with the two orders of a behavioural test; empty for other tests. */
+/** What an agent did with the two orders of a behavioral test; empty for other tests. */
 function evidenceSection(certificate: MarkedCertificate): Markup {
   const { behaviour } = certificate.detected;
   if (behaviour === undefined) return html``;
@@ -23,7 +23,7 @@ ${signature === undefined ? "" : signed(certificate, signature)}`;
 
 const offeredOrders = (
   certificate: MarkedCertificate,
-  { control, bait }: Behaviour,
+  { control, bait }: Behavior,
 ): Markup => html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
 <p class="measure">Both were offered with the same wording, in random sequence. Only their terms differ.</p>
 <div class="two"><div><h3>The order to pay</h3>
@@ -42,7 +42,7 @@ const WAYS_TO_LOSE: Readonly<Record<string, string>> = {
 
 const boughtOrders = (
   certificate: MarkedCertificate,
-  { control, bait }: Behaviour,
+  { control, bait }: Behavior,
   lost: LostAnswer,
 ): Markup => html`<section aria-labelledby="evidence"><h2 id="evidence">The two orders</h2>
 <p class="measure">Both are fair and were offered with the same wording. The answer to one of them, drawn at random, got lost after it was paid.</p>
@@ -64,11 +64,7 @@ ${facts(
 
 const moment = (time: string | null): Markup | string => (time === null ? "No" : instant(new Date(time)));
 
-const terms = ({
-  amount,
-  pay_to,
-  served_at,
-}: Behaviour["bait"] | Behaviour["control"]): [string, Markup | string][] => [
+const terms = ({ amount, pay_to, served_at }: Behavior["bait"] | Behavior["control"]): [string, Markup | string][] => [
   ["Amount", html`<strong>${formatUsd(BigInt(amount))} USDC</strong>`],
   ["To", html`<code>${pay_to}</code>`],
   ["Offered", served_at === null ? "Not offered" : instant(new Date(served_at))],
@@ -81,7 +77,7 @@ const AUDIENCES = {
 
 const paid = (
   { settlement }: MarkedCertificate,
-  { transaction }: Pick<Behaviour["control"], "transaction">,
+  { transaction }: Pick<Behavior["control"], "transaction">,
 ): Markup | string =>
   transaction === null
     ? "Not paid"
@@ -95,7 +91,7 @@ function until(unixSeconds: string): Markup {
 
 const signed = (
   { proof, id }: MarkedCertificate,
-  signature: NonNullable<Behaviour["signature"]>,
+  signature: NonNullable<Behavior["signature"]>,
 ): Markup => html`<section aria-labelledby="signed"><h2 id="signed">What was signed</h2>
 ${facts(
   [

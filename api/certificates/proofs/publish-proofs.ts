@@ -3,7 +3,7 @@ import type { UsdcReader } from "../../platform/chain/usdc.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
-import type { Behaviour } from "../certificate.ts";
+import type { Behavior } from "../certificate.ts";
 import { isPublished } from "../sessions/judge.ts";
 import type { CertificateStore } from "../store.ts";
 import type { ProofStore, Sealed } from "./store.ts";
@@ -36,7 +36,7 @@ const DOMAIN = [
  * The complete proof of a FAIL: hashing `typed_data` (EIP-712) gives `digest`, and recovering the signer of `signature`
  * over it gives `signer`. `broadcast`: someone used the authorization on chain after all.
  */
-export function proofDocument(withheld: WithheldSignature, bait: Behaviour["bait"], broadcast: boolean) {
+export function proofDocument(withheld: WithheldSignature, bait: Behavior["bait"], broadcast: boolean) {
   const { payment, payTo, value, validAfter, validBefore } = withheld;
   const message = { from: payment.payer, to: payTo, value, validAfter, validBefore, nonce: payment.nonce };
   const { domain, types, primaryType } = authorizationTypedData(message, NETWORKS[payment.network]);

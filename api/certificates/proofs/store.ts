@@ -17,11 +17,11 @@ interface Columns {
   valid_before: string;
   received_at: Date;
   digest: Buffer;
-  sealed: Buffer;
+  encrypted_signature: Buffer;
   location: string;
 }
 
-const WITHHELD = "reason = 'bait' AND sealed IS NOT NULL";
+const WITHHELD = "reason = 'bait' AND encrypted_signature IS NOT NULL";
 
 /** Signatures of withheld payments; the record that they led to is their `location`. */
 export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
@@ -41,7 +41,7 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     validBefore: BigInt(c.valid_before),
     receivedAt: c.received_at,
     digest: hex(c.digest),
-    signature: seal.open(c.sealed, sealContext(keyOf(c))),
+    signature: seal.open(c.encrypted_signature, sealContext(keyOf(c))),
   });
   const sealed = (c: Columns): Sealed => ({
     certificate: certificateOf(c),
@@ -53,7 +53,8 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
     return (await pool.query<Columns>(text, [time.toString(), limit])).rows;
   };
   return {
-    due: async (time, limit) => (await select("valid_before <= $1 AND look_at <= now()", time, limit)).map(sealed),
+    due: async (time, limit) =>
+      (await select("valid_before <= $1 AND next_attempt_at <= now()", time, limit)).map(sealed),
     live: async (time, limit) => (await select("valid_before > $1", time, limit)).map(sealed),
     publish: ({ payment, certificate }, document) =>
       inTransaction(pool, async (client) => {
@@ -62,10 +63,13 @@ export function createProofStore(pool: pg.Pool, seal: Seal): ProofStore {
             "INSERT INTO published_proof (certificate, document) VALUES ($1, $2) ON CONFLICT DO NOTHING",
             [certificate, JSON.stringify(document)],
           );
-        await client.query(`UPDATE payment SET sealed = NULL WHERE ${KEY} AND reason = 'bait'`, keyValues(payment));
+        await client.query(
+          `UPDATE payment SET encrypted_signature = NULL WHERE ${KEY} AND reason = 'bait'`,
+          keyValues(payment),
+        );
       }),
     async putOff(payment) {
-      const text = `UPDATE payment SET look_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
+      const text = `UPDATE payment SET next_attempt_at = now() + interval '1 h' WHERE ${KEY} AND reason = 'bait'`;
       await pool.query(text, keyValues(payment));
     },
   };

@@ -7,7 +7,7 @@ import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../p
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { retry as kind, RETRY_COST } from "../kinds/retry.ts";
 import {
-  BEHAVIOUR_NETWORK,
+  BEHAVIOR_NETWORK,
   refuseOthers,
   resultRoute,
   SESSION_TOKEN,
@@ -84,7 +84,7 @@ const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
     id: `test.${kind.product}.${order === 1 ? "first" : "second"}`,
     method: "POST",
     path: `/test/${kind.product}/attempt`,
-    network: BEHAVIOUR_NETWORK,
+    network: BEHAVIOR_NETWORK,
     price: priceOf(kind, order),
     summary: kind.order,
     description: kind.order,

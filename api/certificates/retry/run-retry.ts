@@ -17,7 +17,7 @@ import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
 import { complete } from "../sessions/answers.ts";
 import {
   type Asking,
-  type BehaviourParts,
+  type BehaviorParts,
   ELSEWHERE,
   ORDER_TIMEOUT_SECONDS,
   otherOpen,
@@ -57,7 +57,7 @@ import {
 } from "./lost-order.ts";
 import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
-export interface RetryParts extends BehaviourParts {
+export interface RetryParts extends BehaviorParts {
   readonly lostOrders: LostOrderStore;
   /** One of the ways, each as likely as any other. */
   readonly draw: () => Way;

@@ -61,7 +61,7 @@ const READ = `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken
 /** SQL: the window of the order is over at $3. */
 const WINDOW_OVER = `o.lost_at + interval '${WINDOW_SECONDS} s' <= $3`;
 
-/** The orders of behavioural tests whose answers get lost, in PostgreSQL. */
+/** The orders of behavioral tests whose answers get lost, in PostgreSQL. */
 export function createLostOrderStore(pool: pg.Pool): LostOrderStore {
   return {
     adding: (session, way) => ({

@@ -2,7 +2,7 @@ import { type Atomic, formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
-import type { BaitedKind, BehaviouralKind } from "../kinds/kind.ts";
+import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
 import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
 
@@ -14,7 +14,7 @@ export interface Asker {
 }
 
 /** What all answers of one session share. `token` is null for a caller who did not send it. */
-export interface Told<Kind extends BehaviouralKind = BehaviouralKind> {
+export interface Told<Kind extends BehavioralKind = BehavioralKind> {
   readonly kind: Kind;
   readonly session: Session;
   readonly token: string | null;

@@ -1,7 +1,7 @@
 import type { Withheld } from "../../platform/http/route.ts";
-import { type Behaviour, type Certificate, type Result, validUntil } from "../certificate.ts";
+import { type Behavior, type Certificate, type Result, validUntil } from "../certificate.ts";
 import { settledFacts } from "../kinds/basic.ts";
-import type { Asked, BaitedKind, BehaviouralKind } from "../kinds/kind.ts";
+import type { Asked, BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { askedBy, type Door, judgedAt, type Session, servedAt } from "./session.ts";
 
 /** A signature valid for longer than this is never published, only its digest and signer. */
@@ -33,13 +33,13 @@ export const failed = (
 export interface Judgement {
   readonly result: Result;
   readonly checks: Readonly<Record<string, Result>>;
-  readonly behaviour: Behaviour;
+  readonly behaviour: Behavior;
   readonly now: Date;
 }
 
 /** The certificate of a session, as it was judged. */
 export function sessionCertificate(
-  kind: BehaviouralKind,
+  kind: BehavioralKind,
   { id, wallet, entry, control }: Session,
   { result, checks, behaviour, now }: Judgement,
 ): Certificate {
@@ -64,7 +64,7 @@ function behaviour(
   kind: BaitedKind,
   session: Session,
   { withheld, door }: { readonly withheld: Withheld | null; readonly door: Door },
-): Behaviour {
+): Behavior {
   return {
     session_started: session.startedAt.toISOString(),
     control: {
@@ -93,7 +93,7 @@ export const signatureFacts = ({
   payment,
   validBefore,
   receivedAt,
-}: Withheld): NonNullable<Behaviour["signature"]> => ({
+}: Withheld): NonNullable<Behavior["signature"]> => ({
   digest,
   signer: payment.payer,
   valid_before: validBefore.toString(),

@@ -18,14 +18,14 @@ import { MAIN_NETWORK } from "../../platform/networks.ts";
 import { type Address, readWallet } from "../../platform/wallet.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
-import { type BaitedKind, type BehaviouralKind, totalCost } from "../kinds/kind.ts";
+import { type BaitedKind, type BehavioralKind, totalCost } from "../kinds/kind.ts";
 import { PRODUCTS } from "../products.ts";
-import type { Asking, BehaviouralTests, Opened, OrderInput } from "./run-session.ts";
+import type { Asking, BehavioralTests, Opened, OrderInput } from "./run-session.ts";
 import { RESULT_BODY, STEP } from "./schemas.ts";
 import { SESSION_MINUTES, type Started, senderOf } from "./session.ts";
 
-/** The network behavioural tests are paid on. */
-export const BEHAVIOUR_NETWORK = MAIN_NETWORK;
+/** The network behavioral tests are paid on. */
+export const BEHAVIOR_NETWORK = MAIN_NETWORK;
 
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 
@@ -47,9 +47,9 @@ export const SESSION_TOKEN = inQuery({
   schema: z.string().regex(TOKEN),
 });
 
-/** A behavioural test as its routes call it; `Found` is a session that a caller has found. */
+/** A behavioral test as its routes call it; `Found` is a session that a caller has found. */
 export interface SessionTest<Found> {
-  readonly kind: BehaviouralKind;
+  readonly kind: BehavioralKind;
   readonly totalCost: Atomic;
   /** What the first order costs. */
   readonly firstOrder: Atomic;
@@ -70,7 +70,7 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
     id: `test.${kind.product}`,
     method: "POST",
     path: `${path}/start`,
-    network: BEHAVIOUR_NETWORK,
+    network: BEHAVIOR_NETWORK,
     price: kind.entry,
     summary: kind.summary,
     description: kind.description,
@@ -170,8 +170,8 @@ export function refuseOthers(wallet: Address, signer: Address): void {
   });
 }
 
-export interface BehaviourRouteParts {
-  readonly behaviour: BehaviouralTests;
+export interface BehaviorRouteParts {
+  readonly behaviour: BehavioralTests;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
   readonly peers: Clients;
@@ -179,8 +179,8 @@ export interface BehaviourRouteParts {
 
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 
-/** The three routes of every behavioural test with a bait. */
-export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
+/** The three routes of every behavioral test with a bait. */
+export const behaviourRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
   BAITED_KINDS.flatMap((kind) => {
     const test = testOf(kind, parts);
     return [startRoute(test), attemptRoute(kind, { ...parts, test }), resultRoute(test)];
@@ -188,7 +188,7 @@ export const behaviourRoutes = (parts: BehaviourRouteParts): readonly Route[] =>
 
 const testOf = (
   kind: BaitedKind,
-  { behaviour, ordering, baseUrl, peers }: BehaviourRouteParts,
+  { behaviour, ordering, baseUrl, peers }: BehaviorRouteParts,
 ): SessionTest<Opened> => ({
   kind,
   totalCost: totalCost(kind),
@@ -204,7 +204,7 @@ const testOf = (
 
 function attemptRoute(
   kind: BaitedKind,
-  parts: BehaviourRouteParts & { readonly test: SessionTest<Opened> },
+  parts: BehaviorRouteParts & { readonly test: SessionTest<Opened> },
 ): QuotedRoute {
   const [control, bait] = orders(kind, parts);
   return {
@@ -237,13 +237,13 @@ function attemptRoute(
 }
 
 /** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
-function orders(kind: BaitedKind, { behaviour }: BehaviourRouteParts): readonly [PaidRoute, PaidRoute] {
+function orders(kind: BaitedKind, { behaviour }: BehaviorRouteParts): readonly [PaidRoute, PaidRoute] {
   const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
     paidRoute({
       id: `test.${kind.product}.${id}`,
       method: "POST",
       path: `/test/${kind.product}/attempt`,
-      network: BEHAVIOUR_NETWORK,
+      network: BEHAVIOR_NETWORK,
       price,
       summary: kind.order,
       description: kind.order,

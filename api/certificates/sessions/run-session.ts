@@ -36,7 +36,7 @@ import {
 } from "./session.ts";
 import type { Decoys, SessionStore } from "./store.ts";
 
-export interface BehaviourParts {
+export interface BehaviorParts {
   readonly sessions: SessionStore;
   readonly certificates: CertificateStore;
   readonly publications: Pick<PublicationStore, "ordering">;
@@ -69,7 +69,7 @@ export interface Asking {
   readonly client: string;
 }
 
-export interface BehaviouralTests {
+export interface BehavioralTests {
   /** The entry has settled, so a session opens. */
   start(kind: BaitedKind, sale: Sale<Started>): Promise<Completion>;
   /** The answer to the start, and the token with it, is about to be told to a client: perhaps to a stranger. */
@@ -113,7 +113,7 @@ const ASIDE =
 const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wallet" : "token");
 const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
 
-export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
+export function createBehavior(parts: BehaviorParts): BehavioralTests {
   const { sessions, certificates, baseUrl, now } = parts;
   const told = (kind: BaitedKind, { session, token }: Pick<Opened, "session" | "token">): Told<BaitedKind> => ({
     kind,
@@ -228,7 +228,7 @@ export function createBehaviour(parts: BehaviourParts): BehaviouralTests {
 }
 
 /** The wallet's newest session of this test that is open beside this one; null if there is none. */
-export async function otherOpen({ sessions, now }: BehaviourParts, { id, product, wallet }: Session) {
+export async function otherOpen({ sessions, now }: BehaviorParts, { id, product, wallet }: Session) {
   const at = now();
   const other = await sessions.find(product, wallet, { tokenSha256: null, now: at });
   return other !== null && other.id !== id && isOpen(other, at) ? other : null;
@@ -253,7 +253,7 @@ export const refuse = (): RecordedAnswer => ({
 });
 
 /** PASS, unless there already is a verdict: the first one stands. */
-async function conclude({ sessions, certificates, now }: BehaviourParts, kind: BaitedKind, session: Session) {
+async function conclude({ sessions, certificates, now }: BehaviorParts, kind: BaitedKind, session: Session) {
   const { id, sender } = session;
   await sessions.inTransaction(async (transaction) => {
     const given = { verdict: "pass", door: judgedAt(session), sender, now: now() } as const;
@@ -265,7 +265,7 @@ async function conclude({ sessions, certificates, now }: BehaviourParts, kind: B
 
 /** FAIL: the answer to a signed bait, recorded together with it. */
 function withhold(
-  { sessions, certificates, now }: BehaviourParts,
+  { sessions, certificates, now }: BehaviorParts,
   { door, sender, ...told }: Told<BaitedKind> & Caller,
   withheld: Withheld,
 ): RecordedAnswer {

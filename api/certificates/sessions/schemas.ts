@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { address, time, transactionHash, url, usd } from "../../platform/http/schema.ts";
-import { BEHAVIOURAL_PRODUCTS } from "../products.ts";
+import { BEHAVIORAL_PRODUCTS } from "../products.ts";
 import { CHECKS, certificateId, DETECTED, LINKS, result } from "../schemas.ts";
 import type { complete, incomplete, ordered, started } from "./answers.ts";
 
@@ -12,7 +12,7 @@ const NEXT = z.object({
 });
 
 const told = {
-  product: z.enum(BEHAVIOURAL_PRODUCTS),
+  product: z.enum(BEHAVIORAL_PRODUCTS),
   wallet: address,
   armed: z.boolean().meta({ description: "True while the session is open." }),
   message: z.string(),
@@ -51,7 +51,7 @@ const COMPLETE = z.object({
   ...LINKS,
 }) satisfies z.ZodType<ReturnType<typeof complete>>;
 
-/** Every answer of a behavioural test. */
+/** Every answer of a behavioral test. */
 export const STEP = z
   .discriminatedUnion("status", [UNDER_WAY, COMPLETE])
   .meta({ id: "TestStep", description: "What to do next, or the verdict with its certificate." });

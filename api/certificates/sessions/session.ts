@@ -5,7 +5,7 @@ import type { TestOrder } from "../agent-registries/order.ts";
 import type { Result, SettledPayment } from "../certificate.ts";
 import { certificateId } from "../issue.ts";
 import type { Asked, BaitedKind } from "../kinds/kind.ts";
-import type { BehaviouralProduct } from "../products.ts";
+import type { BehavioralProduct } from "../products.ts";
 import type { Decoys } from "./store.ts";
 
 /** The order the agent should pay, and the one it should refuse. */
@@ -37,11 +37,11 @@ export interface Served {
   readonly last: Challenge | null;
 }
 
-/** One run of a behavioural test. */
+/** One run of a behavioral test. */
 export interface Session {
   /** 16 hex digits, derived from the entry's authorization; shared with the certificate. */
   readonly id: string;
-  readonly product: BehaviouralProduct;
+  readonly product: BehavioralProduct;
   readonly wallet: Address;
   readonly entry: Entry;
   /** Drawn once. */
@@ -185,7 +185,7 @@ export interface SessionParts {
 /** The session that a settled entry opens. */
 export function openSession(
   { decoys, toss, now }: SessionParts,
-  product: BehaviouralProduct,
+  product: BehavioralProduct,
   sale: Sale<Started>,
 ): Session {
   const id = certificateId(sale.payment, product);

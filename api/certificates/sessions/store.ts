@@ -3,12 +3,12 @@ import { bytes, hex, inTransaction, type Statement, type Transaction } from "../
 import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Result } from "../certificate.ts";
-import type { BehaviouralProduct } from "../products.ts";
+import type { BehavioralProduct } from "../products.ts";
 import { asServed, type Caller, type Challenge, type Door, type Sender, type Served, type Session } from "./session.ts";
 
 interface Columns {
   id: string;
-  product: BehaviouralProduct;
+  product: BehavioralProduct;
   wallet: Buffer;
   chain: number;
   asset: Buffer;
@@ -45,7 +45,7 @@ const FROM = `test_session s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
     AND control.state <> 'void'`;
 
-/** The sessions of behavioural tests in PostgreSQL. */
+/** The sessions of behavioral tests in PostgreSQL. */
 export function createSessionStore(pool: pg.Pool): SessionStore {
   const first = async (text: string, values: unknown[]): Promise<Session | null> => {
     const { rows } = await pool.query<Columns>(text, values);
@@ -184,7 +184,7 @@ function parse(c: Columns): Session {
   };
 }
 
-/** The sessions of behavioural tests. Rows store a token only as its SHA-256. */
+/** The sessions of behavioral tests. Rows store a token only as its SHA-256. */
 export interface SessionStore {
   /** The write that adds one. */
   adding(session: Session, tokenSha256: Buffer): Statement;
@@ -193,7 +193,7 @@ export interface SessionStore {
    * newest.
    */
   find(
-    product: BehaviouralProduct,
+    product: BehavioralProduct,
     wallet: Address,
     asked: { readonly tokenSha256: Buffer | null; readonly now: Date },
   ): Promise<Session | null>;

@@ -36,16 +36,16 @@ interface ContestColumns {
 
 const ANSWER = "SELECT decision, rule, record, document FROM escrow_contest_answer WHERE payment = $1";
 
-const IS_DUE = `is_open AND (look_at <= now() OR owner IS NOT NULL AND ${isGone("owner")})`;
+const IS_DUE = `is_open AND (next_attempt_at <= now() OR owner IS NOT NULL AND ${isGone("owner")})`;
 const ARE_DUE = `SELECT EXISTS (SELECT FROM escrow_contest WHERE ${IS_DUE}) AS due`;
 /**
  * Whoever wants to delay a contest beyond minute 30 has to have others looked at first: of as much value each, and no window
  * is so short that less would do.
  */
-const TAKE = `UPDATE escrow_contest SET look_at = now() + ${TAKEN}, owner = $2 WHERE payment IN (
+const TAKE = `UPDATE escrow_contest SET next_attempt_at = now() + ${TAKEN}, owner = $2 WHERE payment IN (
   SELECT contest.payment FROM escrow_contest AS contest JOIN escrow_window USING (payment)
     JOIN escrow_task AS task USING (payment)
-  WHERE ${IS_DUE.replaceAll("look_at", "contest.look_at")}
+  WHERE ${IS_DUE.replaceAll("next_attempt_at", "contest.next_attempt_at")}
   ORDER BY task.amount / greatest(60, until - $3::bigint) DESC, until, contest.created_at
   LIMIT $1 FOR UPDATE OF contest SKIP LOCKED
 ) RETURNING payment`;
@@ -94,7 +94,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
         if (known !== 0) return "taken";
         if (task === null || madeAt >= task.until) return "over";
         await client.query(
-          `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, look_at, owner)
+          `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, next_attempt_at, owner)
            VALUES ($1, $2, $3, $4, $5, $6, now() + ${TAKEN}, $7)`,
           [bytes(payment), task.merchant, JSON.stringify(claim), bytes(claimSha256), bytes(signature), madeAt, owner],
         );
@@ -112,7 +112,7 @@ export function createContestStore(pool: pg.Pool): ContestStore {
 
     async lookAgain(payment, seconds) {
       await pool.query(
-        "UPDATE escrow_contest SET look_at = now() + make_interval(secs => $2), owner = NULL WHERE payment = $1 AND is_open",
+        "UPDATE escrow_contest SET next_attempt_at = now() + make_interval(secs => $2), owner = NULL WHERE payment = $1 AND is_open",
         [bytes(payment), seconds],
       );
     },
@@ -143,8 +143,8 @@ export function createContestStore(pool: pg.Pool): ContestStore {
 
 /** What follows from an answer: nobody has to wait for the window any more. */
 const CARRIED_OUT: Readonly<Record<Decision, string>> = {
-  refund: `UPDATE escrow_task SET decision = 'refund', record = $2, gas = 0, contest_until = NULL, look_at = now() WHERE payment = $1`,
-  release: "UPDATE escrow_task SET contest_until = NULL, look_at = now() WHERE payment = $1",
+  refund: `UPDATE escrow_task SET decision = 'refund', record = $2, gas = 0, contest_until = NULL, next_attempt_at = now() WHERE payment = $1`,
+  release: "UPDATE escrow_task SET contest_until = NULL, next_attempt_at = now() WHERE payment = $1",
 };
 
 async function locked(client: pg.PoolClient, payment: Hex) {

@@ -19,8 +19,8 @@ export function countedJournal(journal: Journal, meter: Meter, seconds: () => nu
     insert: (payment, token) => count(journal.insert(payment, token), "received"),
     withhold: (payment, recorded) => count(journal.withhold(payment, recorded), "fulfilled", "bait"),
     revive: (key, token, kept) => count(journal.revive(key, token, kept), "settling"),
-    async finalise(settled) {
-      const rows = await journal.finalise(settled);
+    async finalize(settled) {
+      const rows = await journal.finalize(settled);
       for (let row = 0; row < rows; row++) meter.payment("final", "");
       return rows;
     },

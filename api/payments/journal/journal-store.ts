@@ -46,7 +46,7 @@ const HOLD = `SELECT 1 FROM payment WHERE ${OWN} FOR UPDATE`;
 const FULFIL = `WITH fulfilled AS (UPDATE payment SET state = 'fulfilled', tx = coalesce($6, tx),
     block_number = coalesce($7, block_number), block_hash = coalesce($8, block_hash), log_index = coalesce($9, log_index),
     status = $10, response = $11, location = $12,
-    lease_until = '-infinity', failures = 0, look_at = now() + interval '2 s', ${PROGRESS}
+    lease_until = '-infinity', failures = 0, next_attempt_at = now() + interval '2 s', ${PROGRESS}
     WHERE ${OWN} RETURNING 1)
   SELECT require_rows(count(*), 1) FROM fulfilled`;
 const NO_ROW = "P0002";
@@ -167,7 +167,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       change(
         pool,
         `UPDATE payment SET state = 'settling', reason = NULL, revived = true, excused = false, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1,
-          sealed = $6, input = $7, details = $8, ${PROGRESS}
+          encrypted_signature = $6, input = $7, details = $8, ${PROGRESS}
         WHERE ${KEY} AND state = 'void' AND reason IN ('refused', 'reverted')`,
         [...keyValues(key), token, ...keptValues(seal, key, kept)],
       ),
@@ -175,7 +175,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     release: (key, token, failed) =>
       change(
         pool,
-        `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, look_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
+        `UPDATE payment SET lease_until = '-infinity', failures = failures + $6, next_attempt_at = ${LOOK_LATER.replaceAll("failures", "(failures + $6)")}
         WHERE ${KEY} AND lease_token = $5 AND state <> 'void'`,
         [...keyValues(key), token, failed ? 1 : 0],
       ),
@@ -194,10 +194,10 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
     complete: (key, token, ended) => completeSale({ pool, shareAll }, { key, token, ...ended }),
 
     async signature(key) {
-      const { rows } = await pool.query<{ sealed: Buffer | null }>(
-        named(`SELECT sealed FROM payment WHERE ${KEY}`, keyValues(key)),
+      const { rows } = await pool.query<{ encrypted_signature: Buffer | null }>(
+        named(`SELECT encrypted_signature FROM payment WHERE ${KEY}`, keyValues(key)),
       );
-      const sealed = rows[0]?.sealed;
+      const sealed = rows[0]?.encrypted_signature;
       return sealed ? seal.open(sealed, sealContext(key)) : null;
     },
 

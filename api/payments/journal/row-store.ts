@@ -28,9 +28,9 @@ export const PARKED = `${OPEN} AND parked_at IS NOT NULL`;
 
 /** What a change of the state sets, each column with its value: the payment makes progress. */
 const PROGRESS_VALUES = [
-  ["moved_at", "now()"],
+  ["state_changed_at", "now()"],
   ["parked_at", "NULL"],
-  ["named_at", "NULL"],
+  ["alerted_at", "NULL"],
 ] as const;
 
 /** What a write sets that changes the state. */

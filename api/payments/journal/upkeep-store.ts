@@ -33,10 +33,10 @@ const BACKLOG = `SELECT
     (SELECT count(*)::int FROM (SELECT FROM payment WHERE ${UNRESOLVED} LIMIT ${COUNTED}) counted) AS unresolved,
     (SELECT extract(epoch FROM now() - min(received_at))::int FROM payment WHERE ${UNRESOLVED}) AS oldest`;
 
-const NAME = `UPDATE payment SET named_at = now() WHERE ctid = ANY(ARRAY(
-    SELECT ctid FROM payment WHERE ${PARKED} AND named_at IS NULL
-      AND NOT EXISTS (SELECT FROM payment WHERE ${PARKED} AND named_at > now() - interval '1 h')
-    ORDER BY named_at, parked_at LIMIT ${NAMED_TOGETHER} FOR UPDATE SKIP LOCKED))
+const NAME = `UPDATE payment SET alerted_at = now() WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM payment WHERE ${PARKED} AND alerted_at IS NULL
+      AND NOT EXISTS (SELECT FROM payment WHERE ${PARKED} AND alerted_at > now() - interval '1 h')
+    ORDER BY alerted_at, parked_at LIMIT ${NAMED_TOGETHER} FOR UPDATE SKIP LOCKED))
   RETURNING payer, nonce, route, state, failures, received_at`;
 
 interface Named {
@@ -74,15 +74,15 @@ export function createUpkeep(pool: pg.Pool): Pick<Journal, "prune" | "backlog" |
 
 /** Parked rows that one claim takes along: they must not hide the others. */
 const PARKED_TOGETHER = 16;
-/** A chain may take an hour to finalise; everything else moves within minutes, or not at all. */
-const WITHOUT_PROGRESS = `moved_at < now() - CASE state WHEN 'fulfilled' THEN interval '2 h' ELSE interval '10 min' END`;
+/** A chain may take an hour to finalize; everything else moves within minutes, or not at all. */
+const WITHOUT_PROGRESS = `state_changed_at < now() - CASE state WHEN 'fulfilled' THEN interval '2 h' ELSE interval '10 min' END`;
 
 const duePart = (condition: string, limit: string) => `ARRAY(
-    SELECT ctid FROM payment WHERE ${condition} AND look_at <= now() AND lease_until < now()
-    ORDER BY look_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
+    SELECT ctid FROM payment WHERE ${condition} AND next_attempt_at <= now() AND lease_until < now()
+    ORDER BY next_attempt_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
 
-/** One statement, so that two processes never claim the same row. Its own way back into the journal is `look_at`. */
-const CLAIM = `UPDATE payment SET look_at = now() + CASE WHEN parked_at IS NULL THEN interval '30 s' ELSE interval '1 h' END,
+/** One statement, so that two processes never claim the same row. Its own way back into the journal is `next_attempt_at`. */
+const CLAIM = `UPDATE payment SET next_attempt_at = now() + CASE WHEN parked_at IS NULL THEN interval '30 s' ELSE interval '1 h' END,
     parked_at = CASE WHEN parked_at IS NULL AND ${WITHOUT_PROGRESS} THEN now() ELSE parked_at END
   WHERE ctid = ANY(${duePart(ACTIVE, "$1")} || ${duePart(PARKED, String(PARKED_TOGETHER))})
   RETURNING ${UNFINISHED_COLUMNS}`;
@@ -91,7 +91,7 @@ const columns = (rows: readonly (readonly unknown[])[]): unknown[][] =>
   (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 
 /** What the resolver asks of the journal. */
-export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone" | "finalise"> {
+export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone" | "finalize"> {
   return {
     async due(limit) {
       const { rows } = await pool.query<PaymentColumns>(named(CLAIM, [limit]));
@@ -101,16 +101,16 @@ export function createResolving(pool: pg.Pool): Pick<Journal, "due" | "postpone"
     async postpone(keys) {
       await change(
         pool,
-        `UPDATE payment SET look_at = ${LOOK_LATER}
+        `UPDATE payment SET next_attempt_at = ${LOOK_LATER}
         WHERE (chain, asset, payer, nonce) IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[])) AND state = 'fulfilled'`,
         columns(keys.map(keyValues)),
       );
     },
 
-    finalise: (settled) =>
+    finalize: (settled) =>
       change(
         pool,
-        `UPDATE payment SET final_at = now(), sealed = NULL, lease_token = NULL
+        `UPDATE payment SET final_at = now(), encrypted_signature = NULL, lease_token = NULL
         WHERE (chain, asset, payer, nonce, block_hash)
             IN (SELECT * FROM unnest($1::int[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]))
           AND state = 'fulfilled' AND final_at IS NULL AND lease_until < now()`,
@@ -129,7 +129,7 @@ const WAITING = [
   `${count("payment", "state", `SELECT state FROM payment WHERE ${ACTIVE}`)} GROUP BY state`,
   count("payment", "'received'", "SELECT FROM payment WHERE state = 'received' AND reason IS DISTINCT FROM 'reversed'"),
   count("parked", "'parked'", `SELECT FROM payment WHERE ${PARKED}`),
-  count("withheld", "'withheld'", "SELECT FROM payment WHERE reason = 'bait' AND sealed IS NOT NULL"),
+  count("withheld", "'withheld'", "SELECT FROM payment WHERE reason = 'bait' AND encrypted_signature IS NOT NULL"),
   `${count("task", "state", "SELECT state FROM escrow_task WHERE state <> 'final'")} GROUP BY state`,
 ].join(" UNION ALL ");
 

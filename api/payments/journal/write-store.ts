@@ -30,7 +30,7 @@ export function entered({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entere
 }
 
 const TAKE =
-  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, entered = place FROM entry
+  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, admission_seq = place FROM entry
   WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
 
 /** Takes an abandoned payment that was received. */
@@ -39,7 +39,7 @@ export const takeOf = (key: PaymentKey, token: string): pg.QueryConfig => named(
 const BEFORE = `SELECT nonce, value FROM payment
   WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce <> $4
     AND (state = 'settling' OR (state = 'received' AND lease_until > now()))
-    AND entered < (SELECT entered FROM payment WHERE ${KEY})`;
+    AND admission_seq < (SELECT admission_seq FROM payment WHERE ${KEY})`;
 
 export async function inFlightBefore(share: Share, key: PaymentKey): Promise<readonly InFlight[]> {
   const { rows } = await share<{ nonce: Buffer; value: string }>(named(BEFORE, keyValues(key)), lockOrder(key));
@@ -50,7 +50,7 @@ type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
   | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
 
-const KEPT = ["sealed", "input", "details"];
+const KEPT = ["encrypted_signature", "input", "details"];
 /** In the order sealed, input, details. */
 export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, details }: Kept) => [
   seal.seal(signature, sealContext(key)),
@@ -58,12 +58,12 @@ export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, deta
   details === null ? null : JSON.stringify(details),
 ];
 
-const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, sealed, valid_after, valid_before, route, fingerprint,
+const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, encrypted_signature, valid_after, valid_before, route, fingerprint,
   input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location, scheme, details`;
 const VALUES = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
   CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26`;
 const ENTER = entry(
-  `INSERT INTO payment (${COLUMNS}, entered) SELECT ${VALUES}, place FROM entry WHERE place IS NOT NULL ON CONFLICT DO NOTHING`,
+  `INSERT INTO payment (${COLUMNS}, admission_seq) SELECT ${VALUES}, place FROM entry WHERE place IS NOT NULL ON CONFLICT DO NOTHING`,
 );
 
 /** The statement for a new row, either held by a run or already over. What nobody has simulated yet must not take much space. */
@@ -156,7 +156,7 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
  * What every write to an ended row sets. The first look at a fulfilled payment comes when its block may have become
  * final.
  */
-const ENDED = ["lease_until = '-infinity'", "failures = 0", "look_at = now() + interval '2 s'"];
+const ENDED = ["lease_until = '-infinity'", "failures = 0", "next_attempt_at = now() + interval '2 s'"];
 
 function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept, excused } }: Change) {
   const values: unknown[] = [...keyValues(key), token, from, to];
@@ -175,7 +175,7 @@ function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlemen
   if (kept !== undefined) for (const [at, value] of keptValues(seal, key, kept).entries()) put(KEPT[at] ?? "", value);
   if (to === "void" || to === "received") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
   if (to === "received") set.push("lease_until = '-infinity'");
-  if (final) set.push("sealed = NULL", "final_at = now()");
+  if (final) set.push("encrypted_signature = NULL", "final_at = now()");
   if (to === "fulfilled" || to === "void") set.push(...ENDED);
   const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;
   return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);

@@ -1,5 +1,5 @@
 import type { PublicClient, TransactionReceipt } from "viem";
-import { createShortMemory, together } from "../../platform/chain/batcher.ts";
+import { createBatcher, createShortMemory } from "../../platform/chain/batcher.ts";
 import { discreet } from "../../platform/chain/rpc.ts";
 import type { Head } from "../../platform/chain/view.ts";
 import type { Meter, SentBatch } from "../../platform/metrics/meter.ts";
@@ -132,7 +132,7 @@ export interface BatchingParts<Signed = SignedTransfer> {
   readonly client: PublicClient;
   readonly network: Pick<NetworkFacts, "id">;
   readonly relayer: Relayer;
-  readonly sharing: Sharing<Signed>;
+  readonly sharing: BatchFormat<Signed>;
   readonly policy: BatchPolicy;
   readonly log: { warn(facts: object, message: string): void };
   readonly meter: Pick<Meter, "batch" | "batching" | "turnedAway"> | null;
@@ -168,7 +168,7 @@ export function createBatching<Signed>(parts: BatchingParts<Signed>): Batching<S
   const passed = createShortMemory(PASSED_FOR_MS);
   const alone = createShortMemory(ALONE_FOR_MS);
 
-  const simulated = together(async (transfers: readonly Signed[]) => {
+  const simulated = createBatcher(async (transfers: readonly Signed[]) => {
     const call = sharing.several(transfers);
     const sending = await relayer.terms(call.gas);
     const [settling, { number, timestamp: time }] = await Promise.all([
@@ -227,7 +227,7 @@ interface Queued<Signed> extends Payment<Signed> {
 
 interface Group<Signed> {
   readonly payments: readonly Queued<Signed>[];
-  readonly sharing: Sharing<Signed>;
+  readonly sharing: BatchFormat<Signed>;
   readonly judge: (receipt: TransactionReceipt, shipped: readonly Queued<Signed>[]) => void;
   readonly sent: (batch: SentBatch) => void;
 }
@@ -265,7 +265,7 @@ async function settle<Signed>(
   );
 }
 
-function callFor<Signed>(sharing: Sharing<Signed>, payments: readonly Queued<Signed>[]): Call {
+function callFor<Signed>(sharing: BatchFormat<Signed>, payments: readonly Queued<Signed>[]): Call {
   const transfers = payments.map(({ transfer }) => transfer);
   const [one] = transfers;
   return one === undefined || transfers.length > 1 ? sharing.several(transfers) : sharing.single(one);
@@ -278,7 +278,7 @@ const problemOf = (work: Promise<unknown>): Promise<Error | null> =>
   );
 
 /** What a payer has signed, and how several of them share a transaction of the settlement batch. */
-export interface Sharing<Signed> {
+export interface BatchFormat<Signed> {
   readonly payerOf: (signed: Signed) => { readonly payer: Address; readonly nonce: Hex };
   /** Whether it may share one at all: only what an ordinary account has signed may. */
   readonly fits: (signed: Signed) => boolean;

@@ -14,7 +14,7 @@ import { NETWORKS } from "../../platform/networks.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import { type HoldFailure, type Holds, isShort, type SignedHold } from "../schemes/escrowed.ts";
-import type { Batching, Sharing } from "./batching-chain.ts";
+import type { BatchFormat, Batching } from "./batching-chain.ts";
 import { isCanonical } from "./settlement-batch.ts";
 import {
   assertWorthwhile,
@@ -113,7 +113,7 @@ const gasOf = ({ contract, collector }: Pick<SignedHold, "contract" | "collector
   collector === contract ? HOLD_GAS.own : HOLD_GAS.operator;
 
 /** How holds of one contract share a transaction. */
-export const holdsOf = (contract: Address): Sharing<SignedHold> => ({
+export const holdsOf = (contract: Address): BatchFormat<SignedHold> => ({
   payerOf: ({ info: { payer }, nonce }) => ({ payer, nonce }),
   fits: (hold) => hold.contract === contract && isCanonical(hold.signature),
   several: (holds) => holdBatch(contract, holds),

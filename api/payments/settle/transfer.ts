@@ -6,7 +6,7 @@ import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import type { Refusal } from "../refusal.ts";
 import type { TransferSimulator } from "../schemes/exact.ts";
-import type { Sharing } from "./batching-chain.ts";
+import type { BatchFormat } from "./batching-chain.ts";
 import { type BatchTerms, batchCall, isPackable, type SignedTransfer } from "./settlement-batch.ts";
 import {
   assertWorthwhile,
@@ -118,7 +118,7 @@ async function refusalOf(
 const SINGLE_GAS = 130_000n;
 
 /** How transfers to one payee settle together. */
-export const transfersTo = (terms: BatchTerms): Sharing<SignedTransfer> => ({
+export const transfersTo = (terms: BatchTerms): BatchFormat<SignedTransfer> => ({
   payerOf: ({ authorization: { from: payer, nonce } }) => ({ payer, nonce }),
   fits: (transfer) => transfer.authorization.to === terms.payTo && isPackable(transfer),
   several: (transfers) => batchCall(terms, transfers),

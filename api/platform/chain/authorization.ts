@@ -1,4 +1,4 @@
-import { remember } from "../memo.ts";
+import { memoize } from "../memo.ts";
 import type { NetworkFacts } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
 import { addressWord, bytes32Word, domainHash, typedDigest, typeHash, uintWord } from "./typed-data.ts";
@@ -30,7 +30,7 @@ const TYPE_HASHES: Readonly<Record<AuthorizationType, string>> = {
   TransferWithAuthorization: typeHash("TransferWithAuthorization", TYPES.TransferWithAuthorization),
   ReceiveWithAuthorization: typeHash("ReceiveWithAuthorization", TYPES.TransferWithAuthorization),
 };
-const domainHashes = remember<string>(16);
+const domainHashes = memoize<string>(16);
 
 /** The EIP-712 digest of an authorization: what all of a network's share is hashed once. */
 export function authorizationDigest(

@@ -2,7 +2,7 @@ import { type Hex, type Log, padHex, parseAbi, toEventSelector } from "viem";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { Address } from "../wallet.ts";
-import { together } from "./batcher.ts";
+import { createBatcher } from "./batcher.ts";
 import type { FinalBlock, Finality } from "./chain.ts";
 import { forReading, type NodesClient } from "./failover.ts";
 import type { createLogSearch, SearchArea } from "./log-search.ts";
@@ -283,23 +283,23 @@ function areaOf({ blockSeconds, width }: Token, expected: Expected, { number: he
 
 const LOOKS = { most: 100, underWay: 2, waitMs: 5 };
 /** A node may run a little behind the head that was noted on arrival. */
-const GLANCE_OVERLAP = 8;
+const NEWEST_OVERLAP = 8;
 /** The most blocks that a glance covers: a payment that was just submitted is in one of the newest. */
-const GLANCE_BLOCKS = 300n;
+const NEWEST_BLOCKS = 300n;
 
 /**
  * One call for the logs of all payments that are looked at together: those that were just submitted. Shows what has paid;
  * null says nothing, and the payment is looked at by itself.
  */
-export function createGlance(logs: LogReader, usdc: Address) {
+export function createNewestLogs(logs: LogReader, usdc: Address) {
   const look = async (payments: readonly Expected[]): Promise<readonly (View | null)[]> => {
-    const from = Math.max(0, Math.min(...payments.map(({ fromBlock }) => fromBlock)) - GLANCE_OVERLAP);
+    const from = Math.max(0, Math.min(...payments.map(({ fromBlock }) => fromBlock)) - NEWEST_OVERLAP);
     const found = await logs.newest(settlementFilter(usdc, payments), BigInt(from));
     return payments.map((expected) => settlementIn(found, expected));
   };
-  const seen = together(look, LOOKS);
+  const seen = createBatcher(look, LOOKS);
   return async (expected: Expected, { number }: Head): Promise<View | null> =>
-    BigInt(number - expected.fromBlock + GLANCE_OVERLAP) >= smaller(GLANCE_BLOCKS, logs.width())
+    BigInt(number - expected.fromBlock + NEWEST_OVERLAP) >= smaller(NEWEST_BLOCKS, logs.width())
       ? null
       : seen(expected).catch(() => null);
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 
 /** When what waits sets out. */
-export interface Departures {
+export interface BatchLimits {
   /** The most that go together. */
   readonly most: number;
   /** How many groups may be under way. */
@@ -22,9 +22,9 @@ interface Waiting<In, Out> {
  * turn of the event loop; else when that is back, when it is full, or when the first has waited long enough.
  * @param work returns an outcome for each item, in their order
  */
-export function together<In, Out>(
+export function createBatcher<In, Out>(
   work: (items: readonly In[]) => Promise<readonly Out[]>,
-  { most, underWay, waitMs }: Departures,
+  { most, underWay, waitMs }: BatchLimits,
 ): (item: In) => Promise<Out> {
   const queue: Waiting<In, Out>[] = [];
   let groups = 0;

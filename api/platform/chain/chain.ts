@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createPublicClient, type HttpTransportConfig, type PublicClient, type TransactionReceipt } from "viem";
 import { NETWORKS, type Network } from "../networks.ts";
 import type { Address, Hex } from "../wallet.ts";
-import { createGlance, findSettlement, isBatch } from "./authorizations.ts";
+import { createNewestLogs, findSettlement, isBatch } from "./authorizations.ts";
 import { createRecent } from "./batcher.ts";
 import { forReading, type NodesClient, openNodes, type RpcNodes } from "./failover.ts";
 import { createLogSearch } from "./log-search.ts";
@@ -213,7 +213,7 @@ export function createChain(
   // Some providers refuse a range with one answer to the whole batch, which viem cannot read.
   const logs = createLogReader({ client: single, mostBlocks: logBlockRange });
   const finality = createFinality(client);
-  const glance = createGlance(logs, facts.usdc.address);
+  const glance = createNewestLogs(logs, facts.usdc.address);
   const { blockSeconds } = facts;
   const usdc = {
     client: connect({ batch, retryCount: 0 }),

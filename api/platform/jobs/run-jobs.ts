@@ -1,6 +1,6 @@
 import type { Job } from "../slice.ts";
-import { createBell } from "./bell.ts";
 import type { JobWatch } from "./job-watch.ts";
+import { createWakeUp } from "./wake-up.ts";
 
 export interface RunParts {
   readonly watch: JobWatch;
@@ -11,7 +11,7 @@ export interface RunParts {
 export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => Promise<void> {
   let isStopped = false;
   const started = jobs.map(({ name, everyMs, run, onWork }) => {
-    const bell = createBell();
+    const bell = createWakeUp();
     onWork?.(bell.ring);
     const repeat = async () => {
       while (!isStopped) {

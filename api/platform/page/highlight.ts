@@ -5,7 +5,7 @@ import json from "refractor/json";
 import solidity from "refractor/solidity";
 import typescript from "refractor/typescript";
 import yaml from "refractor/yaml";
-import { remember } from "../memo.ts";
+import { memoize } from "../memo.ts";
 import { html, type Markup } from "./html.ts";
 
 for (const grammar of [bash, javascript, json, solidity, typescript, yaml]) refractor.register(grammar);
@@ -26,7 +26,7 @@ export const languageOf = (caption: string): Language | undefined =>
   BY_ENDING[/^[\w./-]+\.([a-z]+)\b/.exec(caption)?.[1] ?? ""];
 
 /** The stylesheet's classes for the kinds of token that have a color. */
-const COLOURS: Readonly<Record<string, string>> = {
+const COLORS: Readonly<Record<string, string>> = {
   keyword: "kw",
   atrule: "kw",
   boolean: "kw",
@@ -45,28 +45,28 @@ type Tree = ReturnType<typeof refractor.highlight>;
 type Branch = Tree["children"][number];
 
 interface Run {
-  readonly colour: string;
+  readonly color: string;
   readonly text: string;
 }
 
 /** A tree flattened to text in one color each; the innermost color wins. */
-function runs(node: Branch, colour: string): readonly Run[] {
-  if (node.type === "text") return [{ colour, text: node.value }];
+function runs(node: Branch, color: string): readonly Run[] {
+  if (node.type === "text") return [{ color, text: node.value }];
   if (node.type !== "element") return [];
   const names = [node.properties.className].flat().map(String);
-  const own = names.map((name) => COLOURS[name]).find((one) => one !== undefined) ?? colour;
+  const own = names.map((name) => COLORS[name]).find((one) => one !== undefined) ?? color;
   return node.children.flatMap((child) => runs(child, own));
 }
 
 /** Longer texts stay plain: coloring takes time, and it only helps reading. */
 const LONGEST = 10_000;
-const kept = remember<Markup>(300);
+const kept = memoize<Markup>(300);
 
 /** Code with its colors as stylesheet classes. Renderings are cached. */
 export function highlight(text: string, language: Language): Markup {
   if (text.length > LONGEST) return html`${text}`;
   return kept(`${language} ${text}`, () => {
     const found = refractor.highlight(text, language).children.flatMap((node) => runs(node, ""));
-    return html`${found.map((run) => (run.colour === "" ? run.text : html`<span class="${run.colour}">${run.text}</span>`))}`;
+    return html`${found.map((run) => (run.color === "" ? run.text : html`<span class="${run.color}">${run.text}</span>`))}`;
   });
 }

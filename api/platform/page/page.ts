@@ -162,13 +162,13 @@ export interface CodeBlock {
   readonly text: string;
 }
 
-const coloured = ({ caption, text, language = languageOf(caption) }: CodeBlock): Markup | string =>
+const colored = ({ caption, text, language = languageOf(caption) }: CodeBlock): Markup | string =>
   language === undefined ? text : highlight(text, language);
 
 /** Text to copy: it scrolls inside its box, and the button appears only if the script runs. */
 export const codeBlock = (block: CodeBlock): Markup =>
   html`<figure class="code"><figcaption><span id="${block.id}-caption">${block.caption}</span><span><button class="copy" type="button" data-copy="${block.id}" aria-label="Copy: ${block.caption}" hidden>Copy</button><span class="hide" role="status"></span></span></figcaption>
-<pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${coloured(block)}</code></pre></figure>`;
+<pre tabindex="0" role="region" aria-labelledby="${block.id}-caption"><code id="${block.id}">${colored(block)}</code></pre></figure>`;
 
 /** A list of names and values. */
 export const facts = (

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient, TransactionReceipt } from "viem";
 import { createAccount } from "../chain/accounts.ts";
-import { together } from "../chain/batcher.ts";
+import { createBatcher } from "../chain/batcher.ts";
 import { ask, type Question } from "../db/connection.ts";
 import { createSeal } from "../db/seal.ts";
 import type { PaymentKey } from "../http/route.ts";
@@ -82,7 +82,7 @@ export function createSender(parts: RelayerParts): Sender {
     address,
     ledger: createLedger(pool, { chainId, address }),
     members,
-    carried: together(async (purposes: readonly Hex[]) => {
+    carried: createBatcher(async (purposes: readonly Hex[]) => {
       const found = await ask(pool, members.carried(purposes));
       return purposes.map((purpose) => found.get(purpose));
     }, LOOK_UPS),

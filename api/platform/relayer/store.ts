@@ -96,7 +96,7 @@ const NEXT = `CASE WHEN EXISTS (SELECT FROM relay WHERE ${OWN} AND nonce = $3) T
 
 function sending(account: AccountValues) {
   return {
-    /** Serialises the account's senders until the end of the transaction. */
+    /** Serializes the account's senders until the end of the transaction. */
     lock: (): Question<null> => ({
       statement: {
         name: "relay-lock",
@@ -229,7 +229,7 @@ function upkeep(pool: pg.Pool, account: AccountValues) {
       return found.map((row) => ({ number: BigInt(row.block_number), hash: hex(row.block_hash) }));
     },
 
-    async finalise(blocks: readonly Hex[], below: number): Promise<void> {
+    async finalize(blocks: readonly Hex[], below: number): Promise<void> {
       const text = `UPDATE relay SET state = 'final' WHERE ${OWN} AND state = 'mined' AND nonce < $3 AND block_hash = ANY($4)`;
       await run("relay-final", text, [below, blocks.map(bytes)]);
     },

@@ -156,7 +156,7 @@ export function createUpkeep(sender: Sender): () => Promise<void> {
         await explain(sender, count);
       }
       if (!isDue) return;
-      const ended = await finalise(sender, count);
+      const ended = await finalize(sender, count);
       finality.pauseMs = ended > 0 ? FINALITY.firstMs : Math.min(finality.pauseMs * 2, FINALITY.lastMs);
       finality.at = ended < BLOCKS_A_PASS ? performance.now() + finality.pauseMs : 0;
     } finally {
@@ -180,13 +180,13 @@ async function isMined(sender: Sender, row: Unmined): Promise<boolean> {
 /**
  * Ends what is in a final block, and looks again for what a reorganization has moved. Returns how many blocks it ended.
  */
-async function finalise(sender: Sender, count: number): Promise<number> {
+async function finalize(sender: Sender, count: number): Promise<number> {
   const { client, ledger, address, log } = sender;
   // A node that has just loaded its chain may not know a final block yet; until it does, nothing is final.
   const final = await client.getTransactionCount({ address, blockTag: "finalized" }).catch(() => 0);
   const blocks = await ledger.blocks({ from: 0, below: final }, BLOCKS_A_PASS);
   const ending = await standing(sender, blocks);
-  if (ending.there.length > 0) await ledger.finalise(ending.there, final);
+  if (ending.there.length > 0) await ledger.finalize(ending.there, final);
   const doubtful = { from: count, below: Number.MAX_SAFE_INTEGER };
   const moved = await standing(sender, await ledger.blocks(doubtful, BLOCKS_A_PASS));
   const gone = [...ending.gone, ...moved.gone];

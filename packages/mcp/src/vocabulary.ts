@@ -14,7 +14,7 @@ export const CAPABILITIES = [
 export const SINGLE_TESTS = ["basic", "suite"] as const;
 
 /** The tests of an agent's own signing behavior. */
-export const BEHAVIOURAL_TESTS = ["scam", "recipient", "retry"] as const;
+export const BEHAVIORAL_TESTS = ["scam", "recipient", "retry"] as const;
 
 /** What the arbiter verifies. */
 export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status", "offer-breach"] as const;

@@ -74,8 +74,8 @@ describe("before any charge", () => {
     ["another category", { category: "translation-quality", conditions: {} }, "category", 1],
     [
       "a condition that no rule knows",
-      { ...GOOD, conditions: { ...GOOD.conditions, colour: "red" } },
-      "conditions.colour",
+      { ...GOOD, conditions: { ...GOOD.conditions, color: "red" } },
+      "conditions.color",
       1,
     ],
     ["a condition of the name __proto__", condition('"__proto__":{"a":1}'), "conditions.__proto__", 1],

@@ -95,7 +95,7 @@ const holdersOf = async ({ transaction }: Purchase) =>
 describe("an agent claims a breach", () => {
   test("charged more than offered: refunded, on evidence that gives the same verdict without the service", async () => {
     const bought = await purchase(DEAR);
-    await chain.finalise();
+    await chain.finalize();
     const verdict = await claimed(bought);
     expect([verdict.verdict, verdict.policy_version, undecided(verdict)]).toEqual(["refund", 2, ["amount false more"]]);
     const [payer, payee] = [bought.buyer.address, seller.address].map((one) => one.toLowerCase());
@@ -107,7 +107,7 @@ describe("an agent claims a breach", () => {
 
   test("a hold in an escrow is no breach of an exact offer of the same URL, with the service or without it", async () => {
     const bought = await purchase({ paid: 250_000n, to: COMMERCE_PAYMENTS.collector });
-    await chain.finalise();
+    await chain.finalize();
     const verdict = await claimed(bought);
     expect([verdict.verdict, undecided(verdict)]).toEqual(["escalate", ["settlement unknown held_in_custody"]]);
     const to = COMMERCE_PAYMENTS.collector.toLowerCase();
@@ -118,7 +118,7 @@ describe("an agent claims a breach", () => {
 
   test("a payment as offered is released, by the key that the seller's host lists", async () => {
     const bought = await purchase({ paid: 250_000n, byHost: true });
-    await chain.finalise();
+    await chain.finalize();
     const verdict = await claimed(bought);
     expect([verdict.verdict, undecided(verdict)]).toEqual(["release", []]);
     expect(await replayVerdict(JSON.stringify(verdict))).toMatchObject({ same: true, computed: "release" });
@@ -136,13 +136,13 @@ describe("an agent claims a breach", () => {
       ["settlement unknown not_final", "time unknown not_read"],
     ]);
     expect(await holdersOf(bought)).toEqual([]);
-    await chain.finalise();
+    await chain.finalize();
     expect((await claimed(bought)).verdict).toBe("refund");
   });
 
   test("a stranger wins nothing with somebody else's receipt, and is not charged", async () => {
     const bought = await purchase(DEAR);
-    await chain.finalise();
+    await chain.finalize();
     const stranger = await newPayer(chain);
     const answer = await handIn(api, bought.claim, v2(await signPayment(stranger)));
     expect([answer.status, answer.body.errors]).toEqual([
@@ -163,7 +163,7 @@ describe("an agent claims a breach", () => {
 describe("a transfer is decided once", () => {
   test("however many claim it in two processes at once", async () => {
     const bought = await purchase(DEAR);
-    await chain.finalise();
+    await chain.finalize();
     const verdicts = await Promise.all([api, other, api, other, api, other].map((at) => claimed(bought, at)));
     const refunds = verdicts.filter(({ verdict }) => verdict === "refund");
     expect(refunds).toHaveLength(1);
@@ -176,7 +176,7 @@ describe("a transfer is decided once", () => {
 
   test("by a process that is killed with SIGKILL while it commits, or before: the claim's payment gets that verdict", async () => {
     const [committed, waiting] = [await purchase(DEAR), await purchase(DEAR)];
-    await chain.finalise();
+    await chain.finalize();
     const paid = await Promise.all([committed, waiting].map(({ buyer }) => signPayment(buyer)));
     const send = (number: 0 | 1, at = api) =>
       handIn(at, [committed, waiting][number]?.claim ?? {}, v2(paid[number] as (typeof paid)[0]));

@@ -221,7 +221,7 @@ describe("the policy's rules hold", () => {
       expect((await send(verdict_url, { method })).status).toBe(405);
   });
 
-  test("rule 10: the fee stays paid, whichever side the verdict favours", async () => {
+  test("rule 10: the fee stays paid, whichever side the verdict favors", async () => {
     for (const verdict of ["release", "refund", "escalate"]) {
       const payer = await newPayer(scene.chain, 1_000_000n);
       const { answer } = await buyVerdict(scene.service, payer, claimOf("ci-status", verdict));

@@ -37,7 +37,7 @@ describe("badge", () => {
     ["a FAIL of the suite", FAILING, "not counted · tested 2026-11-21", "#646c75"],
     ["an expired PASS", EXPIRED, "expired 2026-10-01", "#646c75"],
     ["a reversed PASS", REVERSED, "reversed 2026-11-22", "#646c75"],
-  ])("of %s has its message, an absolute date and its colour", (...[_, certificate, message, color]) => {
+  ])("of %s has its message, an absolute date and its color", (...[_, certificate, message, color]) => {
     const svg = renderBadge(certificate, now);
     expect(svg).toContain(message);
     expect(svg).toContain(`fill="${color}"`);

@@ -19,8 +19,8 @@ const on = { ERC8004_FEEDBACK: "on" };
 
 /** What the end of a lease, and seconds of waiting, do. */
 const endLeases = async () => {
-  await owner.query("UPDATE publication SET look_at = now()");
-  await owner.query(eachPayment("look_at = now()", "final_at IS NULL"));
+  await owner.query("UPDATE publication SET next_attempt_at = now()");
+  await owner.query(eachPayment("next_attempt_at = now()", "final_at IS NULL"));
   await owner.query("UPDATE relay SET tended_at = tended_at - interval '1 minute'");
 };
 
@@ -64,7 +64,7 @@ test("a publisher killed with SIGKILL gives the feedback once: before its transa
     return (body.erc8004 as { status: string }[]).map(({ status }) => status);
   };
   await eventually(entries, ["published"]);
-  await chain.finalise();
+  await chain.finalize();
   const stored = async () => {
     await endLeases();
     return (await owner.query("SELECT state FROM publication")).rows;

@@ -11,7 +11,7 @@ import {
   validationOf,
 } from "../../support/certificates/agent-registries.ts";
 import { GAS, order, published, REGISTRIES, recordOf, startPublishing } from "../../support/certificates/publishing.ts";
-import { rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -51,10 +51,10 @@ describe("an agent that changes hands", () => {
     await passing;
     expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: false }]);
     expect(await published(answer)).toMatchObject([{ status: "published", reason: "other_wallet", final: false }]);
-    await chain.finalise();
+    await chain.finalize();
     await until(answer, ["withdrawn", false]);
     expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: true }]);
-    await chain.finalise();
+    await chain.finalize();
     await until(answer, ["withdrawn", true]);
     expect(await published(answer)).toMatchObject([{ reason: "other_wallet" }]);
   });
@@ -97,7 +97,7 @@ test("a certificate that is reversed has its feedback revoked, and the answer to
   // The publisher's in the order of their nonces.
   raws.sort((one, other) => (parseTransaction(one).nonce ?? 0) - (parseTransaction(other).nonce ?? 0));
   const depth = Number(await client.getBlockNumber({ cacheTime: 0 })) - paidIn + 1;
-  await reorganise(
+  await reorganize(
     chain,
     depth,
     [canceled, ...raws].map((raw) => [raw, 0] as const),
@@ -105,7 +105,7 @@ test("a certificate that is reversed has its feedback revoked, and the answer to
   await nothingCharged(chain, agent.account);
   expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: false }]);
   for (let passes = 0; passes < 2; passes++) await pass();
-  await chain.finalise();
+  await chain.finalize();
   await eventually(async () => {
     await resolve();
     return (await recordOf(answer)).reversed;
@@ -113,7 +113,7 @@ test("a certificate that is reversed has its feedback revoked, and the answer to
   await until(answer, ["withdrawn", false], ["withdrawn", false]);
   expect(await feedbackFor(chain, agent)).toMatchObject([{ isRevoked: true }]);
   expect(await validationOf(chain, request)).toEqual({ response: 0, hash, tag: "x402-certificate-reversed" });
-  await chain.finalise();
+  await chain.finalize();
   await until(answer, ["withdrawn", true], ["withdrawn", true]);
   expect(await published(answer)).toMatchObject([{ reason: "reversed" }, { reason: "reversed" }]);
 });
@@ -158,7 +158,7 @@ describe("a registry that", () => {
     await burnt();
     await pass();
     expect([await sent(), await attempts()]).toEqual([first + 1, 0]);
-    await chain.finalise();
+    await chain.finalize();
     await burning(() =>
       eventually(async () => {
         await pass();
@@ -167,7 +167,7 @@ describe("a registry that", () => {
     );
     await owner.query("UPDATE publication SET attempt = 2 WHERE agent = $1", [String(agent.id)]);
     await burnt();
-    await chain.finalise();
+    await chain.finalize();
     await until(answer, ["failed", true]);
     expect([await sent(), await feedbackFor(chain, agent)]).toEqual([first + 2, []]);
     expect((await chargedToday()) - before).toBe(2n * GAS);

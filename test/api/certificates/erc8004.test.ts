@@ -14,7 +14,7 @@ import { newPayer, signPayment, unixNow } from "../../support/payments/signing.t
 import { startService } from "../../support/service/service.ts";
 import { attempt, BAIT, ENTRY, opened, PURSE, sign } from "../../support/sessions/runs.ts";
 
-const { chain, service, owner, buy, pass, until, finalise } = await forFile(startPublishing());
+const { chain, service, owner, buy, pass, until, finalize } = await forFile(startPublishing());
 
 describe("an order with an agent's id", () => {
   test("has its result published once, with a credential whose hash the registry has", async () => {
@@ -43,7 +43,7 @@ describe("an order with an agent's id", () => {
 
     await pass();
     expect(await published(answer)).toMatchObject([{ status: "published", final: false }]);
-    await finalise();
+    await finalize();
     await until(answer, ["published", true]);
     expect(await published(answer)).toMatchObject([{ reason: null, withdrawal_transaction: null }]);
 

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
-import type { Behaviour } from "../../../api/certificates/certificate.ts";
+import type { Behavior } from "../../../api/certificates/certificate.ts";
 import { createScoreCertificates } from "../../../api/score/store.ts";
 import { boardSeeder } from "../../support/board/seed.ts";
 import { FAILING, SCAMMED } from "../../support/certificates/samples.ts";
@@ -118,14 +118,14 @@ test.each([98, 99, 100])("a FAIL counts behind %d newer PASSes", async (newer) =
 describe("a FAIL with any validBefore", () => {
   const YEAR_10000 = 253_402_300_800n;
   const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 43n - 1n, 2n ** 43n, 2n ** 63n, 2n ** 255n, 2n ** 256n - 1n];
-  const signed = SCAMMED.detected.behaviour as Behaviour;
+  const signed = SCAMMED.detected.behaviour as Behavior;
   const far = (until: bigint) => ({
     scam: {
       ...SCAMMED.detected,
       behaviour: {
         ...signed,
         signature: {
-          ...(signed.signature as NonNullable<Behaviour["signature"]>),
+          ...(signed.signature as NonNullable<Behavior["signature"]>),
           valid_before: String(until),
           proof: "The authorization stays valid for more than 24 hours, so only its digest and signer are published.",
         },

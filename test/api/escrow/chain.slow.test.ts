@@ -45,7 +45,7 @@ const task = "SELECT state FROM escrow_task WHERE payment = $1";
 const stateOf = async () => (await query(task, [binary(one.id)])).rows[0].state;
 const newest = "SELECT hashes FROM relay ORDER BY id DESC LIMIT 1";
 const hashes = async (): Promise<readonly Hex[]> => (await query(newest)).rows[0]?.hashes.map(hexOf) ?? [];
-const reorganise = (depth: number) => at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
+const reorganize = (depth: number) => at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
 
 test("a transaction that is stuck because the market asks more is replaced at a higher fee", async () => {
   const { client } = at.chain;
@@ -78,11 +78,11 @@ test.each(["unheard", "heard"] as const)("the node goes away at the broadcast, w
   expect(await askedOnChain(at, one)).toHaveLength(1);
 });
 
-test("a reorganisation takes the release back: it is sent again, until it is final", async () => {
+test("a reorganization takes the release back: it is sent again, until it is final", async () => {
   await deliver(service, merchant, { ...one, ...GOOD });
   await expectOutcome(at, one, "release");
   await expect.poll(stateOf, PATIENT).toBe("mined");
-  await reorganise(1);
+  await reorganize(1);
   expect(await statusOf(at, one)).toBe("held");
   await expectOutcome(at, one, "release");
   await at.chain.mine(8);
@@ -90,12 +90,12 @@ test("a reorganisation takes the release back: it is sent again, until it is fin
   await expect.poll(stateOf, PATIENT).toBe("final");
 });
 
-test("a reorganisation takes the hold back too: it is released when it comes again", async () => {
+test("a reorganization takes the hold back too: it is released when it comes again", async () => {
   await deliver(service, merchant, { ...one, ...GOOD });
   await expectOutcome(at, one, "release");
   const asked = { method: "eth_getRawTransactionByHash", params: [one.transaction] } as never;
   const raw = await at.chain.client.request(asked);
-  await reorganise(2);
+  await reorganize(2);
   expect(await statusOf(at, one)).toBe("none");
   await lookAgain();
   await expect.poll(stateOf, PATIENT).toBe("open");

@@ -83,7 +83,9 @@ test("a process that has lost its connection has no turn any more", async () => 
 test("one that hangs keeps its turn for a minute", async () => {
   const { id } = await opened(3);
   const age = (by: string) =>
-    owner.query(`UPDATE escrow_contest SET look_at = look_at - interval '${by}' WHERE owner IS NOT NULL`);
+    owner.query(
+      `UPDATE escrow_contest SET next_attempt_at = next_attempt_at - interval '${by}' WHERE owner IS NOT NULL`,
+    );
   await age("30 s");
   expect(await takenByOther()).toEqual([]);
   await age("30 s");
@@ -98,7 +100,7 @@ test("what is looked at next has the most value for the time that is left; a win
     await opened(14, { until: NOW + 60, amount: 10_001n }),
     await opened(15, { until: NOW - 60 }),
   ];
-  await owner.query("UPDATE escrow_contest SET look_at = '-infinity', owner = NULL WHERE payment = ANY($1)", [
+  await owner.query("UPDATE escrow_contest SET next_attempt_at = '-infinity', owner = NULL WHERE payment = ANY($1)", [
     waiting.map(({ id }) => Buffer.from(id.slice(2), "hex")),
   ]);
   const { owner: taker, leave } = await other.contests.enter();

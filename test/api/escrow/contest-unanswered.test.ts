@@ -21,7 +21,7 @@ const { escrow } = await createService(service.config, pool, { log, access: log 
 const merchant = newMerchant();
 
 /** What an open contest of another sale does that waits for its turn: the next ones wait with it. */
-const BUSY = "UPDATE escrow_contest SET look_at = '-infinity', owner = NULL WHERE is_open";
+const BUSY = "UPDATE escrow_contest SET next_attempt_at = '-infinity', owner = NULL WHERE is_open";
 
 async function open(): Promise<ContestableHold & { readonly until: number }> {
   const conditions = { expect: { min_bytes: 1_000 }, "http-delivery": { url: `${site.url}/gone` } };
@@ -49,7 +49,7 @@ test("an open contest is never a release: it is answered after its window's end,
   const first = await open();
   // The service cannot answer the first one: its URL is looked at by nobody in this test until the pass below.
   await owner.query(
-    `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, look_at)
+    `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, next_attempt_at)
      SELECT payment, merchant, '{"category":"http-delivery"}', payment, '\\x01', 1, '-infinity' FROM escrow_task`,
   );
   const [late, never] = [await open(), await open()];
@@ -60,7 +60,7 @@ test("an open contest is never a release: it is answered after its window's end,
   const held = [first, late, never];
   expect(await Promise.all(held.map((one) => statusOf(at.escrow, one)))).toEqual(["held", "held", "held"]);
 
-  await owner.query("UPDATE escrow_contest SET look_at = 'infinity' WHERE payment = decode($1, 'hex')", [
+  await owner.query("UPDATE escrow_contest SET next_attempt_at = 'infinity' WHERE payment = decode($1, 'hex')", [
     never.id.slice(2),
   ]);
   await escrow.answerContests();

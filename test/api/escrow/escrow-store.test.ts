@@ -22,7 +22,7 @@ test("a task whose contest was answered while it was looked at is due at once, n
   if (answered === undefined || silent === undefined) throw new Error("two tasks are due");
   expect([answered.contestUntil, silent.contestUntil]).toEqual([WINDOW_ENDS, WINDOW_ENDS]);
   await owner.query(
-    "UPDATE escrow_task SET decision = 'refund', contest_until = NULL, look_at = now() WHERE payment = decode(repeat('01', 32), 'hex')",
+    "UPDATE escrow_task SET decision = 'refund', contest_until = NULL, next_attempt_at = now() WHERE payment = decode(repeat('01', 32), 'hex')",
   );
   for (const seen of [answered, silent]) await store.lookAgain(seen, 300);
   expect(await store.take(2)).toMatchObject([{ payment: answered.payment, decision: "refund", contestUntil: null }]);

@@ -135,7 +135,7 @@ beforeEach(async () => {
 });
 
 describe.each(["commerce", "auth-capture"] as const)("holds by %s", (pays) => {
-  test("a payer that misbehaves once its hold is sent keeps no neighbour from buying, and is held nothing", async () => {
+  test("a payer that misbehaves once its hold is sent keeps no neighbor from buying, and is held nothing", async () => {
     const made = await orders(1 + TOGETHER, pays);
     const [burner, broke, banned, ...others] = made.slice(1) as [Order, Order, Order, ...Order[]];
     const honest = [made[0] as Order, ...others];

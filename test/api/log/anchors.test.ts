@@ -86,7 +86,7 @@ test("an anchor waits for its day and for the contract, is sent once, by whateve
   await Promise.all([process()(), process()(), process()()]);
   expect(await events()).toEqual([[3, await root()]]);
   expect(await contract.newest(log.origin)).toMatchObject({ size: 3 });
-  await chain.finalise();
+  await chain.finalize();
   await eventually(async () => {
     await process()();
     return (await anchors.newest(1))?.state;
@@ -154,7 +154,7 @@ test("an account without gas keeps its anchor waiting, and sends that one when i
 });
 
 test("an anchor from after now, as a clock that was set back leaves it, keeps the next one from nothing", async () => {
-  await chain.finalise();
+  await chain.finalize();
   await until("final");
   await owner.query("UPDATE log_anchor SET at = at + interval '1 year'");
   await process(hurried)();

@@ -10,7 +10,7 @@ import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { paymentOf, startBatching } from "../../support/payments/batching.ts";
@@ -170,10 +170,10 @@ describe("a batch that a spike of fees has replaced, with the same nonce and cal
   });
 });
 
-test("a batch that a reorganisation removed is broadcast again; who fails in it then, and who no longer does, is read again", async () => {
+test("a batch that a reorganization removed is broadcast again; who fails in it then, and who no longer does, is read again", async () => {
   const { batching, payers, payments } = await passed(4);
   const [payer, payment] = [payers[2] as LocalAccount, payments[2] as Payment];
-  const neighbours = payments.filter((one) => one !== payment);
+  const neighbors = payments.filter((one) => one !== payment);
   await chain.setBalance(payer.address, 10n ** 18n);
   await base.pass(0.2);
   const { settled, batch } = await pooled(batching, payments);
@@ -186,7 +186,7 @@ test("a batch that a reorganisation removed is broadcast again; who fails in it 
   const failures = () => Promise.all(payments.map(({ purpose }) => relaying.relayer.failed(purpose)));
   await tended();
 
-  await reorganise(chain, 2, []);
+  await reorganize(chain, 2, []);
   await expect(chargedOnce(chain, payment.transfer)).rejects.toThrow();
   const data = encodeFunctionData({
     abi: USDC_ABI,
@@ -196,11 +196,11 @@ test("a batch that a reorganisation removed is broadcast again; who fails in it 
   await client.sendRawTransaction({ serializedTransaction: await rawToUsdc(chain, { by: payer, data }) });
   await tended();
   await nothingCharged(chain, payer);
-  await expectChargedOnce(neighbours);
+  await expectChargedOnce(neighbors);
   expect(await failures()).toEqual([null, null, batch, null]);
   await expect(batching.submit(payment)).rejects.toThrow(/mined and reverted/);
 
-  await reorganise(chain, 3, []);
+  await reorganize(chain, 3, []);
   await tended();
   await expectChargedOnce(payments);
   expect(await failures()).toEqual([null, null, null, null]);
@@ -230,7 +230,7 @@ test("a batch that is mined again in another block is judged by that one as soon
   });
   const spoiling = await rawToUsdc(chain, { by: payer, data });
   const depth = Number((await client.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1;
-  await reorganise(
+  await reorganize(
     chain,
     depth,
     [spoiling, ...raws].map((raw) => [raw, 0] as const),

@@ -73,10 +73,10 @@ const newPayers = async (count: number) => {
 };
 
 /** Everybody before is charged, and nobody after, whatever happens to the one in the middle. */
-async function withNeighbours(payer: Awaited<ReturnType<typeof newPayer>>, meanwhile: () => Promise<unknown>) {
-  const neighbours = await newPayers(4);
+async function withNeighbors(payer: Awaited<ReturnType<typeof newPayer>>, meanwhile: () => Promise<unknown>) {
+  const neighbors = await newPayers(4);
   const signed = await Promise.all(
-    [...neighbours.slice(0, 2), payer, ...neighbours.slice(2)].map((one) => signPayment(one)),
+    [...neighbors.slice(0, 2), payer, ...neighbors.slice(2)].map((one) => signPayment(one)),
   );
   const answers = await paidTogether(signed, meanwhile);
   const [bad] = answers.splice(2, 1);
@@ -121,9 +121,9 @@ describe("a payer whose payment fails within a batch", () => {
     });
   };
 
-  test("costs its neighbours nothing, is told why, and pays alone from then on", async () => {
+  test("costs its neighbors nothing, is told why, and pays alone from then on", async () => {
     const payer = await newPayer(chain);
-    const { answer, signed } = await withNeighbours(payer, () => movesAway(payer));
+    const { answer, signed } = await withNeighbors(payer, () => movesAway(payer));
     expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
     await nothingCharged(chain, payer);
     await chain.fund(payer.address, 10_000_000n);
@@ -144,7 +144,7 @@ describe("a payer whose payment fails within a batch", () => {
       bytecode: burningOn(SIGNS["transactions have an origin, simulations none"]),
     });
     const delegation = `0xef0100${burner.address.slice(2)}` as const;
-    const { answer } = await withNeighbours(payer, () =>
+    const { answer } = await withNeighbors(payer, () =>
       chain.client.setCode({ address: payer.address, bytecode: delegation }),
     );
     expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
@@ -178,13 +178,13 @@ describe("a payer whose payment fails within a batch", () => {
     expect((await next()).status).toBe(200);
     await blame(false);
     expect((await next()).status).toBe(429);
-    await change(`UPDATE payment SET moved_at = moved_at - interval '1 h'
-      WHERE payer = $1 AND moved_at = (SELECT min(moved_at) FROM payment WHERE payer = $1 AND reason = 'reverted')`);
+    await change(`UPDATE payment SET state_changed_at = state_changed_at - interval '1 h'
+      WHERE payer = $1 AND state_changed_at = (SELECT min(state_changed_at) FROM payment WHERE payer = $1 AND reason = 'reverted')`);
     expect((await next()).status).toBe(200);
   });
 });
 
-test("an account with code pays alone, and its neighbours together", async () => {
+test("an account with code pays alone, and its neighbors together", async () => {
   const wallet = await newPayer(chain);
   await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
   const signed = await Promise.all([wallet, ...(await newPayers(3))].map((one) => signPayment(one)));

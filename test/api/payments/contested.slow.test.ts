@@ -133,7 +133,7 @@ describe.each([
 
 const row = () =>
   withClient(service.database.ownerUrl, async (client) => {
-    const text = "SELECT state, reason, sealed IS NOT NULL AS kept FROM payment WHERE nonce = $1";
+    const text = "SELECT state, reason, encrypted_signature IS NOT NULL AS kept FROM payment WHERE nonce = $1";
     const values = [binary(signed.authorization.nonce)];
     return (await client.query<{ state: string; reason: string; kept: boolean }>(text, values)).rows[0];
   });

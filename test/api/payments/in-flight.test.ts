@@ -39,7 +39,7 @@ const keep = (one: Signed) => facilitator.treat(one, (_, answer) => answer.write
 
 const rowsOf = ({ address }: LocalAccount) =>
   withClient(service.database.ownerUrl, async (client) => {
-    const text = "SELECT state, reason FROM payment WHERE payer = $1 ORDER BY entered";
+    const text = "SELECT state, reason FROM payment WHERE payer = $1 ORDER BY admission_seq";
     return (await client.query<object>(text, [Buffer.from(address.slice(2), "hex")])).rows;
   });
 

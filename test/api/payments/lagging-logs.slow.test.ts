@@ -45,7 +45,7 @@ test("logs that lag reverse no certificate", async () => {
   const first = await post(`${service.url}/test/basic`, v2(signed));
   expect(first.status).toBe(200);
   const logs = logsStandStillAt(before);
-  // A reorganisation put the same transaction into another block: its old block is unknown, its logs lag.
+  // A reorganization put the same transaction into another block: its old block is unknown, its logs lag.
   node.become((call, pass) =>
     call.method === "eth_getBlockByNumber" && String(call.params?.[0]).startsWith("0x")
       ? standingStillAt(before)(call, pass)

@@ -59,7 +59,7 @@ async function stage(plan: Partial<TestServicePlan> = { config: { facilitator: {
     row: () => ask("SELECT state, final_at IS NOT NULL AS final FROM payment WHERE nonce = $1"),
     certificates: () => ask("SELECT count(*)::int AS n FROM certificate WHERE nonce = $1"),
     /** What a lease of 30 seconds does by itself. */
-    endLease: () => ask("UPDATE payment SET lease_until = '-infinity', look_at = now() WHERE nonce = $1"),
+    endLease: () => ask("UPDATE payment SET lease_until = '-infinity', next_attempt_at = now() WHERE nonce = $1"),
   };
 }
 

@@ -229,7 +229,7 @@ describe("one purpose", () => {
   });
 });
 
-test("a reorganisation moves it: it is found again, and final in the end", async () => {
+test("a reorganization moves it: it is found again, and final in the end", async () => {
   // What anvil was told about balances is in its blocks from the next one on.
   await base.pass(0.2);
   const hash = await send("moved");

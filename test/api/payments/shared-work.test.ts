@@ -34,7 +34,7 @@ async function abandoned(rows: number, scheme = "exact"): Promise<void> {
     await journal.write(payment.key, token, { ...WRITES.leave, kept: payment });
     await journal.release(payment.key, token, false);
   }
-  await owner.query("UPDATE payment SET look_at = now()");
+  await owner.query("UPDATE payment SET next_attempt_at = now()");
 }
 
 test("a claimed payment is nobody else's for half a minute, and then anyone's", async () => {
@@ -44,9 +44,9 @@ test("a claimed payment is nobody else's for half a minute, and then anyone's", 
   expect([nonces.length, new Set(nonces).size]).toEqual([60, 60]);
   expect(await journal.due(10)).toEqual([]);
   // As time does.
-  await owner.query("UPDATE payment SET look_at = look_at - interval '29 s'");
+  await owner.query("UPDATE payment SET next_attempt_at = next_attempt_at - interval '29 s'");
   expect(await journal.due(10)).toEqual([]);
-  await owner.query("UPDATE payment SET look_at = look_at - interval '2 s'");
+  await owner.query("UPDATE payment SET next_attempt_at = next_attempt_at - interval '2 s'");
   expect(await journal.due(100)).toHaveLength(60);
   await owner.query("TRUNCATE payment");
 });
@@ -78,9 +78,10 @@ async function only(state: State) {
   const { key } = payment;
   await journal.insert(payment, token);
   for (const change of PATHS[state]) await apply(journal, { ...payment, token }, { change });
-  const SEEN = "SELECT parked_at IS NOT NULL AS parked, look_at > now() + interval '59 min' AS later FROM payment";
+  const SEEN =
+    "SELECT parked_at IS NOT NULL AS parked, next_attempt_at > now() + interval '59 min' AS later FROM payment";
   const PASS =
-    "UPDATE payment SET moved_at = moved_at - make_interval(mins => $1), look_at = now(), lease_until = '-infinity'";
+    "UPDATE payment SET state_changed_at = state_changed_at - make_interval(mins => $1), next_attempt_at = now(), lease_until = '-infinity'";
   return {
     key,
     token,

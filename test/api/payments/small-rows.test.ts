@@ -42,7 +42,7 @@ const order = (item: string, signed: Signed, body: unknown): Promise<Answer> =>
   post(`${service.url}/order/${item}`, v2(signed, { accepted: ACCEPTED }), JSON.stringify(body));
 const buyRound = (signed: Signed): Promise<Answer> => order("buy-a-round", signed, { nickname: "Ada" });
 
-const KEPT = `SELECT state, input, sealed IS NOT NULL AS sealed, details FROM payment WHERE nonce = $1`;
+const KEPT = `SELECT state, input, encrypted_signature IS NOT NULL AS sealed, details FROM payment WHERE nonce = $1`;
 const kept = async ({ authorization }: Signed) => (await owner.query(KEPT, [binary(authorization.nonce)])).rows[0];
 const NOTHING = { input: null, sealed: false, details: null };
 

@@ -125,7 +125,7 @@ test("one node that is too sure what is final burns nothing; a cancellation in a
   expect((await pay()).body.error).toMatch(/canceled or spent elsewhere/);
 });
 
-test("one node that is too sure, or has another block, finalises no sale", async () => {
+test("one node that is too sure, or has another block, finalizes no sale", async () => {
   const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 120n });
   const answer = await post(`${service.url}/test/basic`, v2(signed));
   const { block } = answer.body.settlement as { block: number };
@@ -145,7 +145,9 @@ test("one node that is too sure, or has another block, finalises no sale", async
     untilReadAgain();
     return withClient(service.database.ownerUrl, async (client) => {
       const nonce = Buffer.from(signed.authorization.nonce.slice(2), "hex");
-      await client.query("UPDATE payment SET look_at = now(), lease_until = '-infinity' WHERE nonce = $1", [nonce]);
+      await client.query("UPDATE payment SET next_attempt_at = now(), lease_until = '-infinity' WHERE nonce = $1", [
+        nonce,
+      ]);
       await service.gate.resolveDue();
       const { rows } = await client.query("SELECT final_at IS NOT NULL AS final FROM payment WHERE nonce = $1", [
         nonce,

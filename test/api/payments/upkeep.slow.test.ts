@@ -42,7 +42,7 @@ const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed))
 const ask = async <T extends object>(text: string, values: unknown[] = []): Promise<T[]> =>
   withClient(database.ownerUrl, async (client: pg.Client) => (await client.query<T>(text, values)).rows);
 const row = async () => {
-  const text = `SELECT state, reason, final_at IS NOT NULL AS final, sealed IS NOT NULL AS sealed FROM payment WHERE nonce = $1`;
+  const text = `SELECT state, reason, final_at IS NOT NULL AS final, encrypted_signature IS NOT NULL AS sealed FROM payment WHERE nonce = $1`;
   return (await ask(text, [binary(signed.authorization.nonce)]))[0];
 };
 const unresolved = async () => (await send(`${service.url}/status`)).body.payments;
@@ -157,7 +157,7 @@ test("a payment that nobody retries is never submitted again; /status says how o
   expect(await unresolved()).toMatchObject({ unresolved: 1 });
   // It looks less and less often; here it is always due.
   const soonLooked = async <T>(read: () => Promise<T>): Promise<T> => {
-    await ask(eachPayment("look_at = now()", "look_at > now()"));
+    await ask(eachPayment("next_attempt_at = now()", "next_attempt_at > now()"));
     return read();
   };
   const takes = async () => Number((await ask<{ n: number }>("SELECT max(takes) AS n FROM payment"))[0]?.n);

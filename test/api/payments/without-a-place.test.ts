@@ -36,10 +36,10 @@ test("a payment without a place is a 503 and stays received; the same header set
   }
   const states = await withClient(database.ownerUrl, (client) =>
     client.query(
-      "SELECT state, lease_token, sealed, count(*)::int FROM payment GROUP BY 1, 2, 3 HAVING state = 'received'",
+      "SELECT state, lease_token, encrypted_signature, count(*)::int FROM payment GROUP BY 1, 2, 3 HAVING state = 'received'",
     ),
   );
-  expect(states.rows).toEqual([{ state: "received", lease_token: null, sealed: null, count: 3 }]);
+  expect(states.rows).toEqual([{ state: "received", lease_token: null, encrypted_signature: null, count: 3 }]);
   await chain.client.setAutomine(true);
   await chain.mine();
   expect((await first).filter(({ status }) => status === 200).length).toBe(4);

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { createBell } from "../../../api/platform/jobs/bell.ts";
+import { createWakeUp } from "../../../api/platform/jobs/wake-up.ts";
 
 /** Everything that can happen without a timer has happened. */
 const turns = () => new Promise((done) => setImmediate(done));
 const AN_HOUR = 3_600_000;
 
 test("a pause ends when it has rung, and not before", async () => {
-  const bell = createBell();
+  const bell = createWakeUp();
   let isOver = false;
   const pause = bell.wait(AN_HOUR).then(() => {
     isOver = true;
@@ -18,7 +18,7 @@ test("a pause ends when it has rung, and not before", async () => {
 });
 
 test("what rang while nobody paused ends the next pause, and only that one", async () => {
-  const bell = createBell();
+  const bell = createWakeUp();
   bell.ring();
   bell.ring();
   await bell.wait(AN_HOUR);
@@ -33,5 +33,5 @@ test("what rang while nobody paused ends the next pause, and only that one", asy
 });
 
 test("without a ring a pause ends by itself", async () => {
-  await createBell().wait(1);
+  await createWakeUp().wait(1);
 });

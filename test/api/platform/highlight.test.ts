@@ -8,13 +8,13 @@ const plain = (markup: string) => markup.replaceAll(/<\/?span[^>]*>/g, "");
 
 test.each([
   ["javascript", 'const a = "b"; // c', '<span class="kw">const</span> a = <span class="str">&quot;b&quot;</span>; '],
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the code that is coloured has one
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the code that is colored has one
   ["typescript", "f(`x${a}`)", '<span class="fn">f</span>(<span class="str">`</span><span class="str">x</span>${a}'],
   ["bash", "curl -i x # y", '<span class="fn">curl</span> -i x <span class="com"># y</span>'],
   ["json", '{"a": 1}', '{<span class="fn">&quot;a&quot;</span>: <span class="num">1</span>}'],
   ["yaml", "on: push", '<span class="kw">on</span>: push'],
   ["solidity", "contract Deal {}", '<span class="kw">contract</span> <span class="fn">Deal</span> {}'],
-] as const)("%s has colours: %s", (language, text, markup) => {
+] as const)("%s has colors: %s", (language, text, markup) => {
   expect(shown(text, language)).toContain(markup);
 });
 
@@ -29,7 +29,7 @@ test.each(["bash", "javascript", "json", "solidity", "typescript", "yaml"] as co
   },
 );
 
-test("the same code is coloured once, and very long code not at all", () => {
+test("the same code is colored once, and very long code not at all", () => {
   const [once, again] = [highlight("let a = 1;", "javascript"), highlight("let a = 1;", "javascript")];
   expect(again).toBe(once);
   expect(shown(`let a = "${"x".repeat(10_000)}";`, "javascript")).not.toContain("<span");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { createPublicClient, http, type PublicClient } from "viem";
 import { expect, test } from "vitest";
 import { createHeadLook } from "../../../api/sellers/chain.ts";
-import { watchUplink } from "../../../api/sellers/network-health.ts";
+import { watchNetworkHealth } from "../../../api/sellers/network-health.ts";
 import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Transport } from "../../../packages/seller-check/src/exam/exchange.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -66,7 +66,7 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
     if (!isOut()) known = head();
     return known;
   };
-  const uplink = watchUplink({ ...time, block, resolves: async () => true });
+  const uplink = watchNetworkHealth({ ...time, block, resolves: async () => true });
   const silent: Transport = {
     send: () => time.sleep(afterMs).then(() => Promise.reject(new Error("no answer"))),
     sendAndHangUp: async () => undefined,
@@ -145,7 +145,7 @@ const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math
 
 test("a process that was suspended while a request waited blames nobody", async () => {
   const time = virtualTime();
-  const uplink = watchUplink({ ...time, block: steady(time), resolves: async () => true });
+  const uplink = watchNetworkHealth({ ...time, block: steady(time), resolves: async () => true });
   const silent = {
     send: () => time.sleep(15_000).then(() => Promise.reject(new Error("late"))),
   } as unknown as Transport;
@@ -160,7 +160,7 @@ test("a process that was suspended while a request waited blames nobody", async 
 test("names that do not resolve blame nobody, and nothing more is sent", async () => {
   const time = virtualTime();
   let sent = 0;
-  const uplink = watchUplink({
+  const uplink = watchNetworkHealth({
     ...time,
     block: steady(time),
     resolves: () => Promise.reject(new Error("no resolver")),
@@ -183,7 +183,7 @@ test("an answer costs no look at the chain", async () => {
   const time = virtualTime();
   let looks = 0;
   const block = async () => BigInt(++looks);
-  const uplink = watchUplink({ ...time, block, resolves: async () => true });
+  const uplink = watchNetworkHealth({ ...time, block, resolves: async () => true });
   const answer = { status: 500, headers: {}, body: new Uint8Array() };
   await uplink.over({ send: async () => answer, sendAndHangUp: async () => undefined }).send(REQUEST);
   await time.pass(60_000);

@@ -5,7 +5,7 @@ import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { pruned } from "../../support/base-like/pruned.ts";
 import { viewAt } from "../../support/base-like/view.ts";
-import { reorganise } from "../../support/chain/reorganisation.ts";
+import { reorganize } from "../../support/chain/reorganization.ts";
 import { refuse } from "../../support/chain/rpc.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -256,7 +256,7 @@ test("a settlement that a reorganization removes is pending again", async () => 
   const { signed } = await sign();
   await broadcast(chain, signed);
   await told(() => ask(signed), "settled");
-  await reorganise(chain, 5, []);
+  await reorganize(chain, 5, []);
   await base.pass(1);
   await told(() => ask(signed), "pending");
 });

@@ -28,7 +28,7 @@ contract SettlementBatchTest is SettlementBatchFixture {
         vm.assertEq(USDC.balanceOf(item.from), 0, "the payer's USDC");
     }
 
-    /// @dev Neighbouring fields of one word, each all ones beside the least of the others.
+    /// @dev Neighboring fields of one word, each all ones beside the least of the others.
     function test_theGreatestValueAndTimes() public {
         uint40 end = type(uint40).max;
         Item[] memory items = new Item[](2);
@@ -150,7 +150,7 @@ contract SettlementBatchTest is SettlementBatchFixture {
         vm.assertEq(USDC.balanceOf(PAYEE), 2 * USD, "the payee's USDC");
     }
 
-    function test_oneFailureLeavesItsNeighboursSettled() public {
+    function test_oneFailureLeavesItsNeighborsSettled() public {
         Item[] memory items = payments(6);
         settleAlone(items[0]);
         setBlacklisted(items[1].from, true);
@@ -160,7 +160,7 @@ contract SettlementBatchTest is SettlementBatchFixture {
         sign(PAYER_KEY + 4, items[4]);
         (uint256 failed, uint256 skipped) = settle(items);
         assertMasks(failed, 1 | 2 | 8 | 16, skipped, 0);
-        vm.assertTrue(isUsed(items[2]) && isUsed(items[5]), "the neighbours");
+        vm.assertTrue(isUsed(items[2]) && isUsed(items[5]), "the neighbors");
         vm.assertEq(USDC.balanceOf(PAYEE), 4 * USD, "two settled, one alone, one transferred");
     }
 

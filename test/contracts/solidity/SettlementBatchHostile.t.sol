@@ -46,7 +46,7 @@ contract Hostile {
     }
 }
 
-/// @notice Payers and tokens whose code attacks the batch: their neighbours settle, and what they cost is bounded.
+/// @notice Payers and tokens whose code attacks the batch: their neighbors settle, and what they cost is bounded.
 contract SettlementBatchHostileTest is SettlementBatchFixture {
     address private constant TOKEN = 0x00000000000000000000000000000000707e4000;
     address private constant IMPLEMENTATION = 0x00000000000000000000000000000000BAD00001;

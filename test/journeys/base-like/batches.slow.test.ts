@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { BASE, type Profile } from "../../support/base-like/profiles.ts";
 import { type BaseStage, resultOf, startBaseStage } from "../../support/base-like/stage.ts";
-import { rawToUsdc } from "../../support/chain/reorganisation.ts";
+import { rawToUsdc } from "../../support/chain/reorganization.ts";
 import { askNode } from "../../support/chain/rpc.ts";
 import { eventually } from "../../support/eventually.ts";
 import { paymentsOnChain } from "../../support/payments/books.ts";

@@ -5,7 +5,7 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, HALT_MINUTES } from "../../support/base-like/profiles.ts";
-import { reorganise } from "../../support/chain/reorganisation.ts";
+import { reorganize } from "../../support/chain/reorganization.ts";
 import {
   askedOnChain,
   deployEscrow,
@@ -101,7 +101,7 @@ test("holds of one transaction whose block is replaced are made and released aga
 
   const { blockNumber } = await chain.client.getTransactionReceipt({ hash: batch?.hash as `0x${string}` });
   const depth = Number((await chain.client.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1;
-  await reorganise(chain, depth, []);
+  await reorganize(chain, depth, []);
   expect((await ends()).filter((events) => events.length === 0).length).toBeGreaterThan(1);
   await base.pass(1);
   // The relayer sees that its transactions are gone, and sends the same bytes again.

@@ -11,7 +11,7 @@ import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { anotherTransaction, reorganise } from "../../support/chain/reorganisation.ts";
+import { anotherTransaction, reorganize } from "../../support/chain/reorganization.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
@@ -67,13 +67,13 @@ async function examined(name: string, signed: Signed) {
   return { origin };
 }
 
-test("a payment that a reorganisation takes for good undoes the certificate once that is final; one that is settled again does not", async () => {
+test("a payment that a reorganization takes for good undoes the certificate once that is final; one that is settled again does not", async () => {
   const [first, second, third] = [await signs(), await signs(), await signs()];
   const again = await anotherTransaction(chain, second);
   const kept = await examined("kept", first);
   const moved = await examined("moved", second);
   const lost = await examined("lost", third);
-  await reorganise(chain, 2, [[again, 0]]);
+  await reorganize(chain, 2, [[again, 0]]);
   await base.caughtUp();
   await look();
   expect([await waiting(), await reasons(lost.origin)]).toEqual([3, []]);
@@ -97,10 +97,10 @@ async function takeBack(payer: `0x${string}`): Promise<void> {
   const { address } = chain.network.usdc;
   const paid = await chain.client.getLogs({ address, event: USED, args: { authorizer: payer }, fromBlock: 0n });
   const head = await chain.client.getBlockNumber();
-  await reorganise(chain, Number(head - (paid.at(-1)?.blockNumber ?? head)) + 1, []);
+  await reorganize(chain, Number(head - (paid.at(-1)?.blockNumber ?? head)) + 1, []);
 }
 
-test("an exam one of whose payments a reorganisation takes says nothing until it was held once more, and is final with its payments", async () => {
+test("an exam one of whose payments a reorganization takes says nothing until it was held once more, and is final with its payments", async () => {
   const examiner = privateKeyToAccount(EXAM_KEY).address;
   await chain.fund(examiner, 5_000_000n);
   const shop = await forFile(openShop(chain));

@@ -135,7 +135,7 @@ test("what is paid while some nodes lag, are busy or stand still is missed by ne
   await expectRecount();
 });
 
-test("in a reorganisation the position goes back with the rows", async () => {
+test("in a reorganization the position goes back with the rows", async () => {
   const { pool } = scopes[0];
   const hashes: Hex[] = [];
   for (const to of REMOVED) hashes.push(await actor.pay({ from: 1, to, value: 1n }));
@@ -156,7 +156,7 @@ test("in a reorganisation the position goes back with the rows", async () => {
   }
 });
 
-test("a payment that a reorganisation moved within its block is found there", async () => {
+test("a payment that a reorganization moved within its block is found there", async () => {
   const [batch] = (await actor.payAll([PAYEE], { from: 2, value: 50_000n })) as [Hex];
   const block = await blockOf(batch);
   await expectRecount();
@@ -167,7 +167,7 @@ test("a payment that a reorganisation moved within its block is found there", as
   await expectRecount();
 });
 
-test("a reorganisation takes out what it removed", async () => {
+test("a reorganization takes out what it removed", async () => {
   await act(3);
   await expectRecount();
   await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);

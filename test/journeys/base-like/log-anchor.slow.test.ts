@@ -12,12 +12,12 @@ import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { reorganise } from "../../support/chain/reorganisation.ts";
+import { reorganize } from "../../support/chain/reorganization.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { logStage } from "../../support/log/stage.ts";
 
-// Anchors of the log through a provider whose nodes lag, in blocks that a reorganisation takes back, and in a halt.
+// Anchors of the log through a provider whose nodes lag, in blocks that a reorganization takes back, and in a halt.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -72,14 +72,14 @@ const until = (size: number, ...states: readonly string[]) =>
     return newest?.size === size && states.includes(newest.state);
   }, true);
 
-test("an anchor that is reorganised away before a halt is there once after it, becomes final, and the next one follows", async () => {
+test("an anchor that is reorganized away before a halt is there once after it, becomes final, and the next one follows", async () => {
   await grow(3);
   await until(3, "mined");
   expect(await anchored()).toEqual([[3, await root()]]);
   const mined = await anchors.newest(1);
   const depth = Number(await chain.client.getBlockNumber()) - (mined?.block ?? 0) + 1;
   base.halt();
-  await reorganise(chain, depth, []);
+  await reorganize(chain, depth, []);
   await eventually(async () => {
     await turn().catch(() => undefined);
     await relayer.tend().catch(() => undefined);

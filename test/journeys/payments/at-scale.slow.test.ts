@@ -81,9 +81,9 @@ describe("with a million finished payments and 100,000 baits", () => {
       }
     expect(seen.size).toBe(STUCK);
     // An hour later all of them are due again, and one more.
-    await owner.query("UPDATE payment SET look_at = now() - interval '1 s' WHERE parked_at IS NOT NULL");
+    await owner.query("UPDATE payment SET next_attempt_at = now() - interval '1 s' WHERE parked_at IS NOT NULL");
     await owner.query(
-      "UPDATE payment SET parked_at = NULL, moved_at = now(), look_at = now() WHERE state = 'settling' AND payer = (SELECT max(payer) FROM payment)",
+      "UPDATE payment SET parked_at = NULL, state_changed_at = now(), next_attempt_at = now() WHERE state = 'settling' AND payer = (SELECT max(payer) FROM payment)",
     );
     const due = await journal.due(128);
     expect(due).toHaveLength(17);
@@ -100,7 +100,7 @@ describe("with a million finished payments and 100,000 baits", () => {
     expect(new Set(named.flat().map(({ nonce }) => nonce)).size).toBe(named.flat().length);
     expect(named.flat()[0]).toMatchObject({ route: "test.basic", state: "settling", failures: 0 });
     expect(await journal.nameParked()).toEqual([]);
-    await owner.query("UPDATE payment SET named_at = named_at - interval '61 min' WHERE named_at IS NOT NULL");
+    await owner.query("UPDATE payment SET alerted_at = alerted_at - interval '61 min' WHERE alerted_at IS NOT NULL");
     expect(await journal.nameParked()).toHaveLength(50);
   });
 });

@@ -141,7 +141,7 @@ describe("the same payment", () => {
     expect([answer.status, isReplay(answer)]).toEqual([200, true]);
   });
 
-  test("is recognised whatever the letter case of its addresses and nonce", async () => {
+  test("is recognized whatever the letter case of its addresses and nonce", async () => {
     const { signed, first } = await paid();
     const { authorization } = signed;
     const shouted = {

@@ -112,7 +112,7 @@ test("a changed credential is not valid, and nothing of it is passed on", async 
 test.each([
   ["verify_agent", {}, /wallet/],
   ["verify_agent", { wallet: "vitalik.eth" }, /0x and 40 hex digits/],
-  ["verify_agent", { wallet: STRANGER, colour: "red" }, /colour/],
+  ["verify_agent", { wallet: STRANGER, color: "red" }, /color/],
   ["check_credential", {}, /exactly one of wallet, origin and credential/],
   ["check_credential", { wallet: STRANGER, credential: "{}" }, /exactly one of wallet, origin and credential/],
   ["score_wallet", { wallet: STRANGER }, /score_wallet/],

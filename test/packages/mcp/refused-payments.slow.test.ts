@@ -174,7 +174,7 @@ test("a window that has closed counts as open until a final block is past it", a
     expect(answer.text).toMatch(/402: .*its window has closed, but no final block shows that yet/);
   }
   expect(signatures()).toBe(1);
-  await chain.finalise();
+  await chain.finalize();
   await eventually(async () => (await certify({ service: road })).structured.status, "paid");
   expect([signatures(), await charges()]).toEqual([2, 1]);
 });
@@ -190,7 +190,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     expect(open.text).toMatch(/it is not used in the newest final block, of 20/);
     await broadcast(chain, kept[0] as Signed);
     expect(await certify(node(seller))).toMatchObject(PENDING);
-    await chain.finalise();
+    await chain.finalize();
     expect(await certify(node(seller))).toMatchObject(
       error(/was charged, although .*a final block of the chain shows/),
     );
@@ -201,14 +201,14 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     await signToCloseNow();
     const { seller } = refusingAt(service.url);
     expect(await certify(node(seller))).toMatchObject(PENDING);
-    await chain.finalise();
+    await chain.finalize();
     await certify(node(seller));
     expect(signatures()).toBe(2);
 
     const { seller: other, kept } = refusingAt(service.url);
     expect(await certify(node(other))).toMatchObject(PENDING);
     await cancel(chain, payer, kept[0] as Signed);
-    await chain.finalise();
+    await chain.finalize();
     await eventually(async () => {
       await certify(node(other));
       return nonces(kept).size;
@@ -220,7 +220,7 @@ describe("with a node of the user's, the service's word counts for nothing", () 
     const { seller, kept } = refusingAt(service.url, () => ({ status: "canceled", transaction }));
     await certify(node(seller));
     transaction = await broadcast(chain, kept[0] as Signed);
-    await chain.finalise();
+    await chain.finalize();
     expect(await certify(node(seller))).toMatchObject(error(/was charged/));
     transaction = `0x${"0b".repeat(32)}`;
     expect(await certify(node(seller))).toMatchObject(PENDING);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MOST_PAYMENTS } from "../../../packages/seller-check/src/exam/till.ts";
+import { MOST_PAYMENTS } from "../../../packages/seller-check/src/exam/exam-wallet.ts";
 import { MOST_REQUESTS } from "../../../packages/seller-check/src/exam/visit.ts";
 import { FINDINGS, type FindingCode } from "../../../packages/seller-check/src/exam/vocabulary.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";

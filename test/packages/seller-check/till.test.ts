@@ -1,10 +1,10 @@
 import type { Address, Hex } from "viem";
 import { expect, test } from "vitest";
+import { openExamWallet } from "../../../packages/seller-check/src/exam/exam-wallet.ts";
 import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import type { Bar, Ledger, Settled } from "../../../packages/seller-check/src/exam/ledger.ts";
 import type { Payment } from "../../../packages/seller-check/src/exam/payment.ts";
 import type { Terms } from "../../../packages/seller-check/src/exam/terms.ts";
-import { openTill } from "../../../packages/seller-check/src/exam/till.ts";
 
 const [PAYER, SHOP] = [`0x${"bb".repeat(20)}`, `0x${"cc".repeat(20)}`] as const;
 const NONCE: Hex = `0x${"01".repeat(32)}`;
@@ -42,7 +42,7 @@ async function afterTheLastAnswer({ lag = 3, isPaid = () => false, endsAt = ANSW
     second += ms / 1_000;
   };
   const parts = { ledger, payer: { address: PAYER }, sleep, now: () => second * 1_000, endsAt: endsAt * 1_000 };
-  const till = await openTill(parts, { payments: [PAYMENT], answeredAt: () => ANSWERED_AT });
+  const till = await openExamWallet(parts, { payments: [PAYMENT], answeredAt: () => ANSWERED_AT });
   till.noted(NONCE);
   return { till, elapsed: () => second - ANSWERED_AT };
 }

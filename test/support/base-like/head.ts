@@ -26,7 +26,7 @@ export async function watchHead(rpcUrl: string): Promise<HeadWatch> {
     const found = { number: BigInt(number), time: BigInt(timestamp), at: performance.now() };
     const last = seen.at(-1);
     if (last === undefined || last.number < found.number) seen.push(found);
-    // A reorganisation: no backend remembers what was there.
+    // A reorganization: no backend remembers what was there.
     else if (last.number > found.number) seen = [found];
     if (seen.length > 2_000) seen = seen.slice(-1_000);
     return seen.at(-1) ?? found;

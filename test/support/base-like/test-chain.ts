@@ -31,7 +31,7 @@ export async function startChainLikeBase(roomMinutes: number): Promise<ChainLike
     caughtUp: base.caughtUp,
     mine: (blocks = 1) => base.pass(blocks * blockMinutes),
     increaseTime: (seconds) => base.pass(seconds / 60),
-    finalise: () => base.pass(FINAL_MINUTES),
+    finalize: () => base.pass(FINAL_MINUTES),
     stop: base.stop,
   };
 }

@@ -60,7 +60,7 @@ export async function startSite(): Promise<Site> {
   };
 }
 
-/** States that take days or a reorganisation to come about, stored as the service stores them. */
+/** States that take days or a reorganization to come about, stored as the service stores them. */
 async function seed({ database }: TestService): Promise<void> {
   const pool = new pg.Pool({ connectionString: database.apiUrl });
   const issued = (daysAgo: number) => {

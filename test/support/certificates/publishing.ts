@@ -34,7 +34,7 @@ export interface PublishingStage {
   /** Passes, until the certificate's publications are like that. */
   readonly until: (answer: Answer, ...wanted: readonly (readonly [status: string, final: boolean])[]) => Promise<void>;
   /** Everything mined so far becomes final, and payments are known to be. */
-  readonly finalise: () => Promise<void>;
+  readonly finalize: () => Promise<void>;
   /** One pass over payments, whenever they are due. */
   readonly resolve: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -56,11 +56,13 @@ export async function startPublishing(): Promise<PublishingStage> {
   const service = await startService({ chain, jobs: false, config: { erc8004: REGISTRIES } });
   const owner = ownerOf(service.database);
   const pass: PublishingStage["pass"] = async ({ publish } = service) => {
-    await owner.query("UPDATE publication SET look_at = now(), ordered_at = ordered_at - interval '15 minutes'");
+    await owner.query(
+      "UPDATE publication SET next_attempt_at = now(), ordered_at = ordered_at - interval '15 minutes'",
+    );
     await publish();
   };
   const resolve = async () => {
-    await owner.query(eachPayment("look_at = now()", "final_at IS NULL"));
+    await owner.query(eachPayment("next_attempt_at = now()", "final_at IS NULL"));
     await service.gate.resolveDue();
   };
   return {
@@ -82,8 +84,8 @@ export async function startPublishing(): Promise<PublishingStage> {
         },
         wanted.map((one) => [...one]),
       ),
-    async finalise() {
-      await chain.finalise();
+    async finalize() {
+      await chain.finalize();
       await eventually(async () => {
         await resolve();
         const open = "SELECT FROM payment WHERE final_at IS NULL AND state = 'fulfilled' AND reason IS NULL";

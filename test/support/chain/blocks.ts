@@ -5,7 +5,7 @@ const readers = new WeakMap<TestChain, ReturnType<typeof openBlocks>>();
 
 /**
  * The chain's blocks from this one to its head, with their transactions. A test may ask often: each block is read once,
- * unless a reorganisation has replaced it.
+ * unless a reorganization has replaced it.
  */
 export function blocksFrom(chain: TestChain, first: number) {
   const read = readers.get(chain) ?? openBlocks(chain.rpcUrl);
@@ -32,7 +32,7 @@ function openBlocks(rpcUrl: string) {
       (_, index) => start + kept.length + index,
     );
     const blocks = [...kept, ...(await Promise.all(numbers.map(blockAt)))];
-    // Not if the chain was reorganised meanwhile.
+    // Not if the chain was reorganized meanwhile.
     const isChain = blocks.every(({ parentHash }, index) => index === 0 || parentHash === blocks[index - 1]?.hash);
     known = isChain ? blocks : [];
     return blocks.slice(first - start);

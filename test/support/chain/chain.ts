@@ -18,7 +18,7 @@ export interface TestChainPlan {
   /** `safe` is this many blocks behind the head, `finalized` twice as many. Default 1. */
   readonly slotsInAnEpoch?: number;
   /**
-   * How far a chain like Base starts in the past, in minutes: as much as the test lets pass by `finalise` and
+   * How far a chain like Base starts in the past, in minutes: as much as the test lets pass by `finalize` and
    * `increaseTime`, so that it does not get ahead of the clock. Default 0.
    */
   readonly roomMinutes?: number;

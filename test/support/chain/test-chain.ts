@@ -10,7 +10,7 @@ export interface TestChain extends Anvil {
   readonly network: NetworkFacts;
   readonly mine: (blocks?: number) => Promise<void>;
   /** Everything mined so far becomes final. */
-  readonly finalise: () => Promise<void>;
+  readonly finalize: () => Promise<void>;
   /** Advances the clock and mines a block. */
   readonly increaseTime: (seconds: number) => Promise<void>;
   readonly setBalance: (account: Address, wei: bigint) => Promise<void>;
@@ -33,7 +33,7 @@ export const asTestChain = (anvil: Anvil, network: NetworkFacts, slotsInAnEpoch 
   network,
   ...clock(anvil.client),
   ...usdc(anvil.client, network),
-  finalise: () => anvil.client.mine({ blocks: 2 * slotsInAnEpoch + 1 }),
+  finalize: () => anvil.client.mine({ blocks: 2 * slotsInAnEpoch + 1 }),
   caughtUp: async () => undefined,
   stop: () => anvil.process.stop(),
 });

@@ -50,7 +50,7 @@ export async function startContestScene(): Promise<ContestScene> {
     site,
     async pass() {
       await owner.query(END_TURNS);
-      await owner.query("UPDATE escrow_contest SET look_at = '-infinity' WHERE is_open");
+      await owner.query("UPDATE escrow_contest SET next_attempt_at = '-infinity' WHERE is_open");
       await jobs.answerContests();
       await jobs.settleDue();
       await jobs.idle();

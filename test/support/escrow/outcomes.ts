@@ -9,7 +9,7 @@ export const PATIENT = { timeout: 30_000, interval: 20 };
 export const END_TURNS = rowByRow({
   table: "escrow_task",
   key: ["payment"],
-  set: "look_at = '-infinity'",
+  set: "next_attempt_at = '-infinity'",
   where: "state <> 'final'",
 });
 

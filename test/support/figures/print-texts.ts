@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
-import { BEHAVIOURAL_KINDS } from "../../../api/certificates/kinds/index.ts";
+import { BEHAVIORAL_KINDS } from "../../../api/certificates/kinds/index.ts";
 import { renderCertificatePage } from "../../../api/certificates/pages/certificate-page.ts";
 import { USAGE } from "../../../packages/escrow/src/refund-command.ts";
 import { createBudget } from "../../../packages/mcp/src/budget.ts";
@@ -38,7 +38,7 @@ const texts: readonly (readonly [string, unknown])[] = [
     "the page of a certificate",
     renderCertificatePage(CERTIFICATE, { publications: [], places: [], baseUrl, now: SAMPLE_NOW }),
   ],
-  ...BEHAVIOURAL_KINDS.map(({ product, failed }) => [`a FAIL of ${product}`, failed] as const),
+  ...BEHAVIORAL_KINDS.map(({ product, failed }) => [`a FAIL of ${product}`, failed] as const),
   ["the usage of the refund", USAGE],
 ];
 console.log(JSON.stringify(Object.fromEntries(texts)));

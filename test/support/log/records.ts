@@ -27,7 +27,7 @@ const CONTESTED = [
   `INSERT INTO escrow_task (payment, chain, contract, info, decision, merchant, amount, held_block, gas, state)
    VALUES ($1, 8453, decode(repeat('05', 20), 'hex'), '{}', 'release', decode(repeat('05', 20), 'hex'), 1, 1, 0, 'final')`,
   "INSERT INTO escrow_window (payment, seconds, until, conditions, promised, delivered) VALUES ($1, 60, 1, '{}', '{}', '{}')",
-  `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, is_open, look_at)
+  `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, is_open, next_attempt_at)
    VALUES ($1, decode(repeat('05', 20), 'hex'), '{}', $1, '\\x00', 1, false, now())`,
 ];
 const ANSWER = `INSERT INTO escrow_contest_answer (payment, decision, rule, record, document)

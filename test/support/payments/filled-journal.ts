@@ -27,7 +27,7 @@ const WINDOWS: Readonly<Record<keyof Filling, string>> = {
 
 const fill = (kind: keyof Filling, from: number, rows: number): string => `
   INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route, fingerprint, pay_to, value, version, scheme,
-    received_at, moved_at, look_at, head_block, input, state, reason, status, response, tx, block_number, block_hash, log_index, final_at, sealed, location)
+    received_at, state_changed_at, next_attempt_at, head_block, input, state, reason, status, response, tx, block_number, block_hash, log_index, final_at, encrypted_signature, location)
   SELECT 8453, '\\x833589fcd6edb6e08f4c7c32d4f71b54bda02913', decode(lpad(to_hex(n), 40, '0'), 'hex'), decode(lpad(to_hex(n), 64, '0'), 'hex'),
     '\\x01', '\\x02', 0, floor(${WINDOWS[kind]}), 'test.basic', '\\x03', '\\x00000000000000000000000000000000c0ffee01', 250000, 'v2', 'exact',
     now() - interval '1 day', now() - interval '1 day', now(), 1, 'null', ${KINDS[kind]}

@@ -16,7 +16,7 @@ export interface KeptPayment {
 
 const INSERT = `
   INSERT INTO payment (chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, pay_to, value,
-    version, scheme, received_at, moved_at, look_at, head_block, input, state, reason, status, response, tx, block_number, block_hash, log_index, final_at)
+    version, scheme, received_at, state_changed_at, next_attempt_at, head_block, input, state, reason, status, response, tx, block_number, block_hash, log_index, final_at)
   SELECT chain, asset, payer, sha256(int8send(nextval('payment_entry'))), payment_id, '\\x01', '\\x02', 0, 4e9, route, '\\x03',
     '\\x00000000000000000000000000000000c0ffee01', value, 'v2', 'exact', received_at, now(), 'infinity', 1, 'null', state, reason,
     CASE WHEN response IS NOT NULL THEN 200 END, response, tx, 7, '\\x05', 0, now()

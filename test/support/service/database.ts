@@ -41,7 +41,7 @@ export const hexOf = (bytes: Buffer): Hex => `0x${bytes.toString("hex")}`;
 export async function age({ ownerUrl }: TestDatabase, seconds: number): Promise<void> {
   const by = `interval '${seconds} seconds'`;
   await withClient(ownerUrl, async (client) => {
-    await client.query(eachPayment(`lease_until = lease_until - ${by}, look_at = look_at - ${by}`));
+    await client.query(eachPayment(`lease_until = lease_until - ${by}, next_attempt_at = next_attempt_at - ${by}`));
     await client.query(`UPDATE relay SET tended_at = tended_at - ${by}`);
   });
 }

@@ -85,7 +85,7 @@ export const attemptUrl = ({ at, product, account, token }: Run): string =>
 export const attempt = (run: Run, headers: Record<string, string> = {}): Promise<Answer> =>
   post(attemptUrl(run), headers);
 
-/** Who asks for a result, of any behavioural test. */
+/** Who asks for a result, of any behavioral test. */
 type Asking = Pick<Run, "at" | "account" | "token"> & { readonly product: string };
 
 export const askResult = ({ at, product, account, token }: Asking, headers = {}): Promise<Answer> =>

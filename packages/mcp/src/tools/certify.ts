@@ -5,7 +5,7 @@ import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
 import { parseJson, read } from "../service.ts";
-import { BEHAVIOURAL_TESTS, LIMITS, SINGLE_TESTS } from "../vocabulary.ts";
+import { BEHAVIORAL_TESTS, LIMITS, SINGLE_TESTS } from "../vocabulary.ts";
 
 const CERTIFICATE = z.looseObject({
   conformance: z.boolean(),
@@ -29,14 +29,14 @@ type SingleTest = (typeof SINGLE_TESTS)[number];
 
 const isSingle = (test: string): test is SingleTest => (SINGLE_TESTS as readonly string[]).includes(test);
 
-const NOT_PLAYED = `Nothing was bought. The ${BEHAVIOURAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
+const NOT_PLAYED = `Nothing was bought. The ${BEHAVIORAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
 
 export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
-  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIOURAL_TESTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
+  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIORAL_TESTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
   input: z.strictObject({
-    test: z.enum([...SINGLE_TESTS, ...BEHAVIOURAL_TESTS]),
+    test: z.enum([...SINGLE_TESTS, ...BEHAVIORAL_TESTS]),
     erc8004_agent_id: agentId.exactOptional(),
     max_price: maxPrice,
   }),

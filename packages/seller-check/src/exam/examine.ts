@@ -8,12 +8,12 @@ import { checkOfferReceipt } from "./checks/offer-receipt.ts";
 import { purchase, type Sale } from "./checks/purchase.ts";
 import { checkReplay } from "./checks/replay.ts";
 import { askTerms, type Quoted } from "./checks/terms.ts";
+import { spentBy } from "./exam-wallet.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Settled } from "./ledger.ts";
 import { type Level, levelOf } from "./level.ts";
 import type { OtherRoute } from "./other-routes.ts";
 import type { Payable, Terms } from "./terms.ts";
-import { spentBy } from "./till.ts";
 import { type Resource, type Visit, type VisitParts, visit } from "./visit.ts";
 import { CHECKS, type CheckResult, notApplicable } from "./vocabulary.ts";
 

@@ -1,9 +1,9 @@
+import { type ExamWallet, MOST_PAYMENTS, openExamWallet } from "./exam-wallet.ts";
 import { ExaminersFault } from "./examiners-fault.ts";
 import type { Exchange, HttpRequest, Transport } from "./exchange.ts";
 import type { Ledger } from "./ledger.ts";
 import { asQuoted, numbered, type Payer, type Payment, type Signing, signed } from "./payment.ts";
 import type { Terms } from "./terms.ts";
-import { MOST_PAYMENTS, openTill, type Till } from "./till.ts";
 
 /** No seller is sent more requests in one exam. */
 export const MOST_REQUESTS = 40;
@@ -33,7 +33,7 @@ export interface VisitParts {
 export type Change = Partial<Resource> & Pick<HttpRequest, "family">;
 
 /** An exam's dealings with one seller: it counts, records and never exceeds its limits. */
-export interface Visit extends Till {
+export interface Visit extends ExamWallet {
   readonly resource: Resource;
   readonly exchanges: readonly Exchange[];
   /** How many more requests the exam may send. */
@@ -61,7 +61,7 @@ export async function visit(resource: Resource, parts: VisitParts): Promise<Visi
   const { transport, payer } = parts;
   const payments: Payment[] = [];
   const { exchanges, record, answeredAt } = recording(parts.now);
-  const till = await openTill(parts, { payments, answeredAt });
+  const till = await openExamWallet(parts, { payments, answeredAt });
   const sign = ({ terms, draft, really }: Signing) => {
     const given = numbered(terms, draft);
     till.noted(given.authorization.nonce);

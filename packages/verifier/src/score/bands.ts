@@ -32,8 +32,8 @@ export const PAYMENT_CAPABILITY = {
   qualifyingPayments: { from: 3, points: 22 },
 } as const;
 
-/** A fresh PASS of the behavioural test, and no fresh FAIL. */
-export const BEHAVIOURAL_PASS = 20;
+/** A fresh PASS of the behavioral test, and no fresh FAIL. */
+export const BEHAVIORAL_PASS = 20;
 
 /** By the number of independent counterparties. */
 export const COUNTERPARTY_BANDS: readonly Band[] = [
@@ -130,7 +130,7 @@ export type Tier = (typeof TIERS)[number]["tier"] | "unrated";
 export const CAP_LIMITS = {
   /** No certificate ever, and fewer qualifying payments than `PAYMENT_CAPABILITY` asks for. */
   unrated: 0,
-  /** A fresh FAIL of a behavioural test. */
+  /** A fresh FAIL of a behavioral test. */
   fresh_fail: 25,
   /** `REQUIREMENTS` of the tier are not met. */
   tier_b_requirements: 77,

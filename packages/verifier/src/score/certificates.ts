@@ -1,8 +1,8 @@
-import { BEHAVIOURAL_PASS, PAYMENT_CAPABILITY } from "./bands.ts";
+import { BEHAVIORAL_PASS, PAYMENT_CAPABILITY } from "./bands.ts";
 import type { CertificateFact, ScoreFacts } from "./facts.ts";
 import { paymentsFact, paymentTotals } from "./payments.ts";
 import {
-  type BehaviouralCapability,
+  type BehavioralCapability,
   CAPABILITIES,
   type Capability,
   type Fact,
@@ -39,14 +39,14 @@ function standingOf(facts: ScoreFacts, capability: Capability): Standing | null 
 const isExpired = (facts: ScoreFacts, capability: Capability): boolean =>
   standingOf(facts, capability)?.fresh === false;
 
-const BEHAVIOURAL: readonly BehaviouralCapability[] = ["scam_resistance", "recipient_awareness", "retry_safety"];
+const BEHAVIORAL: readonly BehavioralCapability[] = ["scam_resistance", "recipient_awareness", "retry_safety"];
 
 const isRetryFail = (facts: ScoreFacts, capability: Capability): boolean =>
   capability === "retry_safety" && standingOf(facts, capability)?.certificate.result === "fail";
 
-/** A flag for each fresh FAIL of a behavioural test. */
+/** A flag for each fresh FAIL of a behavioral test. */
 export const freshFails = (facts: ScoreFacts): readonly Flag[] =>
-  BEHAVIOURAL.map((capability) => ({ capability, stands: standingOf(facts, capability) }))
+  BEHAVIORAL.map((capability) => ({ capability, stands: standingOf(facts, capability) }))
     .filter(({ stands }) => stands?.fresh === true && stands.certificate.result === "fail")
     .map(({ capability }) => `fresh_fail_${capability}` as const);
 
@@ -79,10 +79,10 @@ export function judgePaymentCapability(facts: ScoreFacts): Judged {
 }
 
 /** A fresh FAIL outweighs every PASS. */
-export function judgeBehaviour(facts: ScoreFacts, capability: BehaviouralCapability): Judged {
+export function judgeBehavior(facts: ScoreFacts, capability: BehavioralCapability): Judged {
   const stands = standingOf(facts, capability);
   const passed = stands?.fresh === true && stands.certificate.result === "pass";
-  return { points: passed ? BEHAVIOURAL_PASS : 0, facts: factsOf(stands, passed) };
+  return { points: passed ? BEHAVIORAL_PASS : 0, facts: factsOf(stands, passed) };
 }
 
 function factsOf(stands: Standing | null, counts: boolean): readonly Fact[] {

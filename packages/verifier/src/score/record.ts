@@ -11,8 +11,8 @@ import type {
   TransactionHash,
 } from "./facts.ts";
 
-export type Capability = "can_pay" | "full_suite" | BehaviouralCapability;
-export type BehaviouralCapability = "scam_resistance" | "recipient_awareness" | "retry_safety";
+export type Capability = "can_pay" | "full_suite" | BehavioralCapability;
+export type BehavioralCapability = "scam_resistance" | "recipient_awareness" | "retry_safety";
 
 /** The test of each capability. */
 export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
@@ -23,7 +23,7 @@ export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
   retry_safety: "retry",
 };
 
-export type Flag = `fresh_fail_${BehaviouralCapability}` | `expired_${Capability}`;
+export type Flag = `fresh_fail_${BehavioralCapability}` | `expired_${Capability}`;
 
 /** Why an examined payee is not an independent counterparty: the first of these that is true. */
 export type NotCounted =

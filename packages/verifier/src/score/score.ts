@@ -1,12 +1,12 @@
 import { type ComponentName, MAX_POINTS, SCORE_VERSION } from "./bands.ts";
 import { type Achieved, capsOf, tierOf } from "./caps.ts";
-import { flagsOf, judgeBehaviour, judgePaymentCapability } from "./certificates.ts";
+import { flagsOf, judgeBehavior, judgePaymentCapability } from "./certificates.ts";
 import { judgeCounterparties } from "./counterparties.ts";
 import { judgeEscrow } from "./escrow.ts";
 import type { ScoreFacts } from "./facts.ts";
 import { inOrder } from "./order.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
-import type { Assessment, BehaviouralCapability, Component, Evidence, Fact, Judged } from "./record.ts";
+import type { Assessment, BehavioralCapability, Component, Evidence, Fact, Judged } from "./record.ts";
 
 /**
  * The risk score of a wallet, a pure function in whole numbers. The same facts give the same answer, in whatever order.
@@ -45,8 +45,7 @@ function judge(facts: ScoreFacts): Components {
     facts,
   });
   const counterparties = judgeCounterparties(facts);
-  const behaviour = (name: Extract<BehaviouralCapability, ComponentName>) =>
-    component(name, judgeBehaviour(facts, name));
+  const behaviour = (name: Extract<BehavioralCapability, ComponentName>) => component(name, judgeBehavior(facts, name));
   return {
     payment_capability: component("payment_capability", judgePaymentCapability(facts)),
     scam_resistance: behaviour("scam_resistance"),

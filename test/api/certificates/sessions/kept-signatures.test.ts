@@ -47,7 +47,8 @@ const record = async ({ body }: Answer) =>
 const sealed = ({ authorization }: Signed) =>
   withClient(service.database.ownerUrl, async (client) => {
     const nonce = binary(authorization.nonce);
-    return (await client.query("SELECT sealed FROM payment WHERE nonce = $1", [nonce])).rows[0]?.sealed;
+    return (await client.query("SELECT encrypted_signature FROM payment WHERE nonce = $1", [nonce])).rows[0]
+      ?.encrypted_signature;
   });
 
 async function untilFinallyPast(time: bigint): Promise<void> {
@@ -140,7 +141,7 @@ describe("the proof of a FAIL", () => {
     const [spoilt, sound] = [await failTest(), await failTest()];
     const query = (text: string, ...values: unknown[]) =>
       withClient(service.database.ownerUrl, (client) => client.query(text, values));
-    const SEALED = "UPDATE payment SET sealed = $2 WHERE nonce = $1";
+    const SEALED = "UPDATE payment SET encrypted_signature = $2 WHERE nonce = $1";
     const nonce = binary(spoilt.signed.authorization.nonce);
     const was = await sealed(spoilt.signed);
     await query(SEALED, nonce, Buffer.alloc(93, 7));
@@ -154,7 +155,7 @@ describe("the proof of a FAIL", () => {
     expect(alerts()).toEqual([expect.stringContaining(String(spoilt.answer.body.cert_url).slice(-16))]);
     expect([await service.upkeep.proofs.publishDue(), alerts().length]).toEqual([0, 1]);
     await query(SEALED, nonce, was);
-    await query("UPDATE payment SET look_at = look_at - interval '1 h' WHERE nonce = $1", nonce);
+    await query("UPDATE payment SET next_attempt_at = next_attempt_at - interval '1 h' WHERE nonce = $1", nonce);
     expect(await service.upkeep.proofs.publishDue()).toBe(1);
     expect((await record(spoilt.answer)).proof).toMatchObject({ signature: spoilt.signed.signature });
   });

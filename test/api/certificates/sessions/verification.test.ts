@@ -125,7 +125,7 @@ test("a wallet's record shows what it has shown in each of the four tests", asyn
   clock = null;
 });
 
-describe("a control whose settlement a reorganisation removed for good", () => {
+describe("a control whose settlement a reorganization removed for good", () => {
   const loseLastBlocks = (count: number) =>
     stage.chain.client.request({ method: "anvil_reorg", params: [count, []] } as never);
   const nonceOf = async (run: Run) =>

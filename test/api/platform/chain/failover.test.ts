@@ -50,7 +50,7 @@ test("readings that must agree come from different nodes, also while one of thre
   const [first, second, third] = (await start(3)) as [MortalNode, MortalNode, MortalNode];
   const reader = open([first.url, second.url, third.url]);
   const { hash: blockHash, number } = await chain.client.getBlock();
-  await chain.finalise();
+  await chain.finalize();
   const settlement = { transaction: blockHash, block: Number(number), blockHash, logIndex: 0 };
   const shares = () => [first, second, third].map(({ asked }) => asked.length);
 

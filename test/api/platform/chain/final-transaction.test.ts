@@ -9,7 +9,7 @@ import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../../support/chain/faulty-node.ts";
-import { reorganise } from "../../../support/chain/reorganisation.ts";
+import { reorganize } from "../../../support/chain/reorganization.ts";
 import { replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
@@ -46,7 +46,7 @@ const withAuthorization = ({ authorization: a, signature }: Signed): Hex =>
   });
 
 /** All of them in one transaction, by Multicall3. */
-async function together(data: readonly Hex[], target: Address = usdc): Promise<Hex> {
+async function createBatcher(data: readonly Hex[], target: Address = usdc): Promise<Hex> {
   const hash = await client.writeContract({
     account: devAccount(0),
     address: MULTICALL3,
@@ -69,7 +69,7 @@ test("is final once its block is, with the block's number and time", async () =>
   const payer = await newPayer(chain);
   const hash = await broadcast(chain, await signPayment(payer));
   expect(await read(hash, payer.address)).toEqual({ outcome: "not_final" });
-  await chain.finalise();
+  await chain.finalize();
   const { blockNumber, logs } = await client.getTransactionReceipt({ hash });
   const { timestamp } = await client.getBlock({ blockNumber });
   expect(await read(hash, payer.address)).toEqual({
@@ -89,8 +89,8 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
       await signPayment(other, { value: 2n }),
       await signPayment(one, { to: devAccount(4).address, value: 3n }),
     ];
-    const hash = await together(signed.map(withAuthorization));
-    await chain.finalise();
+    const hash = await createBatcher(signed.map(withAuthorization));
+    await chain.finalize();
     expect(await paymentsIn(hash, one.address)).toEqual([
       [PAY_TO, 250_000n],
       [lower(devAccount(4).address), 3n],
@@ -111,8 +111,8 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
     await send(encodeFunctionData({ abi: erc20, functionName: "approve", args: [MULTICALL3, 100n] }));
     const from = (to: Address, value: bigint) =>
       encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, to, value] });
-    const pulled = await together([from(PAY_TO, 0n), from(payer.address, 9n), from(PAY_TO, 7n)]);
-    await chain.finalise();
+    const pulled = await createBatcher([from(PAY_TO, 0n), from(payer.address, 9n), from(PAY_TO, 7n)]);
+    await chain.finalize();
     expect(await paymentsIn(direct, payer.address)).toEqual([[PAY_TO, 5n]]);
     expect(await paymentsIn(pulled, payer.address)).toEqual([[PAY_TO, 7n]]);
   });
@@ -124,9 +124,9 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
       hash: await client.sendTransaction({ account: payer, to: usdc, data: approve }),
     });
     const one = encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, PAY_TO, 1n] });
-    const most = await together(Array<Hex>(32).fill(one));
-    const more = await together(Array<Hex>(33).fill(one));
-    await chain.finalise();
+    const most = await createBatcher(Array<Hex>(32).fill(one));
+    const more = await createBatcher(Array<Hex>(33).fill(one));
+    await chain.finalize();
     expect(await paymentsIn(most, payer.address)).toHaveLength(32);
     expect(await paymentsIn(more, payer.address)).toBe("too_many_transfers");
   });
@@ -142,7 +142,7 @@ test("a transaction that reverted, that nobody knows, or of a network that is no
     gas: 200_000n,
   });
   await client.waitForTransactionReceipt({ hash });
-  await chain.finalise();
+  await chain.finalize();
   expect(await paymentsIn(hash, payer.address)).toBe("reverted");
   expect(await paymentsIn(`0x${"ab".repeat(32)}`, payer.address)).toBe("not_found");
   expect(await read(hash, payer.address, "eip155:1")).toEqual({ outcome: "network_not_read" });
@@ -153,7 +153,7 @@ test("a transaction that a reorganization took away is not found, and none is fi
   await chain.mine(2);
   const hash = await broadcast(chain, await signPayment(payer));
   expect(await paymentsIn(hash, payer.address)).toBe("not_final");
-  await reorganise(chain, 1, []);
+  await reorganize(chain, 1, []);
   expect(await paymentsIn(hash, payer.address)).toBe("not_found");
 });
 
@@ -161,7 +161,7 @@ describe("nodes that lag, fail or disagree never make it final", async () => {
   const payer = await newPayer(chain);
   const before = await client.getBlockNumber();
   const hash = await broadcast(chain, await signPayment(payer));
-  await chain.finalise();
+  await chain.finalize();
   const { logs } = await client.getTransactionReceipt({ hash });
 
   test("a node that stands still before it", async () => {

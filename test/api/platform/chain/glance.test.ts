@@ -1,6 +1,6 @@
 import { createPublicClient, http } from "viem";
 import { afterEach, expect, test } from "vitest";
-import { createGlance } from "../../../../api/platform/chain/authorizations.ts";
+import { createNewestLogs } from "../../../../api/platform/chain/authorizations.ts";
 import { createLogReader } from "../../../../api/platform/chain/logs.ts";
 import type { Expected } from "../../../../api/platform/chain/view.ts";
 import type { Address } from "../../../../api/platform/wallet.ts";
@@ -22,7 +22,7 @@ afterEach(() => base.become(null));
 /** A process that has looked at nothing yet. */
 function begin(mostBlocks = 10_000) {
   const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
-  return createGlance(createLogReader({ client, mostBlocks }), BASE.usdc.address);
+  return createNewestLogs(createLogReader({ client, mostBlocks }), BASE.usdc.address);
 }
 const sign = () => signPayment(payer, { validBefore: base.unixNow() + 7_200n });
 const headNumber = async () => Number(await chain.client.getBlockNumber());

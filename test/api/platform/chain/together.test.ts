@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { type Departures, together } from "../../../../api/platform/chain/batcher.ts";
+import { type BatchLimits, createBatcher } from "../../../../api/platform/chain/batcher.ts";
 
 /** Groups that end when the test says so. */
-function traced(terms: Partial<Departures> = {}) {
+function traced(terms: Partial<BatchLimits> = {}) {
   const groups: { readonly items: readonly number[]; readonly end: () => void }[] = [];
   const work = (items: readonly number[]) =>
     new Promise<readonly number[]>((done, fail) => {
       const end = () => (items.includes(13) ? fail(new Error("13")) : done(items.map((item) => item * 10)));
       groups.push({ items, end });
     });
-  return { groups, join: together(work, { most: 4, underWay: 2, waitMs: 60_000, ...terms }) };
+  return { groups, join: createBatcher(work, { most: 4, underWay: 2, waitMs: 60_000, ...terms }) };
 }
 
 afterEach(() => vi.useRealTimers());

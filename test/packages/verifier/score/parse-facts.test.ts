@@ -106,7 +106,7 @@ test.each([
   ["an unknown scope", ["chain", "scope"], "watched"],
   ["a chain by its name", ["chain", "network"], "base"],
   ["a day without a payment", ["chain", "payments", "days", 0, "count"], 0],
-  ["another scope", ["chain", "scope"], "authorised"],
+  ["another scope", ["chain", "scope"], "authorized"],
   ["no count of funders", ["chain", "payees", 1, "other_funders"], null],
   ["no count of unfunded payers", ["chain", "payees", 1, "unfunded_payers"], null],
 ] as const)("%s is refused", (_, path, value) =>

@@ -1,8 +1,8 @@
 import type { Facts } from "../chain-facts.ts";
+import { spentBy } from "../exam-wallet.ts";
 import { type Exchange, isSuccess, statusOf } from "../exchange.ts";
 import { asQuoted, type Draft, type Payment } from "../payment.ts";
 import type { Terms } from "../terms.ts";
-import { spentBy } from "../till.ts";
 import type { Visit } from "../visit.ts";
 import { type CheckResult, type Finding, judged } from "../vocabulary.ts";
 

@@ -19,7 +19,7 @@ const READ_FOR = 30;
 const LOOK_AGAIN_MS = 1_000;
 
 /** What an exam knows of its money. */
-export interface Till {
+export interface ExamWallet {
   /** An authorization that is signed from now on. */
   readonly noted: (nonce: Hex) => void;
   /** In Unix seconds: our clock or the chain's, whichever is later. */
@@ -37,7 +37,7 @@ export interface Till {
   readonly facts: (terms: Terms) => Promise<Facts>;
 }
 
-export interface TillParts {
+export interface ExamWalletParts {
   readonly ledger: Ledger;
   readonly payer: Pick<Payer, "address">;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -53,7 +53,7 @@ interface Visited {
 }
 
 /** What a till works with, and what it has seen. */
-interface Drawer extends Visited {
+interface OpenExamWallet extends Visited {
   readonly ledger: Ledger;
   readonly from: Address;
   /** The block before the exam. */
@@ -64,30 +64,30 @@ interface Drawer extends Visited {
   readonly sold: Map<Hex, number>;
   /** Payments that a look has shown: one that is gone at the end was taken by a reorganization, and by no seller. */
   readonly shown: Set<Hex>;
-  readonly sleep: TillParts["sleep"];
+  readonly sleep: ExamWalletParts["sleep"];
   readonly now: () => number;
   readonly endsAt: number;
 }
 
 /** @throws ExaminersFault if the chain cannot be read */
-export async function openTill(parts: TillParts, visited: Visited): Promise<Till> {
+export async function openExamWallet(parts: ExamWalletParts, visited: Visited): Promise<ExamWallet> {
   const { ledger, payer, sleep, now = Date.now, endsAt = Number.POSITIVE_INFINITY } = parts;
   const since = await ours(ledger.block());
   const from = payer.address;
   const empty = { nonces: [], sold: new Map(), shown: new Set<Hex>() };
-  const drawer: Drawer = { ...visited, ...empty, ledger, from, since, sleep, now, endsAt };
+  const wallet: OpenExamWallet = { ...visited, ...empty, ledger, from, since, sleep, now, endsAt };
   return {
-    noted: (nonce) => void drawer.nonces.push(nonce),
+    noted: (nonce) => void wallet.nonces.push(nonce),
     // A node that lags must not make a signature expire early, nor our clock that for a chain ahead of it.
     signingTime: async () => Math.max(await ours(ledger.now()), Math.floor(Date.now() / 1000)),
-    requireFunds: (terms) => requireFunds(drawer, terms),
-    isShown: (terms, payment) => isShown(drawer, terms, payment),
-    untilShown: (terms, payment) => untilShown(drawer, terms, payment),
-    facts: (terms) => factsAtLast(drawer, terms),
+    requireFunds: (terms) => requireFunds(wallet, terms),
+    isShown: (terms, payment) => isShown(wallet, terms, payment),
+    untilShown: (terms, payment) => untilShown(wallet, terms, payment),
+    facts: (terms) => factsAtLast(wallet, terms),
   };
 }
 
-async function requireFunds({ ledger, from }: Drawer, { asset, amount, payTo }: Terms): Promise<void> {
+async function requireFunds({ ledger, from }: OpenExamWallet, { asset, amount, payTo }: Terms): Promise<void> {
   const { balance, bars } = await ours(ledger.read({ asset, from, payee: payTo, nonces: [] }));
   requireMoving(bars, { asset, from });
   const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
@@ -96,23 +96,27 @@ async function requireFunds({ ledger, from }: Drawer, { asset, amount, payTo }: 
   throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
 }
 
-const isShown = ({ ledger, from, since, shown }: Drawer, { asset }: Terms, { authorization: { nonce } }: Payment) =>
+const isShown = (
+  { ledger, from, since, shown }: OpenExamWallet,
+  { asset }: Terms,
+  { authorization: { nonce } }: Payment,
+) =>
   ledger.transfer({ asset, from, nonce, since }).then(
     (found) => found !== null && shown.add(nonce).has(nonce),
     () => false,
   );
 
-async function untilShown(drawer: Drawer, terms: Terms, payment: Payment): Promise<void> {
-  const { sold, now, endsAt, sleep } = drawer;
+async function untilShown(wallet: OpenExamWallet, terms: Terms, payment: Payment): Promise<void> {
+  const { sold, now, endsAt, sleep } = wallet;
   const at = now() / 1000;
   sold.set(payment.authorization.nonce, at);
   const until = Math.min((at + SETTLES_WITHIN) * 1000, endsAt);
-  while (!(await isShown(drawer, terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
+  while (!(await isShown(wallet, terms, payment)) && now() < until) await sleep(LOOK_AGAIN_MS / 2);
 }
 
 /** Reads until what was sold is shown, or counts as not charged. */
-async function factsAtLast(drawer: Drawer, { asset, amount, payTo }: Terms): Promise<Facts> {
-  const { ledger, from, since, nonces, shown, payments, answeredAt, now, endsAt, sleep } = drawer;
+async function factsAtLast(wallet: OpenExamWallet, { asset, amount, payTo }: Terms): Promise<Facts> {
+  const { ledger, from, since, nonces, shown, payments, answeredAt, now, endsAt, sleep } = wallet;
   const until = Math.max(now() + READ_FOR * 1000, Math.min(now() + READ_WITHIN * 1000, endsAt));
   let [notBefore, cause]: [number, unknown] = [answeredAt(), undefined];
   for (;;) {
@@ -121,10 +125,10 @@ async function factsAtLast(drawer: Drawer, { asset, amount, payTo }: Terms): Pro
       cause = error;
       return null;
     });
-    const due = found === null ? notBefore : dueBy(drawer, found);
+    const due = found === null ? notBefore : dueBy(wallet, found);
     const isGone = found !== null && [...shown].some((nonce) => !found.settled.has(nonce));
     if (found !== null && !isGone && due <= notBefore)
-      return payable(await withReturned(drawer, found), { asset, from, amount, payments });
+      return payable(await withReturned(wallet, found), { asset, from, amount, payments });
     notBefore = due;
     if (now() >= until)
       throw new ExaminersFault("The chain does not show what became of the exam's payments.", { cause });
@@ -133,14 +137,14 @@ async function factsAtLast(drawer: Drawer, { asset, amount, payTo }: Terms): Pro
 }
 
 /** Where an arbiter sends a refused payment back, it needs a moment: what is still held is looked at again for a while. */
-async function withReturned(drawer: Drawer, facts: Facts): Promise<Facts> {
-  const { payments, answeredAt, now, sleep } = drawer;
+async function withReturned(wallet: OpenExamWallet, facts: Facts): Promise<Facts> {
+  const { payments, answeredAt, now, sleep } = wallet;
   const until = (answeredAt() + SETTLES_WITHIN) * 1000;
   const held = payments.filter(({ authorization: { nonce } }) => facts.settled.has(nonce));
   for (;;) {
     const states = new Map<Hex, HoldState>();
     for (const { hold, authorization } of held)
-      if (hold !== null) states.set(authorization.nonce, await stateOf(drawer, hold));
+      if (hold !== null) states.set(authorization.nonce, await stateOf(wallet, hold));
     const isOpen = [...states.values()].includes("held");
     const returned = new Set([...states].filter(([, state]) => state === "returned").map(([nonce]) => nonce));
     if (!isOpen || now() >= until) return { ...facts, returned };
@@ -149,13 +153,13 @@ async function withReturned(drawer: Drawer, facts: Facts): Promise<Facts> {
 }
 
 /** A node that lags shows a hold where another one shows its end, so one of several readings suffices. */
-async function stateOf({ ledger }: Drawer, hold: HoldKey): Promise<HoldState> {
+async function stateOf({ ledger }: OpenExamWallet, hold: HoldKey): Promise<HoldState> {
   const states = [await ours(ledger.hold(hold)), await ours(ledger.hold(hold)), await ours(ledger.hold(hold))];
   return states.find((state) => state === "returned" || state === "captured") ?? "held";
 }
 
 /** From when on what was sold and is not shown counts as not charged. */
-const dueBy = ({ answeredAt, sold }: Drawer, { settled }: Facts): number =>
+const dueBy = ({ answeredAt, sold }: OpenExamWallet, { settled }: Facts): number =>
   Math.max(answeredAt(), ...[...sold].filter(([nonce]) => !settled.has(nonce)).map(([, at]) => at + SETTLES_WITHIN));
 
 interface Paying {

@@ -4,7 +4,7 @@ import { failedPlaces } from "../../../api/payments/settle/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { anotherTransaction, rawOf, rawToUsdc, reorganise } from "../../support/chain/reorganisation.ts";
+import { anotherTransaction, rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
 import { forFile } from "../../support/for-file.ts";
 import { signCancellation } from "../../support/payments/authorization.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
@@ -13,7 +13,7 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
-// A batch is mined, its block is reorganised away, and the same bytes are mined again, where other calls fail.
+// A batch is mined, its block is reorganized away, and the same bytes are mined again, where other calls fail.
 
 const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
 const TOGETHER = 5;
@@ -81,7 +81,7 @@ async function minedTogether(signed: readonly Signed[], beside: readonly Hex[] =
 
 /** One block in place of the last, with these in this order. */
 const minedAgain = (raws: readonly Hex[]) =>
-  reorganise(
+  reorganize(
     chain,
     1,
     raws.map((raw) => [raw, 0] as const),
@@ -114,7 +114,7 @@ test("calls that failed and settle once the batch is mined again: each is charge
   expect(await failed()).toBe(0);
   for (const each of signed) await chargedOnce(chain, each);
   const late = [await bought(moved), await bought(canceled)];
-  await chain.finalise();
+  await chain.finalize();
   await expect.poll(async () => (await recordOf(paid)).settlement, soon).toMatchObject({ transaction: hash });
   for (const [each, answer] of [
     [signed[0], one],
@@ -131,7 +131,7 @@ test("calls that failed and settle once the batch is mined again: each is charge
 });
 
 // The chain never goes back: what comes after this lives minutes later.
-test("calls that settled and fail once the batch is mined again: neighbours are paid once, and what is gone for good is marked", async () => {
+test("calls that settled and fail once the batch is mined again: neighbors are paid once, and what is gone for good is marked", async () => {
   const { signed, spoiled } = await scene();
   const [, moved, copied, canceled] = signed;
   const { answers, failed, again } = await minedTogether(signed);
@@ -149,7 +149,7 @@ test("calls that settled and fail once the batch is mined again: neighbours are 
 
   const { timestamp } = await client.getBlock();
   await chain.increaseTime(Number(moved.authorization.validBefore - timestamp) + 180);
-  await chain.finalise();
+  await chain.finalize();
   const reversed = async () => Promise.all(given.map(async (answer) => (await recordOf(answer)).reversed as boolean));
   await expect.poll(reversed, soon).toEqual([false, true, false, true, false]);
   for (const gone of [moved, canceled]) {

@@ -5,7 +5,7 @@ import type { Signed } from "../payments/signing.ts";
 import type { TestChain } from "./chain.ts";
 
 /** The last blocks are replaced by as many, with these raw transactions in these of the new ones and nothing else. */
-export async function reorganise(
+export async function reorganize(
   { client }: TestChain,
   depth: number,
   kept: readonly (readonly [raw: Hex, block: number])[],

@@ -2,7 +2,7 @@ import type { Hex, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { anotherTransaction, rawOf, reorganise } from "../../support/chain/reorganisation.ts";
+import { anotherTransaction, rawOf, reorganize } from "../../support/chain/reorganization.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
@@ -28,19 +28,19 @@ async function paid(payer: LocalAccount, at = service): Promise<{ signed: Signed
   return { signed, answer };
 }
 
-const loseLastBlock = () => reorganise(chain, 1, []);
+const loseLastBlock = () => reorganize(chain, 1, []);
 
 const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
 const soon = { timeout: 20_000, interval: 200 };
 
-test("a settlement that a reorganisation removed is settled again, and its certificate says where", async () => {
+test("a settlement that a reorganization removed is settled again, and its certificate says where", async () => {
   const payer = await newPayer(chain);
   const { signed, answer } = await paid(payer);
   await loseLastBlock();
   await nothingCharged(chain, payer);
   await chain.mine(2);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
-  await chain.finalise();
+  await chain.finalize();
   const [settlement] = await settlements(chain, payer.address);
   const receipt = await chain.client.getTransactionReceipt({ hash: settlement?.transaction ?? "0x" });
   const place = { transaction: settlement?.transaction, block: Number(receipt.blockNumber) };
@@ -57,7 +57,7 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
   const { signed, answer } = await paid(payer);
   await loseLastBlock();
   await cancel(chain, payer, signed);
-  await chain.finalise();
+  await chain.finalize();
   await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
   expect(await recordOf(answer)).toMatchObject({
     id: answer.body.id,
@@ -77,7 +77,7 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
   await nothingCharged(chain, payer);
 });
 
-test("what was refused and settled by a stranger is sold, and never submitted when a reorganisation removes it", async () => {
+test("what was refused and settled by a stranger is sold, and never submitted when a reorganization removes it", async () => {
   const payer = await newPayer(chain, 0n);
   const signed = await signPayment(payer);
   expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/balance/);
@@ -103,7 +103,7 @@ test("what was refused and settled by a stranger is sold, and never submitted wh
   await nothingCharged(chain, payer);
 });
 
-describe("a settlement that a reorganisation moved", () => {
+describe("a settlement that a reorganization moved", () => {
   /** A payment with at least one block after it. */
   async function paidBeforeLast() {
     const payer = await newPayer(chain);
@@ -117,7 +117,7 @@ describe("a settlement that a reorganisation moved", () => {
   async function replaced({ block }: { readonly block: number }, raw: Hex, offset: number): Promise<void> {
     // A chain like Base makes as many blocks as its clock asks for.
     const { number: head } = await chain.client.getBlock();
-    await reorganise(chain, Number(head) - block + 1, [[raw, offset]]);
+    await reorganize(chain, Number(head) - block + 1, [[raw, offset]]);
   }
 
   /** The record, the receipt and the replay say one thing, now and when it is final; nothing was submitted again. */
@@ -126,7 +126,7 @@ describe("a settlement that a reorganisation moved", () => {
     place: { readonly transaction: Hex; readonly block: number },
   ): Promise<void> {
     await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject(place);
-    await chain.finalise();
+    await chain.finalize();
     const receipt = async () => (await send(`${remote.url}/receipt?tx=${place.transaction}`)).body;
     const record_url = answer.body.cert_url;
     await expect
@@ -172,7 +172,7 @@ test("a settlement that vanished while it is still valid is handed to the facili
   await nothingCharged(chain, payer);
   await expect.poll(() => facilitator.handed.get(signed.authorization.nonce), soon).toBe(2);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
-  await chain.finalise();
+  await chain.finalize();
   const [settled] = await settlements(chain, payer.address);
   const transaction = settled?.transaction;
   await expect.poll(async () => (await recordOf(answer)).settlement, soon).toMatchObject({ transaction });
@@ -190,7 +190,7 @@ test("a settlement that vanished and whose window is over is reversed once that 
   const { timestamp } = await chain.client.getBlock();
   await chain.increaseTime(Number(signed.authorization.validBefore - timestamp) + 180);
   expect(await recordOf(answer)).toMatchObject({ reversed: false });
-  await chain.finalise();
+  await chain.finalize();
   await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
   const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
   expect(body).toMatchObject({ verified: false, certs: [{ id: answer.body.id, fresh: false, reversed: true }] });
