@@ -28,7 +28,7 @@ import { retryRoutes } from "./retry/routes.ts";
 import { createRetryTests } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
 import { certificationRoutes, inspectRoute } from "./routes.ts";
-import { BEHAVIOR_NETWORK, behaviourRoutes } from "./sessions/routes.ts";
+import { BEHAVIOR_NETWORK, behaviorRoutes } from "./sessions/routes.ts";
 import { createBehavior } from "./sessions/run-session.ts";
 import { createSessionStore } from "./sessions/store.ts";
 import {
@@ -130,7 +130,7 @@ export async function createCertificates(platform: Platform, config: Config, nee
       ...certificationRoutes({ certification, shared, ordering, publicLog, baseUrl, now, renderOgImage }),
     ]),
     tests: under("Certification", [
-      ...behaviourRoutes({ behaviour, ordering, baseUrl, peers }),
+      ...behaviorRoutes({ behaviour, ordering, baseUrl, peers }),
       ...retryRoutes({ retry, ordering, baseUrl, peers }),
     ]),
     inspect: (routes: Table): readonly Listed[] => under("Certification", [inspectRoute(routes, baseUrl)]),

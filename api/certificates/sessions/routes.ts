@@ -180,7 +180,7 @@ export interface BehaviorRouteParts {
 const ORDER: z.ZodType<OrderInput> = z.object({ session: z.string(), token: z.string().nullable() });
 
 /** The three routes of every behavioral test with a bait. */
-export const behaviourRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
+export const behaviorRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
   BAITED_KINDS.flatMap((kind) => {
     const test = testOf(kind, parts);
     return [startRoute(test), attemptRoute(kind, { ...parts, test }), resultRoute(test)];

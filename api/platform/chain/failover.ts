@@ -53,7 +53,7 @@ const isRefusal = (status: number): boolean => status === 429 || status >= 500 |
 export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
   const timeout = urls.length > 1 ? FAILOVER_TIMEOUT_MS : TIMEOUT_MS;
   let hear: ((found: NodeCheck) => void) | null = null;
-  let returning: NodeJS.Timeout | null = null;
+  let isAwaited = false;
 
   const nodes = urls.map((url, place) => {
     const node = { rank: place + 1, state: "ready" as NodeState };
@@ -93,9 +93,11 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
 
   const isGone = ({ node }: (typeof nodes)[number]) => node.state === "away" || node.state === "unread";
   const awaitReturn = () => {
-    returning ??= setTimeout(async () => {
+    if (isAwaited) return;
+    isAwaited = true;
+    setTimeout(async () => {
       const found = await Promise.all(nodes.filter(isGone).map(({ check }) => check()));
-      returning = null;
+      isAwaited = false;
       for (const one of found) if (one.chainId !== null) hear?.(one);
       if (nodes.some(isGone)) awaitReturn();
     }, RETURN_MS).unref();
