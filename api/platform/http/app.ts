@@ -104,9 +104,12 @@ export function createApp(parts: AppParts): Hono<Env> {
   return app;
 }
 
+/** Paths of the log are exact (C2SP tlog-tiles): another spelling is no resource. */
+const IS_EXACT = /^\/+log(\/|$)|\.tlog-proof\/?$/;
+
 /** Sends a request whose path has a slash too many to the path without it, with its method, body and headers. */
 const plainPath: MiddlewareHandler<Env> = async (c, next) => {
-  if (!/[\\/]{2}|.[\\/]$/.test(c.req.path)) return next();
+  if (!/[\\/]{2}|.[\\/]$/.test(c.req.path) || IS_EXACT.test(c.req.path)) return next();
   // What a URL's parser makes of it starts with one slash and names no other host.
   const { pathname, search } = new URL(c.req.url);
   const plain = pathname.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");

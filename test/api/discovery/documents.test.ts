@@ -253,7 +253,7 @@ describe("the challenge of a paid route", () => {
       const [method = "", path] = route.split(" ");
       const url = `${scene.service.url}${path}`;
       if (method !== "POST" || (await offersOf(route)).length === 0) continue;
-      const answer = await post(url, { "content-type": "application/json" }, "{}");
+      const answer = await post(url);
       const { x402Version, accepts, resource, extensions } = challengeOf(answer);
       const { bazaar } = extensions as { bazaar: Parameters<typeof validateDiscoveryExtension>[0] };
       expect({ route, status: answer.status, x402Version, ...validateDiscoveryExtension(bazaar) }).toMatchObject({

@@ -109,7 +109,7 @@ test("the free route shows the line to place, whom the file names, and what is w
     consent: { lines: [{ wallet, path_prefix: "/" }], problems: [] },
   });
   const { status, body } = await send(`${service.url}/test/seller?url=${url}&wallet=0x12`);
-  expect([status, body.detail]).toEqual([400, expect.stringContaining("wallet: expected an address")]);
+  expect([status, body.detail]).toEqual([400, expect.stringContaining("wallet: expected a wallet")]);
 });
 
 const signed = await signPayment(payer, { value: EXAM_PRICE });

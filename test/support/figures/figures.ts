@@ -124,14 +124,5 @@ export const PRINTED: readonly string[] = [
     "27 wallets",
     "28 wallets",
   ],
-  ...[
-    "up to 27",
-    "1.5%",
-    "40 minutes",
-    "three minutes",
-    "80 KiB",
-    "800 seconds",
-    "next 12 receipts",
-    "5 or more wallets",
-  ],
+  ...["up to 27", "1.5%", "40 minutes", "80 KiB", "800 seconds", "next 12 receipts", "5 or more wallets"],
 ];

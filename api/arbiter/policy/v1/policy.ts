@@ -55,7 +55,7 @@ const RULES: readonly PolicyRule[] = [
   {
     number: 10,
     title: "Fees",
-    text: "The fee is not refunded, whichever side the verdict favors.",
+    text: "The fee is not refunded, whichever side the verdict favours.",
   },
   {
     number: 11,
