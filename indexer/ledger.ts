@@ -81,7 +81,7 @@ export interface Movement {
 
 /** A movement as the handlers see it. */
 export interface Seen extends Movement {
-  readonly authorized: boolean;
+  readonly authorised: boolean;
   readonly block: bigint;
   readonly timestamp: bigint;
   readonly transaction: Hex;

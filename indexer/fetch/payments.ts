@@ -18,7 +18,7 @@ const MOST_PAYERS = 1_000;
 
 export interface FetchedTransfer {
   readonly log: Log;
-  readonly authorized: boolean;
+  readonly authorised: boolean;
 }
 
 const byPlaceOf = (logs: readonly Log[]) => new Map(logs.map((log) => [placeOf(log), log]));
@@ -37,7 +37,7 @@ export async function* readAll(reading: Reading, blocks: Blocks): AsyncGenerator
     const used = logs.filter(({ topics }) => topics[0] === USED_TOPIC);
     const authorized = new Set(used.map((log) => transferAfter(log, byPlace)));
     const transfers = logs.filter(({ topics }) => topics[0] === TRANSFER_TOPIC);
-    yield transfers.map((log) => ({ log, authorized: authorized.has(log) }));
+    yield transfers.map((log) => ({ log, authorised: authorized.has(log) }));
   }
 }
 
@@ -45,7 +45,7 @@ export async function* readAll(reading: Reading, blocks: Blocks): AsyncGenerator
 export async function* readPayments(reading: Reading, blocks: Blocks): AsyncGenerator<readonly FetchedTransfer[]> {
   for await (const used of readLogs(reading, { address: USDC, topics: [USED_TOPIC] }, blocks)) {
     const transfers = await transfersOf(reading.provider, used);
-    yield transfers.map((log) => ({ log, authorized: true }));
+    yield transfers.map((log) => ({ log, authorised: true }));
   }
 }
 
@@ -76,7 +76,7 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
 const addressIn = (topic = ""): string => `0x${topic.slice(26)}`;
 
 /** A transfer as a line of a CSV file. */
-export function lineOf({ log, authorized }: FetchedTransfer, time: number): string {
+export function lineOf({ log, authorised }: FetchedTransfer, time: number): string {
   const { block, transaction, index, topics, data } = log;
-  return `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},${authorized}\n`;
+  return `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},${authorised}\n`;
 }

@@ -57,7 +57,7 @@ test("a history from the files is that from a CSV", async () => {
 test("of payments only, which is the default, authorized ones are in the files", async () => {
   const folder = join(home, "selective");
   await fetched(folder, null);
-  expect(await readRows(folder)).toEqual(expected.filter(({ authorized }) => authorized));
+  expect(await readRows(folder)).toEqual(expected.filter(({ authorised }) => authorised));
   await expect(load(ownerUrl, folder)).rejects.toThrow("has authorized payments only, but INDEX_SCOPE is full");
   await expect(load(ownerUrl, folder, { START_BLOCK: "0", INDEX_SCOPE: "selective" })).rejects.toThrow(
     "START_BLOCK is 0, but the files begin at block 1",

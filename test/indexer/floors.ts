@@ -24,7 +24,7 @@ export function countedIn(all: readonly Fact[], scope: Scope): Counted {
   counted.set(all, known);
   const before = known.get(scope);
   if (before !== undefined) return before;
-  const facts = all.filter((fact) => scope === "full" || fact.authorized || fact.kind === "release");
+  const facts = all.filter((fact) => scope === "full" || fact.authorised || fact.kind === "release");
   const now = { facts, reached: reachedFloors(facts, scope) };
   known.set(scope, now);
   return now;
@@ -34,8 +34,8 @@ export function countedIn(all: readonly Fact[], scope: Scope): Counted {
 const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[] =>
   facts.flatMap((fact, index) => {
     const before = facts.slice(0, index);
-    const earlier = before.filter((one) => one.authorized && one.from === fact.from && one.to === fact.to);
-    if (!fact.authorized || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
+    const earlier = before.filter((one) => one.authorised && one.from === fact.from && one.to === fact.to);
+    if (!fact.authorised || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
     return [{ ...fact, funder: largestFunder(fact.from, before, scope) }];
   });
 

@@ -70,8 +70,8 @@ describe("history", () => {
     const withService = await readFacts(chain, []);
     const seconds = new Set(facts.map(({ timestampMs }) => (timestampMs % DAY_MS) / 1000));
     expect([...seconds]).toEqual(expect.arrayContaining([0, 86_399]));
-    expect(facts.filter((fact) => fact.authorized).length).toBeGreaterThan(100);
-    expect(facts.filter((fact) => !fact.authorized).length).toBeGreaterThan(100);
+    expect(facts.filter((fact) => fact.authorised).length).toBeGreaterThan(100);
+    expect(facts.filter((fact) => !fact.authorised).length).toBeGreaterThan(100);
     expect(withService.length - facts.length).toBeGreaterThan(20);
     const { payee_slot, wallet, paid } = recountTables(facts, "full");
     expect(payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
@@ -105,7 +105,7 @@ describe("live", { timeout: 60_000 }, () => {
     expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
   });
 
-  test("a plain transfer is nobody's authorized payment, and not in a scope of payments at all", async () => {
+  test("a plain transfer is nobody's authorised payment, and not in a scope of payments at all", async () => {
     const [payer, payee] = [WALLETS[1] as Address, stranger(20)];
     const moment = new Date((await nowOf(chain)).getTime() + DAY_MS);
     const before = await full.index.activity(payer, moment);

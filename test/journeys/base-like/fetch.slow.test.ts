@@ -39,13 +39,13 @@ async function recount(scope: "full" | "selective", last: number): Promise<reado
     const [kind, from, to] = log.topics as string[];
     if (kind !== TRANSFER) continue;
     const before = logs[index - 1];
-    const authorized = before?.topics[0] === USED && before.transactionHash === log.transactionHash;
-    if (scope === "selective" && !authorized) continue;
+    const authorised = before?.topics[0] === USED && before.transactionHash === log.transactionHash;
+    if (scope === "selective" && !authorised) continue;
     const { timestamp } = await client.getBlock({ blockNumber: log.blockNumber });
     rows.push({
       ...{ block: Number(log.blockNumber), time: Number(timestamp), transaction: log.transactionHash },
       ...{ log_index: log.logIndex, from: `0x${from?.slice(26)}`, to: `0x${to?.slice(26)}` },
-      ...{ value: String(BigInt(log.data)), authorized },
+      ...{ value: String(BigInt(log.data)), authorised },
     });
   }
   return rows;

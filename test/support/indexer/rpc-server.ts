@@ -12,7 +12,7 @@ const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const USED = toEventSelector("AuthorizationUsed(address,bytes32)");
 const OWED = toFunctionSelector("owed(address)");
 /** transferWithAuthorization with (v, r, s), and transfer. */
-const [AUTHORIZED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
+const [AUTHORISED_CALL, PLAIN_CALL] = ["e3ee160e", "a9059cbb"];
 /** Blooms of blocks with and without logs: Ponder asks again and again for the logs that a bloom promises. */
 const [EVERYTHING, NOTHING] = [`0x${"f".repeat(512)}`, `0x${"0".repeat(512)}`];
 
@@ -35,21 +35,21 @@ function logsOf(chain: GeneratedChain, block: number, { wants, payers }: Wanted)
   const [isTransferWanted, isUsedWanted] = [wants(TRANSFER), wants(USED)];
   const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(chain, block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
   return chain.transfersOf(block).flatMap((transfer, index) => {
-    const { from, to, value, logIndex, transaction, authorized } = transfer;
+    const { from, to, value, logIndex, transaction, authorised } = transfer;
     if (payers !== null && !payers.has(from)) return [];
     const head = `{"address":"${usdc.address}",${place},"transactionHash":"${transaction}","transactionIndex":"${quantity(index)}"`;
     const used = `${head},"logIndex":"${quantity(logIndex - 1)}","data":"0x","topics":["${USED}","0x${wordOf(from)}","0x${nonceOf(block, transfer)}"]}`;
     const moved = `${head},"logIndex":"${quantity(logIndex)}","data":"0x${word(value)}","topics":["${TRANSFER}","0x${wordOf(from)}","0x${wordOf(to)}"]}`;
-    return [...(authorized && isUsedWanted ? [used] : []), ...(isTransferWanted ? [moved] : [])];
+    return [...(authorised && isUsedWanted ? [used] : []), ...(isTransferWanted ? [moved] : [])];
   });
 }
 
 function inputOf(block: number, transfer: GeneratedTransfer): Hex {
-  const { from, to, value, authorized } = transfer;
+  const { from, to, value, authorised } = transfer;
   const terms = `${wordOf(to)}${word(value)}`;
-  if (!authorized) return `0x${PLAIN_CALL}${terms}`;
+  if (!authorised) return `0x${PLAIN_CALL}${terms}`;
   const rest = `${word(0)}${word(2 ** 40)}${nonceOf(block, transfer)}${word(27)}${word(1)}${word(1)}`;
-  return `0x${AUTHORIZED_CALL}${wordOf(from)}${terms}${rest}`;
+  return `0x${AUTHORISED_CALL}${wordOf(from)}${terms}${rest}`;
 }
 
 function transactionOf(

@@ -2,7 +2,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type { GeneratedChain } from "./generated-chain.ts";
 
-const HEADER = "block,time,transaction,log_index,from,to,value,authorized\n";
+const HEADER = "block,time,transaction,log_index,from,to,value,authorised\n";
 
 function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
   yield HEADER;
@@ -11,8 +11,8 @@ function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
     yield chain
       .transfersOf(block)
       .map(
-        ({ transaction, logIndex, from, to, value, authorized }) =>
-          `${block},${time},${transaction},${logIndex},${from},${to},${value},${authorized}\n`,
+        ({ transaction, logIndex, from, to, value, authorised }) =>
+          `${block},${time},${transaction},${logIndex},${from},${to},${value},${authorised}\n`,
       )
       .join("");
   }

@@ -175,7 +175,8 @@ def _report(reports: Sequence[SignedReport], as_json: bool) -> int:
 
 
 def _as_text(report: SignedReport) -> str:
-    lines = [f"{'valid' if report.valid else 'NOT VALID'}: {quote(report.payload['resourceUrl'])}"]
+    word = "valid" if report.valid else "GENUINE, BUT OVER" if report.genuine else "NOT VALID"
+    lines = [f"{word}: {quote(report.payload['resourceUrl'])}"]
     lines += [f"  {name.ljust(12)} {quote(value)}" for name, value in report.payload.items()]
     lines += [f"  {'yes' if check.holds else 'NO '}  {check.statement}" for check in report.checks]
     return "\n".join(lines)

@@ -32,6 +32,8 @@ class Check:
 @dataclass(frozen=True)
 class SignedReport:
     valid: bool
+    #: Whether every check holds apart from time: an offer that is over is still evidence of what was offered.
+    genuine: bool
     checks: tuple[Check, ...]
     payload: JsonObject
 
@@ -60,10 +62,11 @@ def check_signed(
     statement = read_statement(kind, signed)
     payload = statement.payload
     checks = _check_jws(statement, did) if statement.format == "jws" else _check_typed_data(kind, statement, pay_to)
+    checks += [Check(f"{name} is {value}", _same(payload.get(name), value)) for name, value in (members or {}).items()]
+    genuine = all(check.holds for check in checks)
     if kind == "offer":
         checks.append(Check("the offer still holds", payload["validUntil"] >= at))
-    checks += [Check(f"{name} is {value}", _same(payload.get(name), value)) for name, value in (members or {}).items()]
-    return SignedReport(all(check.holds for check in checks), tuple(checks), payload)
+    return SignedReport(all(check.holds for check in checks), genuine, tuple(checks), payload)
 
 
 def _check_jws(statement: Statement, did: str | bytes | None) -> list[Check]:
