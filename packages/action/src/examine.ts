@@ -32,7 +32,7 @@ export async function examine(inputs: Examine): Promise<Report> {
 const sellerCheck = (): Promise<SellerCheck> =>
   import("../../seller-check/src/index.ts").catch((error: Error) => {
     throw new Failure(
-      `examine needs the folders packages/seller-check and packages/verifier next to the action's: ${error.message}`,
+      `examine needs the folders packages/escrow, packages/seller-check and packages/verifier next to the action's: ${error.message}`,
     );
   });
 

@@ -84,6 +84,7 @@ test("its steps, run as in a repository of one's own, install what an exam needs
   const isOurs = (path: string) => !/\/(node_modules|dist)(\/|$)/.test(path.slice(ACTION.length - "action".length));
   for (const [folder, place] of [
     [ACTION, copy],
+    [join(ACTION, "../escrow"), join(actions, "escrow")],
     [join(ACTION, "../verifier"), join(actions, "verifier")],
     [join(ACTION, "../seller-check"), join(actions, "seller-check")],
   ] as const)
@@ -137,7 +138,9 @@ test("a copy of its folder alone says which folders it lacks", async () => {
   const { code, log } = await examine({ url: "http://127.0.0.1:9/haiku" }, copy);
   expect([code, log]).toEqual([
     1,
-    expect.stringMatching(/^::error::examine needs the folders packages\/seller-check and packages\/verifier next to/),
+    expect.stringMatching(
+      /^::error::examine needs the folders packages\/escrow, packages\/seller-check and packages\/verifier next to/,
+    ),
   ]);
 });
 
