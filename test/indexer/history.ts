@@ -96,7 +96,7 @@ export function createActor(chain: TestChain, seed: number) {
       await authorise({ from: dice.below(8), to: dice.pick(WALLETS), value: 0n }),
       await authorise({ from: dice.below(8), to: dice.pick(WALLETS), value: 5n }),
     ];
-    // The forged call fails for its signature; a reader of the first authorisation in the input would believe it.
+    // The forged call fails for its signature; a reader of the first authorization in the input would believe it.
     return batch([real.forged, plainCall(dice.pick(WALLETS), 1n), ...others.map(({ call }) => call), real.call]);
   };
   /** One payment to each, ten in a transaction. Returns the transactions. */
