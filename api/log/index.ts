@@ -18,7 +18,7 @@ import { createProveEntry, type PublicLog } from "./prove-entries.ts";
 import { logRoutes } from "./routes.ts";
 import { createStaticLog } from "./static-routes.ts";
 import { createLogStore } from "./store.ts";
-import { wireLogWitnesses } from "./witness/index.ts";
+import { createWitnessing } from "./witness/index.ts";
 import { createLogWriter, type EntryReaders } from "./write-store.ts";
 
 export { placeDocument } from "./log-overview.ts";
@@ -58,7 +58,7 @@ export async function createTransparencyLog(
   const { privateKey, publicJwk } = await signingKey(config.log.key);
   const key = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
   const store = createLogStore(pool);
-  const witnessing = wireLogWitnesses({ config, pool, chain, relayer, vkey: key.vkey, store, ...parts });
+  const witnessing = createWitnessing({ config, pool, chain, relayer, vkey: key.vkey, store, ...parts });
   const { checkpoints, heads, danger } = witnessing;
   const log = createLog({
     ...parts,

@@ -17,7 +17,7 @@ import type { LogFacts } from "./facts.ts";
 import { createOffer } from "./offer-checkpoint.ts";
 import { createWitnessStore, readWitnessed } from "./store.ts";
 
-export interface LogWitnessWires {
+export interface WitnessingParts {
   readonly config: Pick<Config, "log">;
   readonly pool: pg.Pool;
   readonly chain: ChainReader;
@@ -34,7 +34,7 @@ export interface LogWitnessWires {
 const ANCHOR_SECONDS = 86_400;
 
 /** Who has seen the log: its witnesses, and its anchors on Base. */
-export function wireLogWitnesses({ config, pool, chain, relayer, vkey, store, now, log }: LogWitnessWires) {
+export function createWitnessing({ config, pool, chain, relayer, vkey, store, now, log }: WitnessingParts) {
   const { witnessed: policy, generation, anchorSeconds } = config.log;
   const key = parseVerifierKey(vkey);
   const witnesses = createWitnessStore(pool);
