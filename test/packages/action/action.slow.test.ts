@@ -50,14 +50,15 @@ test("its metadata is whole: every input reaches the script, every output comes 
   for (const [name, { value }] of Object.entries(metadata.outputs))
     expect(value).toBe(`\${{ steps.run.outputs.${name} }}`);
   const installs = steps.flatMap(({ if: when, run = "" }) => {
-    const [, folder] = /^npm install .*--prefix "\$ACTION_PATH(.*)"$/.exec(run) ?? [];
-    return folder === undefined ? [] : [[when, folder]];
+    const folders = run.matchAll(/^npm install .*--prefix "\$ACTION_PATH(.*)"$/gm);
+    return [...folders].map(([, folder]) => [when, folder]);
   });
   expect(installs).toEqual([
     ["inputs.command == 'certify'", ""],
     ["inputs.log-policy != ''", "/../verifier"],
     ["inputs.command == 'examine'", "/../verifier"],
     ["inputs.command == 'examine'", "/../seller-check"],
+    ["inputs.command == 'examine'", "/../escrow"],
   ]);
   const { dependencies } = JSON.parse(await readFile(join(ACTION, "package.json"), "utf8"));
   const sources = await Promise.all(
