@@ -89,7 +89,7 @@ export interface Seen extends Movement {
 
 export const NOBODY: Address = "0x0000000000000000000000000000000000000000";
 
-/** Whether money moved between two third parties: not minted or burnt, not to oneself, not from or to the service. */
+/** Whether money moved between two third parties: not minted or burned, not to oneself, not from or to the service. */
 export const isBetweenOthers = ({ from, to, value }: Movement, own: ReadonlySet<Address>): boolean =>
   value > 0n && from !== to && ![from, to].some((address) => address === NOBODY || own.has(address));
 

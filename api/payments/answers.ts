@@ -27,7 +27,7 @@ export const WAIT = {
 export const VOID_ERRORS: Readonly<Record<Reason, string>> = {
   refused: "The token contract refused this authorization; it will not be submitted again. Sign a new one.",
   expired: "This authorization expired before it settled, so it can never settle. Sign a new one.",
-  burnt: "This authorization's nonce was canceled or spent elsewhere. Sign a new one.",
+  nonce_consumed: "This authorization's nonce was canceled or spent elsewhere. Sign a new one.",
   reverted:
     "The transaction with this authorization was mined and reverted, so we never submit it again. Sign a new one. Its signature is public until validBefore: should it settle after all, this same header still gets its result.",
   reversed: "This authorization's settlement was permanently removed from the chain. Sign a new one.",

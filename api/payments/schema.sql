@@ -20,14 +20,14 @@ CREATE TABLE payment (
   received_at timestamptz NOT NULL,
   head_block bigint NOT NULL,
   state text NOT NULL CHECK (state IN ('received', 'settling', 'settled', 'fulfilled', 'void')),
-  reason text CHECK (reason IN ('refused', 'expired', 'burnt', 'reverted', 'reversed', 'bait')),
+  reason text CHECK (reason IN ('refused', 'expired', 'nonce_consumed', 'reverted', 'reversed', 'bait')),
   state_changed_at timestamptz NOT NULL DEFAULT now(),
   admission_seq bigint NOT NULL DEFAULT 0,
   revived boolean NOT NULL DEFAULT false,
   excused boolean NOT NULL DEFAULT false,
   lease_token uuid,
   lease_until timestamptz NOT NULL DEFAULT '-infinity',
-  takes int NOT NULL DEFAULT 0,
+  attempts int NOT NULL DEFAULT 0,
   failures int NOT NULL DEFAULT 0,
   next_attempt_at timestamptz NOT NULL DEFAULT now(),
   parked_at timestamptz,
@@ -59,7 +59,7 @@ CREATE INDEX payment_unresolved ON payment (received_at) WHERE state IN ('settli
 CREATE INDEX payment_tx ON payment (tx) WHERE tx IS NOT NULL;
 -- Half the size of a B-tree: every refused payment leaves an entry for a while.
 CREATE INDEX payment_in_flight ON payment USING hash (payer) WHERE state IN ('received', 'settling');
-CREATE INDEX payment_spoilt ON payment (payer, state_changed_at) WHERE state = 'void' AND reason IN ('reverted', 'burnt');
+CREATE INDEX payment_spoilt ON payment (payer, state_changed_at) WHERE state = 'void' AND reason IN ('reverted', 'nonce_consumed');
 -- Rows that are deleted once their window is over. A reversed payment stays: a mark and a certificate refer to it.
 CREATE INDEX payment_over ON payment (valid_before) WHERE state IN ('received', 'void') AND reason IS DISTINCT FROM 'reversed';
 CREATE INDEX payment_kept ON payment (valid_before) WHERE reason = 'bait' AND encrypted_signature IS NOT NULL;
@@ -95,7 +95,7 @@ COMMENT ON COLUMN payment.revived IS
 COMMENT ON COLUMN payment.excused IS 'it reverted, and there is no evidence that the payer caused the failure';
 COMMENT ON COLUMN payment.lease_token IS 'the run that may write this row; null: no run holds it';
 COMMENT ON COLUMN payment.lease_until IS 'after this, another run may take the row';
-COMMENT ON COLUMN payment.takes IS 'how many times a run has taken the row';
+COMMENT ON COLUMN payment.attempts IS 'how many times a run has taken the row';
 COMMENT ON COLUMN payment.failures IS 'how many times fulfilling the request has failed';
 COMMENT ON COLUMN payment.next_attempt_at IS 'when the resolver checks the row next';
 COMMENT ON COLUMN payment.parked_at IS 'when the resolver set the payment aside for lack of progress; null: not parked';
@@ -144,7 +144,7 @@ COMMENT ON FUNCTION admit_payment IS
   'Admits a payment of this payer, one at a time, so that each sees those before it. place is null if too many are in flight or too many failed on the chain within an hour; in the second case barred_seconds is the time until the oldest of those failures no longer counts.';
 
 CREATE VIEW parked_payment AS
-  SELECT chain, '0x' || encode(payer, 'hex') AS payer, '0x' || encode(nonce, 'hex') AS nonce, route, state, failures, takes,
+  SELECT chain, '0x' || encode(payer, 'hex') AS payer, '0x' || encode(nonce, 'hex') AS nonce, route, state, failures, attempts,
     received_at, state_changed_at, parked_at, next_attempt_at
   FROM payment
   WHERE (state IN ('settling', 'settled') OR (state = 'fulfilled' AND final_at IS NULL)) AND reason IS NULL AND parked_at IS NOT NULL;

@@ -5,7 +5,7 @@ import type { Because } from "../platform/relayer/places.ts";
 import type { Refusal } from "./refusal.ts";
 
 export type State = "received" | "settling" | "settled" | "fulfilled" | "void";
-export type Reason = "refused" | "expired" | "burnt" | "reverted" | "reversed" | "bait";
+export type Reason = "refused" | "expired" | "nonce_consumed" | "reverted" | "reversed" | "bait";
 
 /** What a decision needs to know about a journal row. */
 export interface Row {

@@ -211,7 +211,10 @@ function looked(run: Run, view: View, windowOpen: boolean): StepDecision {
 /** A run submits once. What was void never is: its payer heard so. */
 const maySubmit = ({ row, submitted }: Run): boolean => !submitted && !row?.revived;
 
-const end = (run: Run, ending: Pick<Write, "excused"> & { reason: "expired" | "burnt" | "reverted" }): StepDecision =>
+const end = (
+  run: Run,
+  ending: Pick<Write, "excused"> & { reason: "expired" | "nonce_consumed" | "reverted" },
+): StepDecision =>
   go(run, { do: "write", from: ["settling", "settled"], to: "void", ...ending }, say(pay(VOID_ERRORS[ending.reason])));
 
 /** A sale that is made at once completes in the statement that stores its settlement. */

@@ -44,10 +44,10 @@ const OPEN = `INSERT INTO seller_exam_open AS o (origin, payer, nonce, amount, u
 const OWED_FIRST = `SELECT count(*)::int AS earlier FROM seller_exam_work w JOIN seller_exam_work own ON own.exam = $1
   WHERE ${HAS_RESULT("w")} AND (w.ordered_at, w.exam) < (own.ordered_at, own.exam)`;
 
-const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() + ${LEASE}, takes = takes + 1
+const TAKE = `UPDATE seller_exam_work SET lease_token = $1, lease_until = now() + ${LEASE}, attempts = attempts + 1
   WHERE exam = (SELECT w.exam FROM seller_exam_work w WHERE w.due_at <= now() AND w.lease_until < now()
     ORDER BY w.ordered_at, w.exam LIMIT 1 FOR UPDATE SKIP LOCKED)
-  RETURNING exam, takes`;
+  RETURNING exam, attempts`;
 
 /** Fails to add a row if the lease is lost, if this is one run too many, or if the exam has signed all that it may. */
 const NOTE = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
@@ -157,13 +157,13 @@ async function standing(connection: Connection, { origin, payer, nonce }: Asking
 const take = (pool: pg.Pool): Promise<TakenExam | null> =>
   inTransaction(pool, async (client) => {
     const run = randomUUID();
-    const { rows } = await client.query<{ exam: string; takes: number }>(named(TAKE, [run]));
+    const { rows } = await client.query<{ exam: string; attempts: number }>(named(TAKE, [run]));
     const [row] = rows;
     if (row === undefined) return null;
     const found = await client.query<OrderColumns>(named("SELECT * FROM seller_exam WHERE id = $1", [row.exam]));
     const [order] = found.rows;
     if (order === undefined) throw new Error(`the exam ${row.exam} has no order`);
-    return { order: parseOrder(order), run, takes: row.takes - 1 };
+    return { order: parseOrder(order), run, attempts: row.attempts - 1 };
   });
 
 interface CommitmentColumns {

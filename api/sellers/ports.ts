@@ -76,7 +76,7 @@ export interface TakenExam {
   /** The lease. */
   readonly run: string;
   /** How often it was taken before. */
-  readonly takes: number;
+  readonly attempts: number;
 }
 
 /** Exams without a result. An origin has one at a time, from the order to the result; any process may take it. */

@@ -54,7 +54,7 @@ const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
 /** After so long, and so many tries, an exam that cannot be held is given up. */
 const GIVEN_UP_AFTER_MS = 30 * 60_000;
-const GIVEN_UP_AFTER_TAKES = 3;
+const GIVEN_UP_AFTER_ATTEMPTS = 3;
 
 export function createExamRunner(parts: RunnerParts): ExamRunner {
   const running = new PQueue();
@@ -105,13 +105,14 @@ async function paidBack(parts: RunnerParts, taken: TakenExam): Promise<void> {
 /** It is tried again, unless that would not help. Only what is known to be our fault is paid back: a seller may cause the rest. */
 async function failed(parts: RunnerParts, taken: TakenExam, error: unknown): Promise<void> {
   const { work, store, log, now } = parts;
-  const { order, run, takes } = taken;
+  const { order, run, attempts } = taken;
   log.warn({ err: error, exam: order.id }, "a run of an exam did not come to its end");
   const isOurs = error instanceof ExaminersFault;
   const runs = runsOf(await work.signatures(order.id));
-  const isLate = now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && takes >= GIVEN_UP_AFTER_TAKES;
+  const isLate =
+    now().getTime() - order.orderedAt.getTime() >= GIVEN_UP_AFTER_MS && attempts >= GIVEN_UP_AFTER_ATTEMPTS;
   if (!isLate && !(isOurs && runs >= MOST_RUNS))
-    return work.putBack(taken, Math.min(2 ** takes, LONGEST_PAUSE_SECONDS));
+    return work.putBack(taken, Math.min(2 ** attempts, LONGEST_PAUSE_SECONDS));
   const end = isOurs ? mendOf(order) : "broke";
   await store.complete(order.id, run, interrupted({ runs, beganAt: now(), endedAt: now(), end }));
 }

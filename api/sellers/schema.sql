@@ -193,14 +193,14 @@ CREATE TABLE seller_exam_work (
   due_at timestamptz NOT NULL DEFAULT now(),
   lease_token uuid,
   lease_until timestamptz NOT NULL DEFAULT '-infinity',
-  takes int NOT NULL DEFAULT 0
+  attempts int NOT NULL DEFAULT 0
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON seller_exam_work TO trust_api;
 
 COMMENT ON TABLE seller_exam_work IS 'Exams that have no result yet, or whose refund is still owed.';
 COMMENT ON COLUMN seller_exam_work.lease_token IS 'the run that has the exam; null: none had it yet';
 COMMENT ON COLUMN seller_exam_work.lease_until IS 'after this, another process may take the exam';
-COMMENT ON COLUMN seller_exam_work.takes IS 'how many times a process took it';
+COMMENT ON COLUMN seller_exam_work.attempts IS 'how many times a process took it';
 
 CREATE TABLE seller_exam_watch (
   exam text PRIMARY KEY REFERENCES seller_exam_result (exam),

@@ -138,7 +138,7 @@ export function views(
     default: {
       if (off === "paired-transfer") return [{ nonce: "paid", settlement: settlementAt(1), final: false }];
       const burnt = onChain === "spent, final" || off === "final-block-burns";
-      return [burnt ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" }];
+      return [burnt ? { nonce: "dead", reason: "nonce_consumed" } : { nonce: "spent" }];
     }
   }
 }

@@ -37,5 +37,5 @@ const PROVED = `SELECT payer IS NOT NULL
     AND EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer AND payment.chain = lease.chain
       AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL)
     AND NOT EXISTS (SELECT FROM payment WHERE payment.payer = lease.payer
-      AND state = 'void' AND reason IN ('reverted', 'burnt')) AS proved
+      AND state = 'void' AND reason IN ('reverted', 'nonce_consumed')) AS proved
   FROM unnest($1::int[], $2::bytea[]) WITH ORDINALITY AS lease (chain, payer, place) ORDER BY place`;

@@ -30,7 +30,7 @@ export function entered({ rows: [entry] }: pg.QueryResult<EntryColumns>): Entere
 }
 
 const TAKE =
-  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, takes = takes + 1, admission_seq = place FROM entry
+  entry(`UPDATE payment SET lease_token = $5, lease_until = now() + ${LEASE}, attempts = attempts + 1, admission_seq = place FROM entry
   WHERE ${KEY} AND state = 'received' AND lease_until < now() AND place IS NOT NULL`);
 
 /** Takes an abandoned payment that was received. */
@@ -59,7 +59,7 @@ export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, deta
 ];
 
 const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, encrypted_signature, valid_after, valid_before, route, fingerprint,
-  input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, takes, reason, status, response, location, scheme, details`;
+  input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, attempts, reason, status, response, location, scheme, details`;
 const VALUES = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
   CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26`;
 const ENTER = entry(

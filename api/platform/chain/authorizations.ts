@@ -207,7 +207,7 @@ interface Use {
 async function shown(token: Token, { use, ...looked }: Seen & { readonly use: Use }): Promise<View> {
   const { isPaid } = use;
   const isFinal = await isConfirmed(token, looked, use);
-  if (!isPaid) return isFinal ? { nonce: "dead", reason: "burnt" } : { nonce: "spent" };
+  if (!isPaid) return isFinal ? { nonce: "dead", reason: "nonce_consumed" } : { nonce: "spent" };
   return { nonce: "paid", settlement: settlementOf(use), final: isFinal };
 }
 

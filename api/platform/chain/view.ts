@@ -109,4 +109,4 @@ export type View =
   | { readonly nonce: "reverted"; readonly transaction: `0x${string}`; readonly excused?: true }
   | { readonly nonce: "paid"; readonly settlement: Settlement; readonly final: boolean }
   | { readonly nonce: "spent" }
-  | { readonly nonce: "dead"; readonly reason: "expired" | "burnt" };
+  | { readonly nonce: "dead"; readonly reason: "expired" | "nonce_consumed" };

@@ -125,7 +125,7 @@ describe.each([
     await chain.mine(8);
     await expect.poll(async () => (await row())?.state, soon).toBe("void");
     expect(expectPaymentRequired(await pay())).toMatch(/canceled or spent elsewhere/);
-    expect(await row()).toEqual({ state: "void", reason: "burnt", kept: false });
+    expect(await row()).toEqual({ state: "void", reason: "nonce_consumed", kept: false });
     await nothingCharged(chain, payer);
     expect((await relayed()) - before).toBe(ours);
   });

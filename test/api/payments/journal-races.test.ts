@@ -84,7 +84,7 @@ describe("two at once", () => {
       const payment = await paymentIn(state);
       await endLease(payment);
       expect(await atOnce(payment, (by) => by.take(payment.key, state, randomUUID()))).toEqual(ONE_WINNER);
-      expect((await rowOf(payment)).takes).toBe(2);
+      expect((await rowOf(payment)).attempts).toBe(2);
       expect(await other.take(payment.key, state, randomUUID())).toBe(0);
     },
   );

@@ -20,7 +20,7 @@ export const UNUSED: View = { nonce: "unused" };
 export const SPENT: View = { nonce: "spent" };
 export const EXPIRED: View = { nonce: "dead", reason: "expired" };
 export const REVERTED: View = { nonce: "reverted", transaction: `0x${"33".repeat(32)}` };
-export const BURNT: View = { nonce: "dead", reason: "burnt" };
+export const BURNT: View = { nonce: "dead", reason: "nonce_consumed" };
 
 /** A journal row as that state leaves it, its lease dead unless the test says otherwise. */
 export function row(state: State, change: Partial<Row> = {}): Row {

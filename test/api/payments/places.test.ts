@@ -156,7 +156,11 @@ describe("once wallets with code have lost half of what may be lost in a day", (
     await paidBefore(elsewhere);
     await relaying.pool.query("UPDATE payment SET chain = 84532");
     const newcomers = [elsewhere];
-    for (const end of [{ reason: "reverted" }, { reason: "reverted", excused: true }, { reason: "burnt" }] as const) {
+    for (const end of [
+      { reason: "reverted" },
+      { reason: "reverted", excused: true },
+      { reason: "nonce_consumed" },
+    ] as const) {
       const payer = hex(20);
       await paidBefore(payer);
       const { key, token } = await leased(payer);

@@ -58,9 +58,11 @@ test("three processes share what is due; what always fails keeps nobody from it"
   const left = async () => (await owner.query(LEFT)).rows[0]?.n;
   try {
     await expect.poll(left, soon).toBe(0);
-    const { rows } = await owner.query("SELECT reason, takes, count(*)::int AS n FROM payment GROUP BY reason, takes");
+    const { rows } = await owner.query(
+      "SELECT reason, attempts, count(*)::int AS n FROM payment GROUP BY reason, attempts",
+    );
     // One more than when it was inserted: nobody took one that somebody else had claimed.
-    expect(rows).toEqual([{ reason: "expired", takes: 2, n: ROWS }]);
+    expect(rows).toEqual([{ reason: "expired", attempts: 2, n: ROWS }]);
     const commands = services.map(({ logged }) => logged.filter((line) => line.includes('"msg":"gate"')).length);
     expect(commands.reduce((sum, n) => sum + n, 0)).toBe(ROWS * ["take", "look", "write"].length);
     await abandoned(200, "no-such-scheme");

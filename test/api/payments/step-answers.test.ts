@@ -132,7 +132,7 @@ describe("the same payment again", () => {
       "settling, burnt at a final block",
       row("settling"),
       [DONE, chain(BURNT), DONE],
-      "take settling → look → write void burnt → pay",
+      "take settling → look → write void nonce_consumed → pay",
     ],
     ["settled, in work: says that it is charged", live("settled"), [], "wait held charged"],
     [
@@ -169,7 +169,7 @@ describe("the same payment again", () => {
       "look → revive → write settled → handle",
     ],
     ["void, expired", row("void", { reason: "expired" }), [], "pay"],
-    ["void, burnt", row("void", { reason: "burnt" }), [], "pay"],
+    ["void, burnt", row("void", { reason: "nonce_consumed" }), [], "pay"],
     ["void, reversed", row("void", { reason: "reversed" }), [], "pay"],
   ])("%s", (...[_, known, outcomes, expected]) => expect(story(request({ row: known }), ...outcomes)).toBe(expected));
 

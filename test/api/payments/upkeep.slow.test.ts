@@ -160,7 +160,7 @@ test("a payment that nobody retries is never submitted again; /status says how o
     await ask(eachPayment("next_attempt_at = now()", "next_attempt_at > now()"));
     return read();
   };
-  const takes = async () => Number((await ask<{ n: number }>("SELECT max(takes) AS n FROM payment"))[0]?.n);
+  const takes = async () => Number((await ask<{ n: number }>("SELECT max(attempts) AS n FROM payment"))[0]?.n);
   await expect.poll(() => soonLooked(takes), soon).toBeGreaterThanOrEqual(3);
   expect(await row()).toEqual({ state: "settling", reason: null, final: false, sealed: true });
   expect(facilitator.handed.get(signed.authorization.nonce)).toBe(1);

@@ -101,7 +101,7 @@ test("an exam whose buyer is owed a refund stays under work until it is ended", 
   const taken = await work.take();
   expect(taken?.order.id).toBe(order.id);
   const refund = { transaction: order.settlement.transaction, block: 34 };
-  const end = (lease: string) => work.end({ order, run: lease, takes: 0 }, refund);
+  const end = (lease: string) => work.end({ order, run: lease, attempts: 0 }, refund);
   await end(randomUUID());
   expect((await store.get(order.id))?.refund).toBeNull();
   await end(taken?.run ?? "");

@@ -99,7 +99,7 @@ test("a lease that ran out passes the exam on, and the first run may sign nothin
   await endLeases();
   expect(await work.keep(first)).toBe(false);
   const second = await taken();
-  expect(second).toMatchObject({ order: first.order, takes: 1 });
+  expect(second).toMatchObject({ order: first.order, attempts: 1 });
   await expect(work.note(first, authorization(first), 1n)).rejects.toThrow(/another process/);
   await work.note(second, authorization(second), 1n);
   expect((await work.signatures(second.order.id)).map(({ run }) => run)).toEqual([second.run]);

@@ -67,7 +67,7 @@ async function ordered(over: Partial<ExamOrder>): Promise<ExamOrder> {
  * @returns the note of the exam's end and the work that is left
  */
 async function tried({ id }: ExamOrder, tries: { after: number; minutes: number; over?: Partial<RunnerParts> }) {
-  await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', takes = $1", [tries.after]);
+  await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', attempts = $1", [tries.after]);
   const running = runner(tries.minutes, tries.over ?? {});
   expect(await running.runDue()).toBeGreaterThan(0);
   await running.idle();

@@ -90,8 +90,8 @@ test("what was refused and settled by a stranger is sold, and never submitted wh
   /** How often the resolver has looked at it, and is done. */
   const looks = () =>
     withClient(remote.database.ownerUrl, async (client) => {
-      const text = "SELECT takes FROM payment WHERE payer = $1 AND lease_until < now()";
-      return (await client.query<{ takes: number }>(text, [binary(payer.address)])).rows[0]?.takes ?? 0;
+      const text = "SELECT attempts FROM payment WHERE payer = $1 AND lease_until < now()";
+      return (await client.query<{ attempts: number }>(text, [binary(payer.address)])).rows[0]?.attempts ?? 0;
     });
   const before = await looks();
   await loseLastBlock();

@@ -74,7 +74,8 @@ async function play(given: World, each: (concluded: Concluded, expected: Fate | 
 const asPaid = (fate: Fate | null) => ({ block: fate?.block, isPaid: fate?.isCanceled === false });
 
 function expectTrue(view: View, expected: Fate | null): void {
-  if (view.nonce === "dead") expect(view.reason).toBe(expected === null ? "expired" : expected.isCanceled && "burnt");
+  if (view.nonce === "dead")
+    expect(view.reason).toBe(expected === null ? "expired" : expected.isCanceled && "nonce_consumed");
   if (view.nonce === "paid" && view.final)
     expect({ block: view.settlement.block, isPaid: true }).toEqual(asPaid(expected));
 }
@@ -91,7 +92,8 @@ test("no payment is refused, burnt, kept or reversed for good that the chain sho
     ),
     { numRuns: 1_500 },
   );
-  for (const word of ["unused", "paid", "final", "expired", "burnt"]) expect(seen.get(word), word).toBeGreaterThan(20);
+  for (const word of ["unused", "paid", "final", "expired", "nonce_consumed"])
+    expect(seen.get(word), word).toBeGreaterThan(20);
 });
 
 test("while all nodes keep up, three looks are enough to say what is final", async () => {
