@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { from as copyFrom } from "pg-copy-streams";
-import { writeCsv } from "../../test/support/indexer/transfers-csv.ts";
+import { writeCsv } from "../../test/support/indexer/generated-chain.ts";
 import { processorMs, runProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
 import { historyOf, inIndexWorld, type World } from "./world.ts";

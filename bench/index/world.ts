@@ -51,7 +51,7 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
   db.on("error", () => undefined);
   const chain = generateChain(plan);
   let head = plan.head ?? chain.head;
-  const node = await startProgram("test/support/indexer/live-chain.ts", {
+  const node = await startProgram("test/support/indexer/rpc-server.ts", {
     CHAIN_PLAN: JSON.stringify(plan),
     HEAD: String(head),
   });

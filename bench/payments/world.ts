@@ -10,7 +10,7 @@ import { freePort } from "../../scripts/embedded/ports.ts";
 import { grantApiRole, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { fundAccounts, installUsdc } from "../../scripts/embedded/usdc.ts";
 import { migrate } from "../../scripts/migrate.ts";
-import { deploySettlementBatch } from "../../test/support/chain/settlement-batch.ts";
+import { deploySettlementBatch } from "../../test/support/chain/contracts.ts";
 import { type Program, startProgram, stopProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
 

@@ -1,9 +1,16 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { boardSeeder, type Seed } from "../support/board/seed.ts";
-import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
-import { launchBrowser } from "../support/browser/browser.ts";
-import { openPage, picture, type Size, sizes } from "../support/browser/visits.ts";
+import { boardSeeder, type Seed } from "../support/board.ts";
+import {
+  findings,
+  inLine,
+  launchBrowser,
+  openPage,
+  picture,
+  type Size,
+  sizes,
+  widerThanScreen,
+} from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { startService } from "../support/service/service.ts";

@@ -9,7 +9,7 @@ import { describe, expect, test } from "vitest";
 import { escrowed as expressRoute } from "../../packages/escrow/src/express.ts";
 import { escrowed, memoryStore } from "../../packages/escrow/src/index.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
-import { startSaleScene } from "../support/escrow/sale-scene.ts";
+import { startSaleScene } from "../support/escrow/sale.ts";
 import { forFile } from "../support/for-file.ts";
 import { serveHttp } from "../support/http-server.ts";
 import { settlements } from "../support/payments/on-chain.ts";

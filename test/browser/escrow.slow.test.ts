@@ -1,7 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../support/browser/browser.ts";
-import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { expectFit, launchBrowser, openPage, type Size, sizes } from "../support/browser/browser.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { openOperator } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, hold, newMerchant, statusOf } from "../support/escrow/contract.ts";

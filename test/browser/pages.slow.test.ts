@@ -1,9 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { findings, inLine, widerThanScreen } from "../support/browser/accessibility.ts";
-import { launchBrowser } from "../support/browser/browser.ts";
+import { findings, inLine, launchBrowser, picture, widerThanScreen } from "../support/browser/browser.ts";
 import { startSite } from "../support/browser/site.ts";
-import { picture } from "../support/browser/visits.ts";
 import { forFile } from "../support/for-file.ts";
 
 const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;

@@ -1,14 +1,12 @@
 import type { Page } from "playwright-core";
 import { getAddress, type LocalAccount } from "viem";
 import { expect, test } from "vitest";
-import { findings, inLine } from "../support/browser/accessibility.ts";
-import { launchBrowser } from "../support/browser/browser.ts";
-import { picture } from "../support/browser/visits.ts";
+import { findings, inLine, launchBrowser, picture } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { settlements } from "../support/payments/on-chain.ts";
 import { newPayer } from "../support/payments/signing.ts";
-import { PAY_TO } from "../support/service/accounts.ts";
+import { PAY_TO } from "../support/service/environment.ts";
 import { startService } from "../support/service/service.ts";
 
 const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);

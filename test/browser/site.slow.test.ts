@@ -1,7 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { launchBrowser } from "../support/browser/browser.ts";
-import { expectFit, openPage, type Size, sizes } from "../support/browser/visits.ts";
+import { expectFit, launchBrowser, openPage, type Size, sizes } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { startService } from "../support/service/service.ts";

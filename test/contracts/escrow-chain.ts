@@ -13,7 +13,7 @@ import { escrowAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { UsdcChain } from "../support/chain/usdc-chain.ts";
-import { signReceiveAuthorization } from "../support/payments/authorization.ts";
+import { signReceiveAuthorization } from "../support/payments/signing.ts";
 
 /** The terms of a payment, as the contract's ABI has them. */
 export type PaymentInfo = ContractFunctionArgs<typeof escrowAbi, "view", "getHash">[0];

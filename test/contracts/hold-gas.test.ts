@@ -13,9 +13,8 @@ import type { SignedHold } from "../../api/payments/schemes/escrowed.ts";
 import { authorizeData, HOLD_GAS, holdsOf } from "../../api/payments/settle/holds.ts";
 import { escrowAbi } from "../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../contracts/settlement-batch.ts";
-import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/commerce-chain.ts";
-import type { UsdcChain } from "../support/chain/usdc-chain.ts";
-import { putBehindProxy } from "../support/chain/usdc-proxy.ts";
+import { putBehindProxy } from "../support/chain/contracts.ts";
+import { COMMERCE_ENVIRONMENTS, connectCommerce, type UsdcChain } from "../support/chain/usdc-chain.ts";
 import { deployEscrow, deployOperator, type EscrowChain, newPayer } from "./escrow-chain.ts";
 
 // What holds of ordinary accounts take, with Circle's USDC behind its proxy: the gas caps must have room for the dearest.

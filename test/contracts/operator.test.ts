@@ -16,7 +16,7 @@ import { requireCommercePayments } from "../../api/payments/settle/holds.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import ArbiterOperator from "../../ignition/modules/ArbiterOperator.ts";
-import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/commerce-chain.ts";
+import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../support/chain/usdc-chain.ts";
 import { deployOperator, type EscrowChain, NO_RECORD, newPayer, type PaymentInfo, paymentId } from "./escrow-chain.ts";
 
 const AMOUNT = 100_000_050n;

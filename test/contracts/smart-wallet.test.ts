@@ -5,7 +5,7 @@ import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";
-import { deployWallet, SMART_WALLET_ABI } from "../support/wallet.ts";
+import { deployWallet, SMART_WALLET_ABI } from "../support/payments/wallets.ts";
 
 const NETWORK = NETWORKS["eip155:8453"];
 const OWNER = devAccount(2).address;

@@ -6,8 +6,8 @@ import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { connectUsdc, USDC_ENVIRONMENTS, type UsdcChain } from "../support/chain/usdc-chain.ts";
-import { authorization, signAuthorization, signCancellation, usdcDomain } from "../support/payments/authorization.ts";
-import { deployWallet } from "../support/wallet.ts";
+import { authorization, signAuthorization, signCancellation, usdcDomain } from "../support/payments/signing.ts";
+import { deployWallet } from "../support/payments/wallets.ts";
 
 const RELAYER = devAccount(1).address;
 const PAYEE = "0x00000000000000000000000000000000c0ffee02";

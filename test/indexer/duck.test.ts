@@ -2,8 +2,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { expect, test } from "vitest";
 import { openDuck } from "../../indexer/history/duck.ts";
-import { folderForFile } from "../support/folder.ts";
-import { forFile } from "../support/for-file.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 
 // https://github.com/duckdb/duckdb/issues/25158: where rows are ordered by a cast to a narrower type, top-n leaves some out.
 

@@ -4,7 +4,7 @@ import { escrowAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS, devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
-import { signReceiveAuthorization } from "../support/payments/authorization.ts";
+import { signReceiveAuthorization } from "../support/payments/signing.ts";
 
 export const PAYERS = DEV_ACCOUNTS.slice(0, 4);
 /** Two accounts, one of which also pays, and three that only ever receive. */

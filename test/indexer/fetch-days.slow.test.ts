@@ -6,12 +6,10 @@ import { fetchedFiles, lockFolder, writeFetched } from "../../indexer/fetch/file
 import { openDuck } from "../../indexer/history/duck.ts";
 import { UnfitHistoryError } from "../../indexer/history/history.ts";
 import { readFiles } from "../../indexer/history/transfers.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
-import { folderForFile } from "../support/folder.ts";
-import { forFile } from "../support/for-file.ts";
-import { generateChain } from "../support/indexer/generated-chain.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
+import { generateChain, writeCsv } from "../support/indexer/generated-chain.ts";
 import { serveChain } from "../support/indexer/rpc-server.ts";
-import { writeCsv } from "../support/indexer/transfers-csv.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { fetchInto, filesIn, readRows, startFetch } from "./fetched.ts";
 import { load } from "./preloaded.ts";

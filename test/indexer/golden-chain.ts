@@ -2,7 +2,7 @@ import type { Address, Hex } from "viem";
 import { connectChain } from "../../indexer/chain.ts";
 import { readOperators } from "../../indexer/operators.ts";
 import type { TestChain } from "../support/chain/chain.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
 import { type Call, refuse, replyTo, serveNode } from "../support/chain/rpc.ts";
 
 /** What a node answers about a chain that no longer grows, as JSON-RPC has it. */

@@ -4,7 +4,7 @@ import { usdcAbi } from "../../contracts/abi.ts";
 import { DEV_ACCOUNTS } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
-import { signAuthorization, signReceiveAuthorization } from "../support/payments/authorization.ts";
+import { signAuthorization, signReceiveAuthorization } from "../support/payments/signing.ts";
 
 const DAY_SECONDS = 86_400;
 /** Derived once: an account from its mnemonic costs more than a signature. */

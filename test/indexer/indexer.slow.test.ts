@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Address } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
 import { replyTo } from "../support/chain/rpc.ts";
 import { isAlive } from "../support/indexer/launched.ts";
 import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";

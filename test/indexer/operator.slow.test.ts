@@ -13,7 +13,7 @@ import { AbsentEscrowError, readOperators, withOperators } from "../../indexer/o
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
 import { type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
 import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";

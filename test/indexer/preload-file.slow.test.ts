@@ -4,8 +4,7 @@ import { gzipSync } from "node:zlib";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { readHistory } from "../../indexer/history/history.ts";
-import { folderForFile } from "../support/folder.ts";
-import { forFile } from "../support/for-file.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
 import { FILE, historyRows, load, schemasIn } from "./preloaded.ts";
 

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { describe, expect, test, vi } from "vitest";
 import { prune, refetchPruned } from "../../indexer/prune.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
 import { forFile } from "../support/for-file.ts";
 import { generateChain } from "../support/indexer/generated-chain.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";

@@ -5,7 +5,7 @@ import { connectChain, readHead } from "../../indexer/chain.ts";
 import { OtherChainError, type Patience, rememberFirstBlock, whyNotSameChain } from "../../indexer/same-chain.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { type FaultyNode, startFaultyNode } from "../support/chain/faulty-node.ts";
+import { type FaultyNode, startFaultyNode } from "../support/chain/nodes.ts";
 import { askNode, type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
 import { freshDatabase } from "../support/service/database.ts";
 

@@ -4,7 +4,7 @@ import { MULTICALL3 } from "../../api/platform/chain/read-at-block.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
-import { authorization, signAuthorization } from "../support/payments/authorization.ts";
+import { authorization, signAuthorization } from "../support/payments/signing.ts";
 import { MULTICALL_ABI, SERVICE } from "./history.ts";
 
 const DAY_SECONDS = 86_400;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { connectChain, isSyncing } from "../../indexer/chain.ts";
 import { startTestChain } from "../support/chain/chain.ts";
-import { startFaultyNode } from "../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../support/chain/nodes.ts";
 import { type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
 import { forFile } from "../support/for-file.ts";
 

@@ -17,7 +17,7 @@ import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { serveHttp } from "../support/http-server.ts";
-import { witnessSigner } from "../support/log/note-keys.ts";
+import { witnessSigner } from "../support/log/memory-log.ts";
 import { between, call, connectHttp, connectLocal } from "../support/packages/mcp.ts";
 import { post, send, v2 } from "../support/payments/requests.ts";
 import { newPayer, signPayment } from "../support/payments/signing.ts";

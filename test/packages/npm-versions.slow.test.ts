@@ -7,10 +7,8 @@ import { ESCROW, installCommands, npxCommand, PACKAGES, VERIFIER } from "../../a
 import { packageRoutes } from "../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../api/site/packages/tarballs.ts";
 import { inShell } from "../support/browser/page-code.ts";
-import { folderForFile } from "../support/folder.ts";
-import { forFile } from "../support/for-file.ts";
-import { npmPrograms } from "../support/packages/npm.ts";
-import { startRegistry } from "../support/packages/registry.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
+import { npmPrograms, startRegistry } from "../support/packages/registry.ts";
 
 /** One of each major version that a reader may have; 12 is the first that refuses URLs. */
 const VERSIONS = ["10.9.9", "11.21.2", "12.2.2"];

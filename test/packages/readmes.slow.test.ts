@@ -9,11 +9,11 @@ import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from "vi
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { inShell, type PageCode, type Reader, run, save } from "../support/browser/page-code.ts";
-import { type SaleScene, startSaleScene } from "../support/escrow/sale-scene.ts";
+import { type SaleScene, startSaleScene } from "../support/escrow/sale.ts";
 import { newClient } from "../support/packages/mcp.ts";
 import { startRegistry, type TestRegistry } from "../support/packages/registry.ts";
-import { openShop } from "../support/seller/shop.ts";
-import { serveFacilitator } from "../support/seller/stock-facilitator.ts";
+import { openShop } from "../support/sellers/shop.ts";
+import { serveFacilitator } from "../support/sellers/stock-facilitator.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
 
 // What the READMEs say, done in a bare folder against a running service.

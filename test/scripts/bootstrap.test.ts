@@ -3,7 +3,7 @@ import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } fr
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { folderForFile } from "../support/folder.ts";
+import { folderForFile } from "../support/for-file.ts";
 
 const run = promisify(execFile);
 const version = process.versions.node;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 
 /** Reads until it is as wanted. Unlike `expect.poll`, it works where tests run concurrently. */
@@ -11,4 +11,19 @@ export async function eventually<T>(read: () => Promise<T> | T, wanted: T, limit
   };
   await waitUntil(isThere, limitMs, 50);
   expect(last).toEqual(wanted);
+}
+
+const HOUR_MS = 3_600_000;
+const dateNow = Date.now;
+const performanceNow = performance.now.bind(performance);
+
+/** Sets the machine's clock back an hour, until `vi.restoreAllMocks`. It goes on from there as usual. */
+export function setClockBack(): void {
+  vi.spyOn(Date, "now").mockImplementation(() => dateNow() - HOUR_MS);
+}
+
+/** Makes everything that this process remembers that much older, until `vi.restoreAllMocks`. */
+export function passTime(ms: number): void {
+  const ahead = performance.now() - performanceNow() + ms;
+  vi.spyOn(performance, "now").mockImplementation(() => performanceNow() + ahead);
 }

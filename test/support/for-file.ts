@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll } from "vitest";
 
 /** Something that was started and has to be ended. */
@@ -29,4 +32,11 @@ async function end(one: Ending): Promise<void> {
   if ("stop" in one) await one.stop();
   else if ("end" in one) await one.end();
   else await one.close();
+}
+
+/** An empty folder outside the project, removed after the file's last test. */
+export async function folderForFile(prefix: string): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), prefix));
+  await forFile({ stop: () => rm(path, { recursive: true, force: true, maxRetries: 20 }) });
+  return path;
 }

@@ -8,12 +8,11 @@ import { requestSchema } from "../../../api/arbiter/request.ts";
 import { createVerdictStore, type StoredVerdict } from "../../../api/arbiter/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
-import { buyer, conditionsOf, NOW, paidBy } from "../../support/arbiter/breach.ts";
-import { DEAR } from "../../support/arbiter/breach-rows.ts";
-import { recordVerdict } from "../../support/arbiter/record.ts";
+import { buyer, conditionsOf, DEAR, NOW, paidBy } from "../../support/arbiter/breach.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { recordVerdict } from "../../support/arbiter/verdicts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 let pool: Pool;
 beforeEach(async () => {

@@ -2,10 +2,17 @@ import { describe, expect, test } from "vitest";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
-import { EXPIRED, OTHER_HOST, SELF_SIGNED } from "../../support/arbiter/certificates.ts";
-import { DECIDED, sends, TEXT } from "../../support/arbiter/rows.ts";
-import { UNDECIDED } from "../../support/arbiter/rows-unknown.ts";
-import { examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
+import { DECIDED, sends, TEXT, UNDECIDED } from "../../support/arbiter/rows.ts";
+import {
+  EXPIRED,
+  examine,
+  factsNamed,
+  judged,
+  OTHER_HOST,
+  PUBLIC_ADDRESS,
+  SELF_SIGNED,
+  startSite,
+} from "../../support/arbiter/site.ts";
 import { forFile } from "../../support/for-file.ts";
 
 const ROWS = [...DECIDED, ...UNDECIDED];

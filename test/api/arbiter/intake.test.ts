@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { refuse } from "../../support/chain/rpc.ts";
 import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -11,7 +11,7 @@ import { expectPaymentRequired, expectProblem } from "../../support/payments/exp
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 import { RELAYER } from "../../support/service/service.ts";
 
 /** Another address than the payee, so that each is refused for itself. */

@@ -18,7 +18,7 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;
 

@@ -10,7 +10,7 @@ import { type LocalServer, serveHttp } from "../../support/http-server.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

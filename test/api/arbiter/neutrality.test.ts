@@ -8,9 +8,9 @@ import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
-import { deciderOf } from "../../support/arbiter/record.ts";
 import { type ArbiterScene, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
+import { deciderOf } from "../../support/arbiter/verdicts.ts";
 import { forFile } from "../../support/for-file.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;

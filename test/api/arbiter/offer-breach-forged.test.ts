@@ -4,6 +4,8 @@ import {
   BASE,
   byHost,
   type Case,
+  DEAR,
+  ESCALATED,
   evidenceOn,
   offered,
   paidBy,
@@ -12,7 +14,6 @@ import {
   SEPOLIA,
   showDocument,
 } from "../../support/arbiter/breach.ts";
-import { DEAR, ESCALATED } from "../../support/arbiter/breach-rows.ts";
 import type { SignedTerms } from "../../support/arbiter/signed-terms.ts";
 import { startSite } from "../../support/arbiter/site.ts";
 

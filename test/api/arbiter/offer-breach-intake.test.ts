@@ -7,6 +7,7 @@ import {
   BASE,
   byHost,
   type Case,
+  DEAR,
   evidenceOn,
   HEADER,
   NOW,
@@ -23,7 +24,6 @@ import {
   TX,
   told,
 } from "../../support/arbiter/breach.ts";
-import { DEAR } from "../../support/arbiter/breach-rows.ts";
 import { sends } from "../../support/arbiter/rows.ts";
 import type { SignedTerms, Terms } from "../../support/arbiter/signed-terms.ts";
 import { CLAIMS, factsNamed, startSite } from "../../support/arbiter/site.ts";

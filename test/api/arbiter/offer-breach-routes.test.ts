@@ -14,8 +14,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { broadcast, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, v2 } from "../../support/payments/requests.ts";
 import { BASE, newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 const stage = await forFile(startApiStage());

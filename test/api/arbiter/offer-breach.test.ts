@@ -1,8 +1,18 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { NETWORKS_V2 } from "../../../packages/verifier/src/verdict/v2/offer-breach.ts";
-import { BASE, evidenceOn, paidBy, showDocument, TX, told } from "../../support/arbiter/breach.ts";
-import { DEAR, ESCALATED, REFUNDED, RELEASED } from "../../support/arbiter/breach-rows.ts";
+import {
+  BASE,
+  DEAR,
+  ESCALATED,
+  evidenceOn,
+  paidBy,
+  REFUNDED,
+  RELEASED,
+  showDocument,
+  TX,
+  told,
+} from "../../support/arbiter/breach.ts";
 import { factsNamed, judged, startSite } from "../../support/arbiter/site.ts";
 
 const site = await startSite();

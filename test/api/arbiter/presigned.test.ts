@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
-import { PRESIGNED_REDIRECTS } from "../../support/arbiter/presigned-redirects.ts";
 import { sends, sha256, to } from "../../support/arbiter/rows.ts";
 import { CLAIMS, examine, factsNamed, judged, PUBLIC_ADDRESS, startSite } from "../../support/arbiter/site.ts";
+import { PRESIGNED_REDIRECTS } from "../../support/arbiter/urls.ts";
 import { forFile } from "../../support/for-file.ts";
 
 const site = await forFile(startSite());

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
-import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
 import { CLAIMS, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
+import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/urls.ts";
 
 /** The tests' own idea of what is not public, kept apart from the guard's; one list a family, because Node maps IPv4 into IPv6. */
 const INSIDE = { ipv4: new BlockList(), ipv6: new BlockList() };

@@ -12,11 +12,11 @@ import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
-import { deciderOf, recordVerdict } from "../../support/arbiter/record.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { TOY_DAY, WITH_TOY } from "../../support/arbiter/toy-policy.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { deciderOf, recordVerdict } from "../../support/arbiter/verdicts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 /** A verdict of version 1. */
 interface Golden {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
+import { ago, boardScene, type ListedAgent } from "../../support/board.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 
 const scene = boardScene();

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, boardScene, NOON } from "../../support/board/scene.ts";
-import type { Seed } from "../../support/board/seed.ts";
+import { ago, boardScene, NOON, type Seed } from "../../support/board.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 

@@ -5,7 +5,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../../support/indexer/launched.ts";
 import { signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 

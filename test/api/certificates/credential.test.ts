@@ -4,7 +4,7 @@ import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
-import { boardSeeder } from "../../support/board/seed.ts";
+import { boardSeeder } from "../../support/board.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";

@@ -1,14 +1,13 @@
 import { expect, test, vi } from "vitest";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
-import { feedbackFor, newAgent, PUBLISHER } from "../../support/certificates/agent-registries.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { feedbackFor, newAgent, PUBLISHER } from "../../support/certificates/publishing.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
-import { binary, hexOf } from "../../support/service/database.ts";
-import { eachPayment } from "../../support/service/row-by-row.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
+import { binary, eachPayment, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -4,14 +4,19 @@ import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import {
   feedbackFor,
+  GAS,
   newAgent,
+  order,
   PUBLISHER,
+  published,
+  REGISTRIES,
+  recordOf,
   requestValidation,
   sell,
+  startPublishing,
   validationOf,
-} from "../../support/certificates/agent-registries.ts";
-import { GAS, order, published, REGISTRIES, recordOf, startPublishing } from "../../support/certificates/publishing.ts";
-import { rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
+} from "../../support/certificates/publishing.ts";
+import { rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";

@@ -4,8 +4,16 @@ import { checkRegistries } from "../../../api/certificates/agent-registries/chai
 import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
-import { evidenceFor, feedbackFor, newAgent, PUBLISHER } from "../../support/certificates/agent-registries.ts";
-import { order, published, REGISTRIES, startPublishing } from "../../support/certificates/publishing.ts";
+import {
+  evidenceFor,
+  feedbackFor,
+  newAgent,
+  order,
+  PUBLISHER,
+  published,
+  REGISTRIES,
+  startPublishing,
+} from "../../support/certificates/publishing.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";

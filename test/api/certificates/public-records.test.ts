@@ -8,7 +8,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });

@@ -2,14 +2,14 @@ import { type LocalAccount, parseEventLogs } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { operatorAbi } from "../../../contracts/abi.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { type Hold, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type Hold, startHoldingNode } from "../../support/chain/nodes.ts";
 import { openOperator, signedFor, type WirePayment } from "../../support/escrow/auth-capture.ts";
-import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
-import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { END_TURNS, PATIENT } from "../../support/escrow/contract.ts";
+import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type Answer, post } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -11,12 +11,11 @@ import {
   stockFetch,
   type WirePayment,
 } from "../../support/escrow/auth-capture.ts";
-import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { burningOn } from "../../support/payments/hostile-wallets.ts";
 import { post } from "../../support/payments/requests.ts";
+import { burningOn, deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
 
 const chain = await forFile(startTestChain());
 const operator = await openOperator(chain);

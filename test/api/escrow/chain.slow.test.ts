@@ -2,18 +2,20 @@ import type { Hex, LocalAccount } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import {
   askedOnChain,
   deployEscrow,
+  END_TURNS,
   type EscrowScene,
+  expectOutcome,
   type Held,
   hold,
   newMerchant,
+  PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";

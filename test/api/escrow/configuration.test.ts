@@ -2,12 +2,11 @@ import { describe, expect, test } from "vitest";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/contract.ts";
-import { deployOperator } from "../../support/escrow/operator.ts";
+import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { startApiProcess } from "../../support/service/api-process.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);

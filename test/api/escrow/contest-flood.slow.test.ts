@@ -2,10 +2,8 @@ import { pino } from "pino";
 import { expect, test, vi } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
-import { contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
-import { startContestScene } from "../../support/escrow/contest-scene.ts";
-import { newMerchant, statusOf } from "../../support/escrow/contract.ts";
-import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
+import { contest, deliverWithWindow, holdWithWindow, startContestScene } from "../../support/escrow/contest.ts";
+import { END_TURNS, newMerchant, PATIENT, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send } from "../../support/payments/requests.ts";
 

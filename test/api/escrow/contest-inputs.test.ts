@@ -10,8 +10,8 @@ import {
   deliverWithWindow,
   holdWithWindow,
   postContest,
+  startContestScene,
 } from "../../support/escrow/contest.ts";
-import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { askedOnChain, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";

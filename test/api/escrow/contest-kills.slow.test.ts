@@ -1,11 +1,10 @@
 import { expect, test, vi } from "vitest";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { type ContestableHold, contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
-import { deployEscrow, newMerchant } from "../../support/escrow/contract.ts";
-import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
+import { deployEscrow, END_TURNS, expectOutcome, newMerchant, PATIENT } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -10,8 +10,8 @@ import {
   HAIKU,
   holdWithWindow,
   signWithWindow,
+  startContestScene,
 } from "../../support/escrow/contest.ts";
-import { startContestScene } from "../../support/escrow/contest-scene.ts";
 import { newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import type { Sent } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";

@@ -3,10 +3,14 @@ import { zeroHash } from "viem";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
-import { type ContestableHold, contest, deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
-import { startContestScene } from "../../support/escrow/contest-scene.ts";
-import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
-import { END_TURNS } from "../../support/escrow/outcomes.ts";
+import {
+  type ContestableHold,
+  contest,
+  deliverWithWindow,
+  holdWithWindow,
+  startContestScene,
+} from "../../support/escrow/contest.ts";
+import { askedOnChain, END_TURNS, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send } from "../../support/payments/requests.ts";
 

@@ -10,13 +10,18 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
-import { deployEscrow, type EscrowScene, type Held, hold, newMerchant } from "../../support/escrow/contract.ts";
+import {
+  deployEscrow,
+  type EscrowScene,
+  expectOutcome,
+  type Held,
+  hold,
+  newMerchant,
+} from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { expectOutcome } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
-import { signReceiveAuthorization } from "../../support/payments/authorization.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { newPayer } from "../../support/payments/signing.ts";
+import { newPayer, signReceiveAuthorization } from "../../support/payments/signing.ts";
 import { hexOf } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 

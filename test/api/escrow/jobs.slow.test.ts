@@ -1,20 +1,22 @@
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import {
   askedOnChain,
   deployEscrow,
+  END_TURNS,
   type EscrowScene,
+  expectOutcome,
   type Held,
   hold,
   newMerchant,
+  PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 90_000 });

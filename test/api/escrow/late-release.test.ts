@@ -3,9 +3,16 @@ import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { askedOnChain, deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import {
+  askedOnChain,
+  deployEscrow,
+  END_TURNS,
+  hold,
+  newMerchant,
+  PATIENT,
+  statusOf,
+} from "../../support/escrow/contract.ts";
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
-import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { startService } from "../../support/service/service.ts";
 

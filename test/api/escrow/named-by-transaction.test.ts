@@ -8,15 +8,15 @@ import {
   type Held,
   holdTogether,
   newMerchant,
+  PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, forwarded, GOOD, signDelivery, verify } from "../../support/escrow/delivery.ts";
-import { PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 // Holds share transactions, so a transaction that a delivery names can be that of many payments.
 

@@ -5,15 +5,14 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { USDC_ABI, USDC_ADMINISTRATOR } from "../../../scripts/embedded/usdc.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
-import { deployEscrow } from "../../support/escrow/contract.ts";
-import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
-import { type Pays, presentedIn, signFor } from "../../support/escrow/purchase.ts";
+import { deployEscrow, END_TURNS, PATIENT } from "../../support/escrow/contract.ts";
+import { type Pays, presentedIn, signFor } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type Answer, post } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 import { hexOf } from "../../support/service/database.ts";
 
 // Holds that wait at the same time share a transaction, and nothing else.

@@ -3,10 +3,14 @@ import type { KnownHead } from "../../../api/log/served-checkpoint.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";
-import { copyOf, endConnections } from "../../support/log/restore.ts";
-import { certificateInsert } from "../../support/log/rows.ts";
-import { logStage } from "../../support/log/stage.ts";
-import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+import {
+  CHECKPOINTS_AGE,
+  certificateInsert,
+  copyOf,
+  endConnections,
+  logOn,
+  logStage,
+} from "../../support/log/stage.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
 /** What happens to a database only where somebody takes its protection away. */

@@ -18,8 +18,8 @@ import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-k
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { auditLog } from "../../support/log/audit.ts";
 import { type RecordRow, recordMaker } from "../../support/log/records.ts";
+import { auditLog } from "../../support/log/stage.ts";
 import { letGo } from "../../support/openapi/answers.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";

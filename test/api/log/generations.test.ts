@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { readProof } from "../../support/log/read-proof.ts";
+import { readProof } from "../../support/log/memory-log.ts";
 import { storeLog } from "../../support/log/stored-log.ts";
 import { startService } from "../../support/service/service.ts";
 

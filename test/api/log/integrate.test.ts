@@ -5,9 +5,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { certificateInsert } from "../../support/log/rows.ts";
-import { logStage } from "../../support/log/stage.ts";
-import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+import { CHECKPOINTS_AGE, certificateInsert, logOn, logStage } from "../../support/log/stage.ts";
 
 const ENTRIES = { ...certificateEntries, ...sellerEntries };
 

@@ -1,12 +1,11 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { boardSeeder } from "../../support/board/seed.ts";
+import { boardSeeder } from "../../support/board.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { eventually } from "../../support/eventually.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
-import { followerOf } from "../../support/log/follow-once.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
 import { HAS_NGINX, nginxCache } from "../../support/nginx.ts";
+import { followerOf } from "../../support/packages/said-by.ts";
 import { startService } from "../../support/service/service.ts";
 
 interface Answer {

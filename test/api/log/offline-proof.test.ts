@@ -5,8 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { buyVerdict, startArbiterScene } from "../../support/arbiter/scene.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 

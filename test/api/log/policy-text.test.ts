@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { policyText } from "../../../api/log/log-overview.ts";
 import { parsePolicy } from "../../../packages/verifier/src/tlog/policy.ts";
-import { noteSigner, witnessSigner } from "../../support/log/note-keys.ts";
+import { noteSigner, witnessSigner } from "../../support/log/memory-log.ts";
 
 const log = { vkey: noteSigner("trust.example/log", 1).key.vkey, url: "https://trust.example/log" };
 

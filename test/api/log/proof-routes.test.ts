@@ -7,6 +7,7 @@ import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { verifyInclusion } from "../../../packages/verifier/src/tlog/tree.ts";
+import { readProof } from "../../support/log/memory-log.ts";
 import {
   ENTRIES,
   KEY,
@@ -17,8 +18,7 @@ import {
   REVERSED,
   VERDICT,
   WAITING,
-} from "../../support/log/proof-scene.ts";
-import { readProof } from "../../support/log/read-proof.ts";
+} from "../../support/log/stored-log.ts";
 import { send } from "../../support/payments/requests.ts";
 
 const { service, pool, log } = await proofScene();

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createProveEntry } from "../../../api/log/prove-entries.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
-import { MemoryTree } from "../../support/log/memory-tree.ts";
-import { readProof } from "../../support/log/read-proof.ts";
+import { MemoryTree, readProof } from "../../support/log/memory-log.ts";
 
 const SIZE = 300;
 const tree = new MemoryTree();

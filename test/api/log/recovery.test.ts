@@ -4,12 +4,16 @@ import type { StoredCheckpoint } from "../../../api/log/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { forFile } from "../../support/for-file.ts";
-import { auditLog } from "../../support/log/audit.ts";
-import { naiveRoot } from "../../support/log/naive-tree.ts";
-import { copyOf, endConnections } from "../../support/log/restore.ts";
-import { certificateInsert } from "../../support/log/rows.ts";
-import { logStage } from "../../support/log/stage.ts";
-import { CHECKPOINTS_AGE, logOn } from "../../support/log/writer.ts";
+import { naiveRoot } from "../../support/log/memory-log.ts";
+import {
+  auditLog,
+  CHECKPOINTS_AGE,
+  certificateInsert,
+  copyOf,
+  endConnections,
+  logOn,
+  logStage,
+} from "../../support/log/stage.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const head = (size: number, root: Uint8Array): KnownHead => ({ size, root, source: "a witness", at: new Date(0) });

@@ -5,7 +5,7 @@ import { createLogStore } from "../../../api/log/store.ts";
 import { createWitnessStore } from "../../../api/log/witness/store.ts";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
-import { witnessSigner } from "../../support/log/note-keys.ts";
+import { witnessSigner } from "../../support/log/memory-log.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();

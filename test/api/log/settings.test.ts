@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
-import { noteSigner, witnessSigner } from "../../support/log/note-keys.ts";
+import { noteSigner, witnessSigner } from "../../support/log/memory-log.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 
 const GOOD = completeEnvironment("A".repeat(43));

@@ -7,7 +7,7 @@ import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { entriesPath, levelWidth, type TileId, tilePath, tileWidth } from "../../../packages/verifier/src/tlog/tile.ts";
 import { rootHash } from "../../../packages/verifier/src/tlog/tree.ts";
-import { staticScene } from "../../support/log/static-scene.ts";
+import { staticScene } from "../../support/log/stored-log.ts";
 
 const { entry, size, before, get, raw } = await staticScene();
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { staticScene } from "../../support/log/static-scene.ts";
+import { staticScene } from "../../support/log/stored-log.ts";
 
 const { service, get, raw, spoken } = await staticScene();
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createWitnessStore, LONGEST_WAIT_SECONDS } from "../../../api/log/witness/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
-import { witnessSigner } from "../../support/log/note-keys.ts";
+import { witnessSigner } from "../../support/log/memory-log.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();

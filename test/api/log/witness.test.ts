@@ -11,8 +11,7 @@ import { addCheckpoint, type WitnessParts } from "../../../scripts/witness/add-c
 import { openRecords } from "../../../scripts/witness/records.ts";
 import { readWitnessSettings } from "../../../scripts/witness/settings.ts";
 import { noteSigner } from "../../../scripts/witness/signer.ts";
-import { offerOf, texts, toyLog } from "../../support/log/toy-log.ts";
-import { witnessProcess } from "../../support/log/witness-process.ts";
+import { offerOf, texts, toyLog, witnessProcess } from "../../support/log/witness.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "witness-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -12,9 +12,8 @@ import { type NoteSigner, parseNote, verifyNote } from "../../../packages/verifi
 import { noteSigner } from "../../../scripts/witness/signer.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { localWitness } from "../../support/log/local-witness.ts";
 import { logStage } from "../../support/log/stage.ts";
-import { texts, toyLog } from "../../support/log/toy-log.ts";
+import { localWitness, texts, toyLog } from "../../support/log/witness.ts";
 
 const seconds = () => Math.floor(Date.now() / 1_000);
 

@@ -10,8 +10,7 @@ import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { type ApiProcess, startApiProcess } from "../../support/service/api-process.ts";
-import { fundRelayer } from "../../support/service/api-stage.ts";
+import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
 
 // The trial of docs/operations.md, "Backup and restore": the statements and settings are those that it gives.
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { measured } from "../../support/header-block.ts";
+import { measured } from "../../support/nginx.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";

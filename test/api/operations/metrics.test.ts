@@ -7,12 +7,11 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { buyVerdict } from "../../support/arbiter/scene.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/nodes.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { type ApiProcess, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
-import { fundRelayer } from "../../support/service/api-stage.ts";
+import { type ApiProcess, fundRelayer, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 20_000, interval: 50 };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
-import { prune as pruneAll } from "../../support/service/prune.ts";
+import { prune as pruneAll } from "../../support/service/service.ts";
 
 const database = await freshDatabase();
 const owner = await forFile(connectOwner(database));

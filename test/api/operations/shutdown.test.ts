@@ -2,13 +2,12 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { createHttpServer, drain, listen } from "../../../api/platform/http/server.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
 import { binary } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 10_000, interval: 20 };

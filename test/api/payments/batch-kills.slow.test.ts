@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 const soon = { timeout: 30_000, interval: 20 };

@@ -5,13 +5,12 @@ import { batchGas } from "../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { away } from "../../support/chain/faulty-node.ts";
+import { away } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { paymentOf, startBatching } from "../../support/payments/batching.ts";
-import { thinking } from "../../support/payments/hostile-wallets.ts";
-import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { paymentOf, type Relaying, startBatching, startRelaying } from "../../support/payments/relaying.ts";
 import { highS, newPayer, signPayment } from "../../support/payments/signing.ts";
+import { thinking } from "../../support/payments/wallets.ts";
 
 // Which payments share a transaction, and when none does.
 

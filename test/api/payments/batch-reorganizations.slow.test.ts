@@ -3,14 +3,13 @@ import { expect, test } from "vitest";
 import { failedPlaces } from "../../../api/payments/settle/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { anotherTransaction, rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { anotherTransaction, rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
 import { forFile } from "../../support/for-file.ts";
-import { signCancellation } from "../../support/payments/authorization.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, type Signed, signCancellation, signPayment } from "../../support/payments/signing.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
 // A batch is mined, its block is reorganized away, and the same bytes are mined again, where other calls fail.

@@ -10,15 +10,14 @@ import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { rawOf, rawToUsdc, reorganize } from "../../support/chain/reorganization.ts";
+import { rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { paymentOf, startBatching } from "../../support/payments/batching.ts";
 import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { paymentOf, type Relaying, startBatching, startRelaying } from "../../support/payments/relaying.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 // What becomes of a batch between its commit and a final block, with the time and the passes that the test makes.
 

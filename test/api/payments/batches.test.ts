@@ -6,10 +6,10 @@ import { blocksFrom } from "../../support/chain/blocks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { burningOn, SIGNS } from "../../support/payments/hostile-wallets.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { burningOn, SIGNS } from "../../support/payments/wallets.ts";
 import { binary, freshDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 

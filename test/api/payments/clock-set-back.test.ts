@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createFinality } from "../../../api/platform/chain/chain.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { passTime, setClockBack } from "../../support/clock.ts";
+import { passTime, setClockBack } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 // A clock that is set back makes nothing that was read from the chain younger than it is.
 

@@ -4,9 +4,8 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
-import { signCancellation } from "../../support/payments/authorization.ts";
 import {
   expectNoSignatureAnywhere,
   expectPaymentRequired,
@@ -14,7 +13,7 @@ import {
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
-import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, type Signed, signCancellation, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 

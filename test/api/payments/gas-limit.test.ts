@@ -4,10 +4,10 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
-import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../support/payments/hostile-wallets.ts";
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../support/payments/wallets.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 

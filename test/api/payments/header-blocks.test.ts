@@ -10,8 +10,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { openOperator } from "../../support/escrow/auth-capture.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
-import { type Measured, MOST_HEADER_BYTES, measured } from "../../support/header-block.ts";
-import { HAS_NGINX, stockNginx } from "../../support/nginx.ts";
+import { HAS_NGINX, type Measured, MOST_HEADER_BYTES, measured, stockNginx } from "../../support/nginx.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 

@@ -6,7 +6,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { away, startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";

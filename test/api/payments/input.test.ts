@@ -11,7 +11,7 @@ import {
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, encode, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const KIB = 1024;

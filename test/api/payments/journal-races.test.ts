@@ -22,9 +22,8 @@ import {
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { binary, connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { binary, connectOwner, endBlocked, freshDatabase } from "../../support/service/database.ts";
 import { startDatabaseLink } from "../../support/service/database-link.ts";
-import { endBlocked } from "../../support/service/end-blocked.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 10 };

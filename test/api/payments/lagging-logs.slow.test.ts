@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";

@@ -2,15 +2,14 @@ import type { LocalAccount } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
 import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { binary } from "../../support/service/database.ts";
-import { endBlocked } from "../../support/service/end-blocked.ts";
+import { binary, endBlocked } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;

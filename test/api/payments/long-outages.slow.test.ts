@@ -3,7 +3,7 @@ import type { LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { type FaultyNode, leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { say, startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";

@@ -2,12 +2,12 @@ import { afterEach, expect, test } from "vitest";
 import { type ChainReader, createChain } from "../../../api/platform/chain/chain.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN, type Profile } from "../../support/base-like/profiles.ts";
+import { payUnseen } from "../../support/base-like/stage.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, signPayment } from "../../support/payments/signing.ts";
-import { payUnseen } from "../../support/payments/unseen.ts";
 import { startService } from "../../support/service/service.ts";
 
 // What a look at a payment costs its node, whatever the payment's age and however narrow the provider's ranges.

@@ -4,13 +4,13 @@ import { lookFor } from "../../../api/payments/commands.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
 import type { Expected } from "../../../api/platform/chain/view.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { burningOn } from "../../support/payments/hostile-wallets.ts";
 import { broadcast, submit } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { burningOn } from "../../support/payments/wallets.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
 /** What a look makes of a transaction of ours that was mined without success. */

@@ -3,15 +3,15 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, expect, test } from "vitest";
 import { ERC1271 } from "../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 // A node that lags shows what the chain has left behind: no single reading of it refuses a payment for good.
 

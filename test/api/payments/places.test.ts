@@ -13,7 +13,7 @@ import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 // What an account has unmined, and what failed payments may cost it.
 

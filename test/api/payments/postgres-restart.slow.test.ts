@@ -7,15 +7,13 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/nodes.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { type ApiProcess, startApiProcess } from "../../support/service/api-process.ts";
-import { fundRelayer } from "../../support/service/api-stage.ts";
-import { binary } from "../../support/service/database.ts";
-import { eachPayment } from "../../support/service/row-by-row.ts";
+import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
+import { binary, eachPayment } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 30_000, interval: 20 };
 // As `stack.ts` names its own, so that a later run removes what a killed one left.

@@ -4,7 +4,7 @@ import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { HALT_MINUTES, POOL_ERRORS, BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const { client } = base.chain;

@@ -4,10 +4,10 @@ import { createRelayPruning } from "../../../api/platform/relayer/store.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
 import { forFile } from "../../support/for-file.ts";
-import { FLAG } from "../../support/payments/hostile-wallets.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { FLAG } from "../../support/payments/wallets.ts";
 import { binary } from "../../support/service/database.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 const ROWS = 5_000;
 const GAS = 100_000n;

@@ -4,15 +4,13 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { blocksFrom } from "../../support/chain/blocks.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { paymentsOnChain } from "../../support/payments/books.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { chargedOnce, nothingCharged, paymentsOnChain } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import { type ApiProcess, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
-import { fundRelayer } from "../../support/service/api-stage.ts";
+import { type ApiProcess, fundRelayer, SHARED_RELAYER, startApiProcess } from "../../support/service/api-process.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const SETTLEMENTS = 100;

@@ -11,14 +11,12 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
-import { refusedRows } from "../../support/payments/filled-journal.ts";
-import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
+import { hex, newPayment, refusedRows, WRITES } from "../../support/payments/journal-rows.ts";
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { binary, connectOwner } from "../../support/service/database.ts";
+import { binary, connectOwner, tableBytes } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
-import { tableBytes } from "../../support/service/table-size.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];
 const ACCEPTED = { network: SEPOLIA.id, asset: SEPOLIA.usdc.address, extra: { name: SEPOLIA.usdc.name, version: "2" } };

@@ -12,8 +12,8 @@ import {
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 const MAGIC = `1626ba7e${"00".repeat(28)}`;
 /** Contracts in a few bytes of machine code: what they answer to `isValidSignature`, whatever they are asked. */

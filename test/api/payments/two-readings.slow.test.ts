@@ -3,13 +3,13 @@ import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";
+import { payUnseen } from "../../support/base-like/stage.ts";
 import { type Call, type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { cancel } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { payUnseen } from "../../support/payments/unseen.ts";
 import { ALONE, startService } from "../../support/service/service.ts";
 
 // Nodes behind one address disagree: whatever cannot be undone needs two answers that were requested separately.

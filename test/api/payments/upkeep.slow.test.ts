@@ -15,8 +15,7 @@ import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { binary, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
-import { eachPayment } from "../../support/service/row-by-row.ts";
+import { binary, eachPayment, freshDatabase, type TestDatabase } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
 const soon = { timeout: 30_000, interval: 100 };

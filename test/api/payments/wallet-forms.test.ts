@@ -25,8 +25,8 @@ import {
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { encode, post, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
+import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
 
 // What wallets and clients write in more than one way: the header, its base64, and the signature.
 

@@ -18,8 +18,15 @@ import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, encode, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { attacksOn } from "../../support/purchases/attacks.ts";
-import { challengeIn, pageIn, present, purchasesUrl, signed, signInAt } from "../../support/purchases/sign-in.ts";
+import {
+  attacksOn,
+  challengeIn,
+  pageIn,
+  present,
+  purchasesUrl,
+  signed,
+  signInAt,
+} from "../../support/purchases/sign-in.ts";
 import { startService } from "../../support/service/service.ts";
 
 const MINUTES = 60_000;

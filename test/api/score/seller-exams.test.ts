@@ -7,10 +7,8 @@ import { createScoreExams } from "../../../api/score/store.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
 import { payeeExams } from "../../../api/sellers/published/verification.ts";
 import { forFile } from "../../support/for-file.ts";
-import { FAIL, UNPUBLISHED } from "../../support/sellers/held.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
-import { connectOwner, freshDatabase } from "../../support/service/database.ts";
-import { plansOf } from "../../support/service/plans.ts";
+import { FAIL, sampleOrder, sampleResult, storeExam, UNPUBLISHED } from "../../support/sellers/samples.ts";
+import { connectOwner, freshDatabase, plansOf } from "../../support/service/database.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = new Date("2026-08-01T12:00:00Z");

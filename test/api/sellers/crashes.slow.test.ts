@@ -7,14 +7,13 @@ import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { interrupted, refundNonce } from "../../../api/sellers/refund.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { openShop, type Shop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor } from "../../support/sellers/buying.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStageOn } from "../../support/service/api-stage.ts";
+import { openShop, type Shop } from "../../support/sellers/shop.ts";
+import { type ApiProcess, startApiStageOn } from "../../support/service/api-process.ts";
 
 const stage = await forFile(startApiStageOn(startTestChain({ mining: { everySeconds: 1 } })));
 const { chain, owner } = stage;

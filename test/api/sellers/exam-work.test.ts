@@ -10,8 +10,7 @@ import { EXAM_PRICE, mostSpent, PROBES_AN_ORIGIN } from "../../../api/sellers/pr
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { forFile } from "../../support/for-file.ts";
-import { storePurchase } from "../../support/sellers/purchase.ts";
-import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
+import { sampleOrder, sampleResult, storeExam, storePurchase } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();

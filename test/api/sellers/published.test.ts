@@ -10,8 +10,15 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { EXCHANGE, FAIL, heldIn, NAMED, UNPUBLISHED } from "../../support/sellers/held.ts";
-import { SELLERS_WALLET, sampleOrder } from "../../support/sellers/samples.ts";
+import {
+  EXCHANGE,
+  FAIL,
+  heldIn,
+  NAMED,
+  SELLERS_WALLET,
+  sampleOrder,
+  UNPUBLISHED,
+} from "../../support/sellers/samples.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 

@@ -2,13 +2,13 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { away, startFaultyNode } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { submit } from "../../support/payments/on-chain.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { openShop, type Shop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/sellers/buying.ts";
+import { openShop, type Shop } from "../../support/sellers/shop.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send } from "../../support/payments/requests.ts";
-import { heldIn } from "../../support/sellers/held.ts";
+import { heldIn } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());

@@ -6,8 +6,8 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { openShop } from "../../support/seller/shop.ts";
 import { EXAM_KEY, lineFor, looked } from "../../support/sellers/buying.ts";
+import { openShop } from "../../support/sellers/shop.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 

@@ -12,8 +12,7 @@ import { createExamRunner, type RunnerParts } from "../../../api/sellers/run-exa
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { storePurchase } from "../../support/sellers/purchase.ts";
-import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
+import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storePurchase } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 // What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.

@@ -13,8 +13,7 @@ import { forFile } from "../../support/for-file.ts";
 import { call, connectHttp } from "../../support/packages/mcp.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, UNPUBLISHED } from "../../support/sellers/held.ts";
-import { sampleOrder } from "../../support/sellers/samples.ts";
+import { FAIL, heldIn, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PATIENT = { timeout: 30_000, interval: 100 } as const;

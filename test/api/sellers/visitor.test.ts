@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Failed } from "../../../api/platform/web/guarded-fetch/dial.ts";
 import type { Visitor } from "../../../api/sellers/ports.ts";
 import { createVisitor } from "../../../api/sellers/visitor-web.ts";
-import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/hostile-urls.ts";
+import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/urls.ts";
 
 const PUBLIC = "93.184.216.34";
 const names: Record<string, readonly (readonly string[])[]> = {};

@@ -6,8 +6,7 @@ import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn } from "../../support/sellers/held.ts";
-import { sampleOrder } from "../../support/sellers/samples.ts";
+import { FAIL, heldIn, sampleOrder } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());

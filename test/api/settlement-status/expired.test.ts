@@ -7,13 +7,17 @@ import type { FinalFacts } from "../../../api/settlement-status/reading.ts";
 import {
   type Fate,
   FINAL_AFTER,
+  factsInMemory,
+  MOST_BEHIND,
+  NO_FACTS,
   type NodeKind,
   nodesOf,
   type Scene,
+  threeNodes,
   timeOf,
+  type World,
+  worldWith,
 } from "../../support/settlement-status/branching-chain.ts";
-import { factsInMemory, NO_FACTS } from "../../support/settlement-status/facts.ts";
-import { MOST_BEHIND, threeNodes, type World, worldWith } from "../../support/settlement-status/worlds.ts";
 
 // Whatever is asked when, of whichever process: what has been called final is what the chain comes to.
 

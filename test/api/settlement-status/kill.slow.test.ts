@@ -4,14 +4,13 @@ import type { LocalAccount } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
 import { STATEMENT_PRICE } from "../../../api/settlement-status/statement-request.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
-import { binary } from "../../support/service/database.ts";
-import { endBlocked } from "../../support/service/end-blocked.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
+import { binary, endBlocked } from "../../support/service/database.ts";
 import { wire } from "../../support/settlement-status/statements.ts";
 
 // Whenever the process that sells a signed statement is killed: one charge at most, one statement, the same bytes.

@@ -2,8 +2,15 @@ import { expect, test } from "vitest";
 import { createLookUp } from "../../../api/settlement-status/look-up.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
 import type { AuthorizationReader, FinalFacts } from "../../../api/settlement-status/reading.ts";
-import { type Branch, type NodeKind, nodesOf, PAYEE, timeOf } from "../../support/settlement-status/branching-chain.ts";
-import { factsInMemory, NO_FACTS } from "../../support/settlement-status/facts.ts";
+import {
+  type Branch,
+  factsInMemory,
+  NO_FACTS,
+  type NodeKind,
+  nodesOf,
+  PAYEE,
+  timeOf,
+} from "../../support/settlement-status/branching-chain.ts";
 
 // One scene for each safeguard of a look-up: nodes answer in exactly the order that would fool it.
 

@@ -11,13 +11,17 @@ import type { Authorization } from "../../../api/platform/chain/view.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { forFile } from "../../support/for-file.ts";
-import { authorization, signAuthorization, signReceiveAuthorization } from "../../support/payments/authorization.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
-import { newPayer } from "../../support/payments/signing.ts";
+import {
+  authorization,
+  newPayer,
+  signAuthorization,
+  signReceiveAuthorization,
+} from "../../support/payments/signing.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
 import { statementsOf, wire } from "../../support/settlement-status/statements.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 // Whose signature a statement rests on: an account's, a contract wallet's, in either form that USDC takes.
 

@@ -16,11 +16,9 @@ import { usdcAbi } from "../../../contracts/abi.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
-import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
-import { signAuthorization } from "../../support/payments/authorization.ts";
-import { settleCall } from "../../support/payments/settle-call.ts";
-import type { Signed } from "../../support/payments/signing.ts";
+import { type Signed, settleCall, signAuthorization } from "../../support/payments/signing.ts";
 
 /** How many payments one transaction settles, and the most gas that each may take in a settlement batch. */
 export const CEILINGS = { 1: 91_100, 2: 69_100, 5: 55_900, 10: 51_500, 25: 48_880, 50: 48_010, 100: 47_560 } as const;

@@ -2,8 +2,8 @@ import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, toHex 
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";
-import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
 import { deployEscrow, type EscrowChain, newPayer, type PaymentInfo } from "../escrow-chain.ts";
 
 /** Circle's token contract on its own, as on the local chains, or behind Circle's proxy, as on Base. */

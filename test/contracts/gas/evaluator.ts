@@ -4,8 +4,8 @@ import { attest, createAttestor } from "../../../api/arbiter/attestation.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { dealRefOf, encodeEvaluate, evaluatorOf, jobTerms } from "../../../packages/escrow/src/evaluator.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc, type UsdcChain } from "../../support/chain/usdc-chain.ts";
-import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
 
 /** What one verdict takes that completes an ERC-8183 job of our own job contract, and the most that it may take. */
 export const EVALUATIONS = {

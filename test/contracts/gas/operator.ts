@@ -1,8 +1,8 @@
 import { type Address, type Hex, keccak256, parseAbi, toHex } from "viem";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../../support/chain/commerce-chain.ts";
-import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
+import { putBehindProxy } from "../../support/chain/contracts.ts";
+import { COMMERCE_ENVIRONMENTS, connectCommerce } from "../../support/chain/usdc-chain.ts";
 import { deployOperator, type EscrowChain, newPayer, operatedBy, type PaymentInfo } from "../escrow-chain.ts";
 
 /**

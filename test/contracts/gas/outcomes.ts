@@ -3,8 +3,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import { type Carriable, outcomeBatch } from "../../../api/escrow/calldata.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { putBehindProxy } from "../../support/chain/contracts.ts";
 import { connectUsdc } from "../../support/chain/usdc-chain.ts";
-import { putBehindProxy } from "../../support/chain/usdc-proxy.ts";
 import { deployEscrow, type EscrowChain, NO_RECORD, type PaymentInfo } from "../escrow-chain.ts";
 
 /** How many outcomes one transaction carries out. */

@@ -6,14 +6,13 @@ import { verdictId } from "../../../api/arbiter/request.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
-import { type Hold, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type Hold, startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type LocalServer, serveHttp } from "../../support/http-server.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
 import { binary } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 30_000, interval: 10 };

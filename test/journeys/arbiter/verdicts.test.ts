@@ -10,7 +10,7 @@ import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { ARBITER_KEY, PAY_TO } from "../../support/service/accounts.ts";
+import { ARBITER_KEY, PAY_TO } from "../../support/service/environment.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;
 

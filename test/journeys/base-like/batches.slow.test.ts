@@ -3,14 +3,13 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { BASE, type Profile } from "../../support/base-like/profiles.ts";
 import { type BaseStage, resultOf, startBaseStage } from "../../support/base-like/stage.ts";
-import { rawToUsdc } from "../../support/chain/reorganization.ts";
+import { rawToUsdc } from "../../support/chain/blocks.ts";
 import { askNode } from "../../support/chain/rpc.ts";
 import { eventually } from "../../support/eventually.ts";
-import { paymentsOnChain } from "../../support/payments/books.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
-import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { nothingCharged, paymentsOnChain } from "../../support/payments/on-chain.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 // Payments of many at once, through nodes that lag: each by its own time, or all of them behind their receipts.
 

@@ -13,7 +13,7 @@ import { answerOf, pruneClosely } from "../../indexer/indexed.ts";
 import type { Own } from "../../indexer/recount.ts";
 import { type BaseLike, startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../../support/escrow/contract.ts";
 import { type Launched, launchIndexer } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";

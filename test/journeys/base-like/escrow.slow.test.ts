@@ -5,19 +5,21 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, HALT_MINUTES } from "../../support/base-like/profiles.ts";
-import { reorganize } from "../../support/chain/reorganization.ts";
+import { reorganize } from "../../support/chain/blocks.ts";
 import {
   askedOnChain,
   deployEscrow,
+  END_TURNS,
   type EscrowScene,
+  expectOutcome,
   type Held,
   hold,
   newMerchant,
+  PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { END_TURNS, expectOutcome, PATIENT } from "../../support/escrow/outcomes.ts";
-import { signFor } from "../../support/escrow/purchase.ts";
+import { signFor } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";

@@ -11,15 +11,15 @@ import { EXAM_PRICE } from "../../../api/sellers/products.ts";
 import { createPublishedExamReader } from "../../../api/sellers/published/store.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { anotherTransaction, reorganize } from "../../support/chain/reorganization.ts";
+import { anotherTransaction, reorganize } from "../../support/chain/blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { openShop } from "../../support/seller/shop.ts";
 import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
-import { holdPaid } from "../../support/sellers/paid.ts";
+import { holdPaid } from "../../support/sellers/samples.ts";
+import { openShop } from "../../support/sellers/shop.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 

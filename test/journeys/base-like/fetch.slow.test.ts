@@ -7,8 +7,7 @@ import { createActor } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
 import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
 
 // Real payments on a chain behind the front of a provider: with its limits, late nodes, refusals and failures.
 

@@ -13,8 +13,7 @@ import { readFacts } from "../../indexer/recount.ts";
 import { readTables, recountTables } from "../../indexer/score-recount.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { FREE_PLAN } from "../../support/base-like/profiles.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 

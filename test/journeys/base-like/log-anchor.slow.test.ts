@@ -12,7 +12,7 @@ import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { reorganize } from "../../support/chain/reorganization.ts";
+import { reorganize } from "../../support/chain/blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { logStage } from "../../support/log/stage.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CAPABILITY_MENU } from "../../../api/certificates/products.ts";
-import { ago, boardScene, type ListedAgent } from "../../support/board/scene.ts";
-import { seedWallet } from "../../support/board/seed.ts";
+import { ago, boardScene, type ListedAgent, seedWallet } from "../../support/board.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 

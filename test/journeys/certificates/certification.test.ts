@@ -1,12 +1,12 @@
 import type { Address, LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { boardSeeder } from "../../support/board/seed.ts";
+import { boardSeeder } from "../../support/board.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const DAY_MS = 86_400_000;

@@ -6,8 +6,8 @@ import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { deploymentTargets } from "../../../scripts/embedded/deployments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { correct } from "../../support/arbiter/correction.ts";
 import { buyVerdict } from "../../support/arbiter/scene.ts";
+import { correct } from "../../support/arbiter/verdicts.ts";
 import { createInstallation } from "../../support/service/npm-start.ts";
 
 const { env, url, start, processes, remove } = await createInstallation();

@@ -16,10 +16,9 @@ import {
   stockFetch,
   type WirePayment,
 } from "../../support/escrow/auth-capture.ts";
-import { deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
+import { deployEscrow, hold, newMerchant, PATIENT, statusOf } from "../../support/escrow/contract.ts";
 import { EMPTY, GOOD } from "../../support/escrow/delivery.ts";
-import { PATIENT } from "../../support/escrow/outcomes.ts";
-import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";

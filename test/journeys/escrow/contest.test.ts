@@ -3,12 +3,13 @@ import { CONTEST_ROOM_SECONDS } from "../../../packages/escrow/src/contest-terms
 import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/index.ts";
 import {
   type ContestableHold,
+  type Custody,
   contest,
   deliverWithWindow,
   HAIKU,
   holdWithWindow,
+  startContestScene,
 } from "../../support/escrow/contest.ts";
-import { type Custody, startContestScene } from "../../support/escrow/contest-scene.ts";
 import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { storeLog } from "../../support/log/stored-log.ts";

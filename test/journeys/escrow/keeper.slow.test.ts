@@ -7,19 +7,20 @@ import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { deliverThrough, openOperator, reclaim } from "../../support/escrow/auth-capture.ts";
 import {
   askedOnChain,
   deployEscrow,
+  END_TURNS,
   type EscrowScene,
   type Held,
   hold,
   newMerchant,
+  PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
 import { deliver, forwarded, GOOD, verify } from "../../support/escrow/delivery.ts";
-import { END_TURNS, PATIENT } from "../../support/escrow/outcomes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";

@@ -8,9 +8,18 @@ import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { stockAxios } from "../../support/escrow/auth-capture.ts";
 import { MERCHANTS, type MerchantProcess, openMerchant } from "../../support/escrow/merchant-process.ts";
-import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
+import {
+  buyFrom,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  type Pays,
+  pay,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

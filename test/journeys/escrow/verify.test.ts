@@ -29,9 +29,9 @@ import {
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 const SOON = { timeout: 15_000, interval: 50 };
 const OTHER_ARBITER: Hex = `0x${"b8".repeat(32)}`;

@@ -7,10 +7,8 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
 import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { forFile } from "../../support/for-file.ts";
-import { fillJournal } from "../../support/payments/filled-journal.ts";
-import { keepPayments } from "../../support/purchases/journal.ts";
-import { connectOwner, freshDatabase } from "../../support/service/database.ts";
-import { plansOf } from "../../support/service/plans.ts";
+import { fillJournal, keepPayments } from "../../support/payments/journal-rows.ts";
+import { connectOwner, freshDatabase, plansOf } from "../../support/service/database.ts";
 
 const SEAL = createSeal(Buffer.alloc(32, 3));
 /** More than are counted. */

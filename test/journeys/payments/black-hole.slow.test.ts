@@ -8,8 +8,8 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { startBlackHole } from "../../support/service/black-hole.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
+import { startBlackHole } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
 
 /** A minute shows nothing that a quarter of one does not: every bound is shorter. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { MOST_HEADER_BYTES, measured } from "../../support/header-block.ts";
+import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";

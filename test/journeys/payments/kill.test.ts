@@ -4,12 +4,12 @@ import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { SESSION_PRICES } from "../../../api/certificates/kinds/kind.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
+import { keepPayments } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { keepPayments } from "../../support/purchases/journal.ts";
 import {
   challengeIn,
   pageIn,
@@ -18,10 +18,8 @@ import {
   signed as signIn,
   signInAt,
 } from "../../support/purchases/sign-in.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
-import { binary } from "../../support/service/database.ts";
-import { endBlocked } from "../../support/service/end-blocked.ts";
+import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
+import { binary, endBlocked } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 const PATIENT = { timeout: 30_000, interval: 10 };

@@ -1,12 +1,11 @@
 import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { startMortalNode } from "../../support/chain/mortal-node.ts";
+import { startMortalNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startApiProcess } from "../../support/service/api-process.ts";
-import { fundRelayer } from "../../support/service/api-stage.ts";
+import { fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
 const PAYERS = 64;

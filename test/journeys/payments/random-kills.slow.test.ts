@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LocalAccount } from "viem";
 import { expect, onTestFailed, test, vi } from "vitest";
-import { type HoldingNode, startHoldingNode } from "../../support/chain/holding-node.ts";
+import { type HoldingNode, startHoldingNode } from "../../support/chain/nodes.ts";
 import { chance } from "../../support/chance.ts";
 import { forFile } from "../../support/for-file.ts";
-import { paymentsOnChain } from "../../support/payments/books.ts";
+import { paymentsOnChain } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
-import type { ApiProcess } from "../../support/service/api-process.ts";
-import { startApiStage } from "../../support/service/api-stage.ts";
+import { type ApiProcess, startApiStage } from "../../support/service/api-process.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 const KILLS = Number(process.env.KILLS ?? 8);
 /** Enough for batches: they come while others of theirs are unmined. */

@@ -1,8 +1,8 @@
 import type { Hex, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { anotherTransaction, rawOf, reorganize } from "../../support/chain/blocks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { anotherTransaction, rawOf, reorganize } from "../../support/chain/reorganization.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";

@@ -17,8 +17,8 @@ import {
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
 import { binary } from "../../support/service/database.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 let ahead = 0;

@@ -5,9 +5,8 @@ import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../contracts/settlem
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { settleCall } from "../../support/payments/settle-call.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { newPayer, settleCall, signPayment } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 const { address, codeHash } = SETTLEMENT_BATCH;
 

@@ -6,8 +6,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { forFile } from "../../support/for-file.ts";
+import { type KeptPayment, keepPayments, transactionAt } from "../../support/payments/journal-rows.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
-import { type KeptPayment, keepPayments, transactionAt } from "../../support/purchases/journal.ts";
+import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import {
   allPurchases,
   challengeIn,
@@ -19,11 +20,9 @@ import {
   signed,
   signInAt,
 } from "../../support/purchases/sign-in.ts";
-import { prune } from "../../support/service/prune.ts";
-import { startService } from "../../support/service/service.ts";
+import { prune, startService } from "../../support/service/service.ts";
 import { from, payControl, startRun } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
-import { deployWallet, SMART_WALLET_ABI } from "../../support/wallet.ts";
 
 const MINUTES = 60_000;
 let ahead = 0;

@@ -18,7 +18,7 @@ import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts"
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 // Bought from the service over the real index: one Ponder for the whole file.

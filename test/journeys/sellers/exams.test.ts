@@ -10,9 +10,9 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { openShop } from "../../support/seller/shop.ts";
 import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/sellers/buying.ts";
 import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
+import { openShop } from "../../support/sellers/shop.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));

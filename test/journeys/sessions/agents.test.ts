@@ -4,7 +4,7 @@ import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send, v2 } from "../../support/payments/requests.ts";
 import { altered } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { buy, newWatchedAccount, STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 import {
   askResult,
@@ -14,22 +14,20 @@ import {
   type Challenge,
   CONTROL,
   ENTRY,
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isUsed,
   opened,
   PRODUCTS,
   type Product,
   PURSE,
   type Run,
   sign,
+  signedFor,
 } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
-import {
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isUsed,
-  signedFor,
-} from "../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage());
 

@@ -5,7 +5,7 @@ import { expectPaymentRequired, expectProblem } from "../../support/payments/exp
 import { settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import {
   buy,
   drawn,
@@ -21,9 +21,8 @@ import {
   signOrder,
   startLossy,
 } from "../../support/sessions/lost-orders.ts";
-import { askResult, ENTRY, PURSE } from "../../support/sessions/runs.ts";
+import { askResult, ENTRY, expectIncomplete, isReplay, isUsed, PURSE } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
-import { expectIncomplete, isReplay, isUsed } from "../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage({ lateMs: 300 }));
 const ground = { ...stage, at: stage.service.url };

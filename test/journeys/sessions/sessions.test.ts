@@ -17,6 +17,11 @@ import {
   type Challenge,
   CONTROL,
   ENTRY,
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
   PRODUCTS,
   PURSE,
   payControl,
@@ -31,13 +36,6 @@ import {
   via,
 } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
-import {
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-} from "../../support/sessions/verdicts.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -11,8 +11,7 @@ import { ACTION, metadata, runAction } from "../../support/action/run-action.ts"
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
-import { openShop } from "../../support/seller/shop.ts";
-import { quoting } from "../../support/seller/twists.ts";
+import { openShop, quoting } from "../../support/sellers/shop.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());

@@ -17,12 +17,20 @@ import { escrowAbi } from "../../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { type Forward, readPayment } from "../../../packages/escrow/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/contract.ts";
-import { deployOperator } from "../../support/escrow/operator.ts";
-import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
+import {
+  buyFrom,
+  decodeHeader,
+  encodeHeader,
+  haiku,
+  newBuyer,
+  openShop,
+  pay,
+  SHOP,
+  signFor,
+} from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());
 const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];

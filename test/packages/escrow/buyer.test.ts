@@ -2,12 +2,19 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Address, getAddress } from "viem";
 import { describe, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
-import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import {
+  buyFrom,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  SHOP,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { deployWallet } from "../../support/wallet.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 
 const scene = await forFile(startSaleScene());
 const shop = await openShop(scene, haiku);

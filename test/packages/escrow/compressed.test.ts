@@ -5,9 +5,7 @@ import { setCookie } from "hono/cookie";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { escrowed, memoryStore } from "../../../packages/escrow/src/index.ts";
-import { buyFrom, newBuyer, pay } from "../../support/escrow/purchase.ts";
-import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { openShop } from "../../support/escrow/shop.ts";
+import { buyFrom, newBuyer, openShop, pay, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -17,8 +17,7 @@ import { EscrowScheme } from "../../../packages/escrow/src/escrow-scheme.ts";
 import { readPayment, requirements } from "../../../packages/escrow/src/schemes.ts";
 import { type EscrowFacts, escrowAt, type Offer } from "../../../packages/escrow/src/terms.ts";
 import { parseLeastSecondsLeft } from "../../../packages/escrow/src/time-left.ts";
-import type { Pays } from "../../support/escrow/purchase.ts";
-import { encodeHeader } from "../../support/escrow/purchase.ts";
+import { encodeHeader, type Pays } from "../../support/escrow/sale.ts";
 
 const CONDITIONS: ContestConditions = { expect: { min_bytes: 10 }, "http-delivery": { url: "https://shop.example/a" } };
 const CONTEST = { seconds: 600, conditions: CONDITIONS };

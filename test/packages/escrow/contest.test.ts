@@ -9,11 +9,10 @@ import {
   readPayment,
   signedDeliveryOf,
 } from "../../../packages/escrow/src/index.ts";
-import { startContestScene } from "../../support/escrow/contest-scene.ts";
-import { type Bought, buyFrom, newBuyer, type Pays, pay } from "../../support/escrow/purchase.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { startContestScene } from "../../support/escrow/contest.ts";
+import { type Bought, buyFrom, haiku, newBuyer, openShop, type Pays, pay } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { deployWallet } from "../../support/wallet.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 
 const scene = await forFile(startContestScene());
 const { chain, service, at, pass, mineAt } = scene;

@@ -4,8 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { escrowed, memoryStore } from "../../../packages/escrow/src/index.ts";
 import { escrowed as nextRoute } from "../../../packages/escrow/src/next.ts";
-import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
-import { startSaleScene } from "../../support/escrow/sale-scene.ts";
+import { buyFrom, newBuyer, startSaleScene } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 
 const scene = await forFile(startSaleScene());

@@ -6,7 +6,6 @@ import { pipeline } from "node:stream/promises";
 import { gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
 import { type ExpressOptions, type ExpressRequest, escrowed } from "../../../packages/escrow/src/express.ts";
-import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
 import {
   compression,
   type ExpressApp,
@@ -17,7 +16,16 @@ import {
   listen,
   merchantIn,
 } from "../../support/escrow/real-shops.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import {
+  buyFrom,
+  holdsBy,
+  newBuyer,
+  type Pays,
+  pay,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -16,12 +16,10 @@ import { type Payment, readPayment as readHeader } from "../../../packages/escro
 import { type EscrowFacts, placeOf } from "../../../packages/escrow/src/terms.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/contract.ts";
-import { deployOperator } from "../../support/escrow/operator.ts";
-import { newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
-import { openShop, SHOP } from "../../support/escrow/shop.ts";
+import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
+import { newBuyer, openShop, type Pays, pay, SHOP, signFor } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());
 const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];

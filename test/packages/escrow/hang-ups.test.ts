@@ -9,7 +9,6 @@ import { createClient, http } from "viem";
 import { expect, test, vi } from "vitest";
 import { escrowed } from "../../../packages/escrow/src/express.ts";
 import { sendFrom } from "../../../packages/escrow/src/index.ts";
-import { newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
 import {
   type ExpressHandler,
   express,
@@ -19,7 +18,7 @@ import {
   payAndLeave,
   type RealShop,
 } from "../../support/escrow/real-shops.ts";
-import { holdsBy, startSaleScene } from "../../support/escrow/sale-scene.ts";
+import { holdsBy, newBuyer, pay, signFor, startSaleScene } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

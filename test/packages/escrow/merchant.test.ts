@@ -5,9 +5,20 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
 import { escrowAt } from "../../../packages/escrow/src/terms.ts";
 import { FEE_RECIPIENT } from "../../support/escrow/contract.ts";
-import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import {
+  buyFrom,
+  decodeHeader,
+  encodeHeader,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  SHOP,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -2,9 +2,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test, vi } from "vitest";
 import { memoryStore } from "../../../packages/escrow/src/index.ts";
 import { escrowed, type RouteOptions } from "../../../packages/escrow/src/next.ts";
-import { buyFrom, newBuyer, type Pays, pay } from "../../support/escrow/purchase.ts";
-import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { openShop } from "../../support/escrow/shop.ts";
+import { buyFrom, newBuyer, openShop, type Pays, pay, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

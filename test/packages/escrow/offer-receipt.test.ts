@@ -9,11 +9,9 @@ import {
 import { x402Client } from "@x402/fetch";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { buyFrom, newBuyer, pay } from "../../support/escrow/purchase.ts";
-import { startSaleScene } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import { buyFrom, haiku, newBuyer, openShop, pay, SHOP, startSaleScene } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { headerBytesOf, MOST_HEADER_BYTES } from "../../support/header-block.ts";
+import { headerBytesOf, MOST_HEADER_BYTES } from "../../support/nginx.ts";
 
 const scene = await forFile(startSaleScene());
 const shop = await openShop(scene, haiku);

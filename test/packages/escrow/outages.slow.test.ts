@@ -3,10 +3,18 @@ import { createClient, http } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { signDelivery } from "../../../packages/escrow/src/delivery.ts";
 import { memoryStore, sendFrom } from "../../../packages/escrow/src/index.ts";
-import { away, leaveAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
-import { buyFrom, newBuyer, pay, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { away, leaveAt, startFaultyNode } from "../../support/chain/nodes.ts";
+import {
+  buyFrom,
+  haiku,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -8,10 +8,9 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { installEscrowPackage, linkOwn } from "../../support/escrow/package.ts";
-import { newBuyer } from "../../support/escrow/purchase.ts";
-import { startSaleScene } from "../../support/escrow/sale-scene.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { newBuyer, startSaleScene } from "../../support/escrow/sale.ts";
+import { folderForFile } from "../../support/for-file.ts";
+import { installEscrowPackage, linkOwn } from "../../support/packages/registry.ts";
 import { send } from "../../support/payments/requests.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 

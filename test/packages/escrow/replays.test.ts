@@ -8,13 +8,17 @@ import {
   buyFrom,
   decodeHeader,
   encodeHeader,
+  haiku,
+  holdsBy,
   newBuyer,
+  openShop,
   pay,
   presentedIn,
+  SHOP,
   signFor,
-} from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -6,9 +6,8 @@ import { refundCommand } from "../../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployOperator } from "../../support/escrow/operator.ts";
-import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { deployOperator } from "../../support/escrow/contract.ts";
+import { buyFrom, haiku, newBuyer, openShop } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 
 /** Runtime code that emits an event with the four topics and the data that it is called with, and answers nothing. */

@@ -12,11 +12,8 @@ import type { RefundTarget } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
-import { buyFrom, newBuyer } from "../../support/escrow/purchase.ts";
-import { statusOf } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import { bareEnvironment } from "../../support/service/environment.ts";
+import { buyFrom, haiku, newBuyer, openShop, statusOf } from "../../support/escrow/sale.ts";
+import { ARBITER_KEY, bareEnvironment } from "../../support/service/environment.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/escrow/src/cli.ts", import.meta.url));
 /** Someone with gas who is neither the buyer nor the merchant. */

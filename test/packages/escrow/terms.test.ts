@@ -9,7 +9,7 @@ import { formatUsd, parseAmount } from "../../../packages/escrow/src/money.ts";
 import type { PresentedPayment } from "../../../packages/escrow/src/payment-header.ts";
 import { readPayment } from "../../../packages/escrow/src/schemes.ts";
 import { escrowAt, type Offer, requirements } from "../../../packages/escrow/src/terms.ts";
-import { encodeHeader, presentedIn } from "../../support/escrow/purchase.ts";
+import { encodeHeader, presentedIn } from "../../support/escrow/sale.ts";
 
 const anAddress = fc
   .uint8Array({ minLength: 20, maxLength: 20 })

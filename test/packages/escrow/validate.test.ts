@@ -2,9 +2,18 @@ import type { Handler } from "hono";
 import { beforeEach, expect, test, vi } from "vitest";
 import { type EscrowedOptions, sendFrom } from "../../../packages/escrow/src/index.ts";
 import { escrowAt } from "../../../packages/escrow/src/terms.ts";
-import { buyFrom, newBuyer, pay, presentedIn, signFor } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { openShop, SHOP } from "../../support/escrow/shop.ts";
+import {
+  buyFrom,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  presentedIn,
+  SHOP,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

@@ -14,13 +14,21 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
 import type { Forward } from "../../../packages/escrow/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { deployEscrow } from "../../support/escrow/contract.ts";
-import { deployOperator } from "../../support/escrow/operator.ts";
-import { decodeHeader, encodeHeader, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
-import { haiku, openShop, SHOP } from "../../support/escrow/shop.ts";
+import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
+import {
+  decodeHeader,
+  encodeHeader,
+  haiku,
+  newBuyer,
+  openShop,
+  type Pays,
+  pay,
+  SHOP,
+  signFor,
+} from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
-import { deployWallet } from "../../support/wallet.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 // What buyers' clients and wallets write in more than one way.
 

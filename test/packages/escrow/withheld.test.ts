@@ -4,9 +4,8 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { beforeEach, expect, test } from "vitest";
 import { escrowed } from "../../../packages/escrow/src/index.ts";
-import { buyFrom, newBuyer, type Pays, pay, signFor } from "../../support/escrow/purchase.ts";
 import { FRAMEWORKS, merchantIn } from "../../support/escrow/real-shops.ts";
-import { startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
+import { buyFrom, newBuyer, type Pays, pay, signFor, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 

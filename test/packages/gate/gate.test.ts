@@ -23,8 +23,8 @@ import {
   startGateScene,
   UNTESTED,
   VERIFIED,
-} from "../../support/seller/gate-scene.ts";
-import { stockFacilitator } from "../../support/seller/stock-facilitator.ts";
+} from "../../support/sellers/gate-scene.ts";
+import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 const scene = await startGateScene();
 const { chain, service, closedUrl } = scene;

@@ -4,13 +4,13 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
 import { startArbiterScene } from "../../support/arbiter/scene.ts";
-import { boardSeeder } from "../../support/board/seed.ts";
+import { boardSeeder } from "../../support/board.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
 const TERMS = { amount_usd: "0.25", amount_atomic: "250000", asset: "USDC", network: "eip155:8453" };

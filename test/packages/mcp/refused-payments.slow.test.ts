@@ -13,11 +13,15 @@ import {
   call,
   connectLocal,
   counting,
+  expired,
   type LocalPlan,
   newStateFolder,
+  nonces,
+  refusingAt,
   roadTo,
+  type Said,
+  signedIn,
 } from "../../support/packages/mcp.ts";
-import { expired, nonces, refusingAt, type Said, signedIn } from "../../support/packages/refusing.ts";
 import { broadcast, cancel, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { newPayer, type Signed } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";

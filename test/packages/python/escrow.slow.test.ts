@@ -11,23 +11,24 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { escrowed } from "../../../packages/escrow/src/index.ts";
+import { listen, merchantIn } from "../../support/escrow/real-shops.ts";
 import {
   buyFrom,
   decodeHeader,
   encodeHeader,
+  holdsBy,
   newBuyer,
+  openShop,
   type Pays,
   pay,
   signFor,
-} from "../../support/escrow/purchase.ts";
-import { listen, merchantIn } from "../../support/escrow/real-shops.ts";
-import { holdsBy, startSaleScene, statusOf } from "../../support/escrow/sale-scene.ts";
-import { openShop } from "../../support/escrow/shop.ts";
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
-import { pythonHome } from "../../support/packages/python.ts";
-import { pythonServer } from "../../support/packages/python-server.ts";
+import { pythonHome, pythonServer } from "../../support/packages/python.ts";
 import { altered, highS } from "../../support/payments/signing.ts";
-import { deployWallet } from "../../support/wallet.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const home = await pythonHome(["escrow"], ["fastapi", "uvicorn"]);

@@ -7,10 +7,9 @@ import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { pythonHome } from "../../support/packages/python.ts";
-import { pythonServer } from "../../support/packages/python-server.ts";
+import { pythonHome, pythonServer } from "../../support/packages/python.ts";
 import { encode } from "../../support/payments/requests.ts";
-import { serveFacilitator } from "../../support/seller/stock-facilitator.ts";
+import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { startService } from "../../support/service/service.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 

@@ -8,12 +8,10 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { buildWheel } from "../../../scripts/packages.ts";
 import { inShell, save } from "../../support/browser/page-code.ts";
-import { startSaleScene } from "../../support/escrow/sale-scene.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
-import { endOf } from "../../support/packages/python.ts";
-import { pythonServer } from "../../support/packages/python-server.ts";
-import { serveFacilitator } from "../../support/seller/stock-facilitator.ts";
+import { startSaleScene } from "../../support/escrow/sale.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
+import { endOf, pythonServer } from "../../support/packages/python.ts";
+import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 // What the README says, done in an empty folder against a running service.

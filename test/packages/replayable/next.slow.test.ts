@@ -9,10 +9,9 @@ import { PACKAGES, tarballName } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
-import { serveFacilitator } from "../../support/seller/stock-facilitator.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
+import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const run = promisify(execFile);

@@ -21,7 +21,7 @@ import { asQuoted, numbered, signed } from "../../../packages/seller-check/src/e
 import { choose, readQuotes } from "../../../packages/seller-check/src/exam/terms.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { stockFacilitator } from "../../support/seller/stock-facilitator.ts";
+import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 const chain = await forFile(startTestChain());
 const payTo = "0x00000000000000000000000000000000000c0ffe";

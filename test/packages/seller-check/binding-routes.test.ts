@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
-import { openShop, type Twist } from "../../support/seller/shop.ts";
+import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { openShop, type Twist } from "../../support/sellers/shop.ts";
 
 const chain = await forFile(startTestChain());
 

@@ -8,8 +8,7 @@ import { expect, test } from "vitest";
 import { readOrder } from "../../../packages/seller-check/src/order.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { openShop } from "../../support/seller/shop.ts";
-import { quoting } from "../../support/seller/twists.ts";
+import { openShop, quoting } from "../../support/sellers/shop.ts";
 
 const CLI = join(fileURLToPath(new URL("../../..", import.meta.url)), "packages/seller-check/src/cli.ts");
 const call = promisify(execFile);

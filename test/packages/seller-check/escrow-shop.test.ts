@@ -3,11 +3,10 @@ import type { Handler } from "hono";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
-import { startSaleScene } from "../../support/escrow/sale-scene.ts";
-import { haiku, openShop } from "../../support/escrow/shop.ts";
+import { haiku, openShop, startSaleScene } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
+import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
 
 const scene = await forFile(startSaleScene());
 const { chain, operator, escrow } = scene;

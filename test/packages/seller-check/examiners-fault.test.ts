@@ -4,12 +4,12 @@ import { createChain } from "../../../api/platform/chain/chain.ts";
 import { createExamLedger } from "../../../api/sellers/chain.ts";
 import { chainLedger, ExaminersFault } from "../../../packages/seller-check/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { away, standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { away, standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { submit } from "../../support/payments/on-chain.ts";
 import { signPayment } from "../../support/payments/signing.ts";
-import { holdExam, untrue } from "../../support/seller/held-exam.ts";
-import { openShop, type Shop } from "../../support/seller/shop.ts";
+import { holdExam, untrue } from "../../support/sellers/held-exam.ts";
+import { openShop, type Shop } from "../../support/sellers/shop.ts";
 
 // What is no doing of the seller ends an exam without a word about it.
 

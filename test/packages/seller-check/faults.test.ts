@@ -6,9 +6,18 @@ import { httpTransport } from "../../../packages/seller-check/src/http-transport
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { lookupBoth, openDoor } from "../../support/seller/both-families.ts";
-import { holdExam, lookAt, outcomes, untrue, untrueCodes } from "../../support/seller/held-exam.ts";
-import { type Fault, openShop, type Twist } from "../../support/seller/shop.ts";
-import { alsoInVersion1, answering, priced, quoting, settling, signedAs } from "../../support/seller/twists.ts";
+import { holdExam, lookAt, outcomes, untrue, untrueCodes } from "../../support/sellers/held-exam.ts";
+import {
+  alsoInVersion1,
+  answering,
+  type Fault,
+  openShop,
+  priced,
+  quoting,
+  settling,
+  signedAs,
+  type Twist,
+} from "../../support/sellers/shop.ts";
 
 const chain = await forFile(startTestChain());
 const CHECKS = Object.keys(FINDINGS);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, untrue } from "../../support/seller/held-exam.ts";
+import { holdExam, untrue } from "../../support/sellers/held-exam.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());

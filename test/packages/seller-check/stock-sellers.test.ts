@@ -12,8 +12,8 @@ import { replayable as replayableHono } from "../../../packages/replayable/src/i
 import { replayable as replayableNext } from "../../../packages/replayable/src/next.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { holdExam, outcomes, untrue } from "../../support/seller/held-exam.ts";
-import { stockFacilitator } from "../../support/seller/stock-facilitator.ts";
+import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
+import { stockFacilitator } from "../../support/sellers/stock-facilitator.ts";
 
 /** What these tests use of Express, which comes without types. */
 interface ExpressApp extends RequestListener {

@@ -13,13 +13,12 @@ import { createVerdictStore } from "../../../api/arbiter/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
-import { recordVerdict } from "../../support/arbiter/record.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { forFile } from "../../support/for-file.ts";
+import { recordVerdict } from "../../support/arbiter/verdicts.ts";
+import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
-import { ARBITER_KEY } from "../../support/service/accounts.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
 import { BASE_URL, SIGNER } from "./samples.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { checkOffer, checkReceipt } from "../../../packages/verifier/src/commands/offer-receipt.ts";
 import { type Terms, typed } from "../../support/arbiter/signed-terms.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { folderForFile } from "../../support/for-file.ts";
 import { BASE, OFFER, RECEIPT, SEPOLIA, SHOP, seller, stranger, TX } from "./shop.ts";
 
 describe("the commands believe nothing that is not signed", async () => {

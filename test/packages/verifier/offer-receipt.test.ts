@@ -11,7 +11,7 @@ import { compactJws } from "../../../api/platform/signing/jws.ts";
 import { checkSigned, type Expected } from "../../../packages/verifier/src/offer-receipt/check.ts";
 import type { Kind } from "../../../packages/verifier/src/offer-receipt/statement.ts";
 import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { folderForFile } from "../../support/for-file.ts";
 import { BASE_URL, DID, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));

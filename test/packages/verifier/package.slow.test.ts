@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { scoreDocument } from "../../../packages/verifier/src/score/document.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { packInto } from "../../support/packages/pack.ts";
+import { folderForFile } from "../../support/for-file.ts";
+import { packInto } from "../../support/packages/registry.ts";
 import { JWKS, SAMPLE_NOW, SIGNED_CREDENTIAL } from "./samples.ts";
 import { ALL_PASSES, facts } from "./score/facts.ts";
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { certificateCredential } from "../../../api/certificates/agent-registries/credential.ts";
 import { sellerCredential } from "../../../api/sellers/published/verification.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { folderForFile } from "../../support/for-file.ts";
 import {
   BASE_URL,
   credentialOf,

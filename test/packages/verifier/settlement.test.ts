@@ -12,8 +12,8 @@ import { statementDocument } from "../../../api/settlement-status/statement.ts";
 import type { StatementRequest } from "../../../api/settlement-status/statement-request.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
-import { folderForFile } from "../../support/folder.ts";
-import { signAuthorization } from "../../support/payments/authorization.ts";
+import { folderForFile } from "../../support/for-file.ts";
+import { signAuthorization } from "../../support/payments/signing.ts";
 import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));

@@ -5,10 +5,20 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
 import { replayVerdict } from "../../../packages/verifier/src/index.ts";
-import { BASE, type Case, conditionsOf, evidenceOn, paidBy, showDocument } from "../../support/arbiter/breach.ts";
-import { DEAR, ESCALATED, REFUNDED, RELEASED } from "../../support/arbiter/breach-rows.ts";
+import {
+  BASE,
+  type Case,
+  conditionsOf,
+  DEAR,
+  ESCALATED,
+  evidenceOn,
+  paidBy,
+  REFUNDED,
+  RELEASED,
+  showDocument,
+} from "../../support/arbiter/breach.ts";
 import { startSite } from "../../support/arbiter/site.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { folderForFile } from "../../support/for-file.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
 const site = await startSite();

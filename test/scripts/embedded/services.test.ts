@@ -3,7 +3,7 @@ import { createDemoMerchant } from "../../../api/escrow/demo/merchant.ts";
 import { parseSettings } from "../../../indexer/settings.ts";
 import { loadKeys } from "../../../scripts/embedded/keys.ts";
 import { apiPlan, indexerPlan } from "../../../scripts/embedded/services.ts";
-import { folderForFile } from "../../support/folder.ts";
+import { folderForFile } from "../../support/for-file.ts";
 
 test("an espresso counts as a payment to the service: its merchant is one of the indexer's own addresses", async () => {
   const keys = loadKeys(await folderForFile("keys-"));

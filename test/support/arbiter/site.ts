@@ -9,7 +9,6 @@ import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
 import type { Dial } from "../../../api/platform/web/guarded-fetch/dial.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../../api/platform/web/guarded-fetch/fetch.ts";
 import type { Fetcher } from "../../../api/platform/web/guarded-fetch/request.ts";
-import { GOOD, TEST_CA } from "./certificates.ts";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -131,3 +130,108 @@ export const factsNamed = (evidence: Evidence, name: string): Record<string, unk
 /** `status true match`, one line per condition. */
 export const judged = (evidence: Evidence): string[] =>
   factsNamed(evidence, "condition").map(({ condition, result, reason }) => `${condition} ${result} ${reason}`);
+
+/**
+ * Certificates shown by the tests' own TLS servers, for `shop.example` unless stated otherwise. Made with OpenSSL for
+ * these tests only: nothing else trusts them, and their keys are not secret.
+ */
+
+/** Signed all but `SELF_SIGNED`; valid to 2126. */
+const TEST_CA = `-----BEGIN CERTIFICATE-----
+MIIBZzCCAQ2gAwIBAgIBBDAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
+IHRlc3QgQ0EwIBcNMjAwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBaMBoxGDAW
+BgNVBAMMD0FyYml0ZXIgdGVzdCBDQTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA
+BPim/o/PjK0j7TeJI8mWjnQkQqeMsqkwnJuYqg5mh66Z0rrfnx9GMAy39tovKOaG
+bK2o/nxRrnHD2Y5qP19n0d2jQjBAMA8GA1UdEwEB/wQFMAMBAf8wDgYDVR0PAQH/
+BAQDAgIEMB0GA1UdDgQWBBTEu5C3s020yazFKft1OybiFl4ANTAKBggqhkjOPQQD
+AgNIADBFAiEA6WSqUwi+XLdlOX7HHGFJ1yv/iBSrurYegmdNis/xJMoCIHenpDPW
+eET2I8aRIb37SpaXtKsCAnigg8RZ5O7dnC7R
+-----END CERTIFICATE-----
+`;
+
+/** Valid to 2120. */
+const GOOD = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBfTCCASOgAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
+IHRlc3QgQ0EwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBcxFTAT
+BgNVBAMMDHNob3AuZXhhbXBsZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABG7A
+hrvzEdeAwE5rNVIbxc//Rw01pwIsvG2QRVurohnEJQ54foPqKp8hvjkRiYdORvii
+qdMbOqjuFnWCgUqR9RqjWzBZMBcGA1UdEQQQMA6CDHNob3AuZXhhbXBsZTAdBgNV
+HQ4EFgQUQKbmQskMRuORacHX922Yyn45SEQwHwYDVR0jBBgwFoAUxLuQt7NNtMms
+xSn7dTsm4hZeADUwCgYIKoZIzj0EAwIDSAAwRQIga78oZeN9AWOQsejQShzeRgd6
+0j7D+05Q828Vymc0WJwCIQDb8z7JUcaNjUclpMEo/PwhCS4uA+ON0t2e6OpB4j4A
+yg==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgZUW7sv2cr8ueqXko
+v3WcgLGu+lQEMTLd1ZVvwuw/sXyhRANCAARuwIa78xHXgMBOazVSG8XP/0cNNacC
+LLxtkEVbq6IZxCUOeH6D6iqfIb45EYmHTkb4oqnTGzqo7hZ1goFKkfUa
+-----END PRIVATE KEY-----
+`,
+};
+
+/** Ran out in 2021. */
+export const EXPIRED = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBezCCASGgAwIBAgIBAjAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
+IHRlc3QgQ0EwHhcNMjAwMTAxMDAwMDAwWhcNMjEwMTAxMDAwMDAwWjAXMRUwEwYD
+VQQDDAxzaG9wLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASESbyn
+uVExIgs2D1sCnCYeridTsXt5rDVIKxlOcrr5KwSE4Kc0LZpwl9XLW8/NQsaPLYvi
+btQxzQVIzukQzL4jo1swWTAXBgNVHREEEDAOggxzaG9wLmV4YW1wbGUwHQYDVR0O
+BBYEFIHj5lS6yjhTN2VpAFNnAvCaR+l8MB8GA1UdIwQYMBaAFMS7kLezTbTJrMUp
++3U7JuIWXgA1MAoGCCqGSM49BAMCA0gAMEUCIGHYr4CkLwUEVNehGPc7ncwIOv5+
+il9DofEGlO2Eq6iBAiEAm7+sutEFIm54UzlBle71Va8xaUQ7TCbI1DmFJ6xWg6w=
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvSUWi56FHUyNcYYS
+fUlqp6Huegd2KO1WZr4x7w3k+GKhRANCAASESbynuVExIgs2D1sCnCYeridTsXt5
+rDVIKxlOcrr5KwSE4Kc0LZpwl9XLW8/NQsaPLYvibtQxzQVIzukQzL4j
+-----END PRIVATE KEY-----
+`,
+};
+
+/** For `elsewhere.example`. */
+export const OTHER_HOST = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBhzCCAS2gAwIBAgIBAzAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9BcmJpdGVy
+IHRlc3QgQ0EwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBwxGjAY
+BgNVBAMMEWVsc2V3aGVyZS5leGFtcGxlMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcD
+QgAEDFgE3ubabVBCIuXDKbWWrTQwZr47aLhmaK3OmzqFcfccGrzkraVxf9b3FXv3
+7z3cok3a5SG4/rKnGMbmPETFZqNgMF4wHAYDVR0RBBUwE4IRZWxzZXdoZXJlLmV4
+YW1wbGUwHQYDVR0OBBYEFBEByM6z9jnxwE4Jt4efmw7sMxMdMB8GA1UdIwQYMBaA
+FMS7kLezTbTJrMUp+3U7JuIWXgA1MAoGCCqGSM49BAMCA0gAMEUCIQCuuufOgipY
+8wgQkOGZ6qFemFvwkhmK6hxI1Tdvyd5LMgIgLoI8CNPnSYPBwEPCYA+KRLDrwBn4
+apGu2OIvqaTmBdk=
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgrg9TSsFYe0sxkaQS
+7cmnZKOIbRmPaSvHXBdAeRxsgyehRANCAAQMWATe5tptUEIi5cMptZatNDBmvjto
+uGZorc6bOoVx9xwavOStpXF/1vcVe/fvPdyiTdrlIbj+sqcYxuY8RMVm
+-----END PRIVATE KEY-----
+`,
+};
+
+/** Signed by nobody else. */
+export const SELF_SIGNED = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBnjCCAUSgAwIBAgIUKnX6YMZLJnxhkIjb4YxPPFDPdB8wCgYIKoZIzj0EAwIw
+FzEVMBMGA1UEAwwMc2hvcC5leGFtcGxlMCAXDTI2MTEyMTIzNTUzM1oYDzIxMjYx
+MDI4MjM1NTMzWjAXMRUwEwYDVQQDDAxzaG9wLmV4YW1wbGUwWTATBgcqhkjOPQIB
+BggqhkjOPQMBBwNCAAQXjGc0wY7KuCJBAp+ibs7voasuMzYM+uvZOHWWvN3f5BDb
+bLx2/t2cbn1qyqQs097Dkb4SLJDWj6KjinSw4zbgo2wwajAdBgNVHQ4EFgQUXNPn
+XqNJHx8ZpEIzTM609Jpp5MkwHwYDVR0jBBgwFoAUXNPnXqNJHx8ZpEIzTM609Jpp
+5MkwDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxzaG9wLmV4YW1wbGUwCgYI
+KoZIzj0EAwIDSAAwRQIgb3o0LXrusQXERT+abaih/tjmFW2IBqtygqQ6VJEX5RwC
+IQCdUOf6Fzi/h4u6vznDuKTLoJOMvNB8yEJ2XwRSZiI6jw==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCTyJMzn8iXJJt5zF
+eEi6iyuP4EaRDBr++57bjXM3BTKhRANCAAQXjGc0wY7KuCJBAp+ibs7voasuMzYM
++uvZOHWWvN3f5BDbbLx2/t2cbn1qyqQs097Dkb4SLJDWj6KjinSw4zbg
+-----END PRIVATE KEY-----
+`,
+};

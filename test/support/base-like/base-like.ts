@@ -6,18 +6,13 @@ import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
-import { askNode, type Call, type Fault, type Reply, replyTo, serveNode } from "../chain/rpc.ts";
-import { deploySettlementBatch } from "../chain/settlement-batch.ts";
+import { deploySettlementBatch } from "../chain/contracts.ts";
+import { askNode, type Call, type Fault, type Refusal, type Reply, refuse, replyTo, serveNode } from "../chain/rpc.ts";
 import { asTestChain, type TestChain } from "../chain/test-chain.ts";
-import { type Backend, openBackends } from "./backends.ts";
-import { openBlocks } from "./blocks.ts";
-import { type CallCount, countCalls } from "./calls.ts";
-import { type HeadWatch, watchHead } from "./head.ts";
-import { type Limits, limitedLogs, openLimits } from "./limits.ts";
 import { openPool, type Pool } from "./pool.ts";
-import { BASE, type Profile } from "./profiles.ts";
-import { keepTime, type Time } from "./time.ts";
-import { quantity } from "./view.ts";
+import { BASE, type Profile, type ProviderError, REFUSALS } from "./profiles.ts";
+import { type HeadWatch, keepTime, openBlocks, positionAt, type Time, watchHead } from "./time.ts";
+import { blockOf, type Filter, numberOf, quantity, viewAt } from "./view.ts";
 
 export interface BaseLikePlan {
   /** Default `BASE`. */
@@ -167,4 +162,179 @@ async function pooled(pool: Pool, profile: Profile, call: Call): Promise<Reply |
     return replyTo(call, quantity(BigInt(await pool.pendingCount(String(first)))));
   const shown = call.method === "eth_getTransactionByHash" ? pool.shown(String(first) as Hex) : null;
   return shown === null ? null : replyTo(call, shown);
+}
+
+/** One of the nodes behind the URL. */
+export interface Backend {
+  /** Real milliseconds behind the chain. */
+  readonly lagMs: number;
+  /** Blocks behind the chain, on top of that; it never catches up with these. */
+  readonly lagBlocks: bigint;
+  /** It has no block after this one; null: it follows the chain. */
+  readonly standsAt: bigint | null;
+  /** Blocks, first and last, that it does not have: no logs, no receipts. */
+  readonly holes: readonly (readonly [bigint, bigint])[];
+}
+
+export interface Backends {
+  /** Changes one, counted from 0. */
+  readonly change: (index: number, to: Partial<Backend>) => void;
+  /** The backend whose turn it is. */
+  readonly next: () => Fault;
+}
+
+function openBackends(profile: Profile, watch: HeadWatch): Backends {
+  const list = profile.backends.map(({ lagMs }): Backend => ({ lagMs, lagBlocks: 0n, standsAt: null, holes: [] }));
+  let turn = 0;
+  return {
+    change: (index, to) => {
+      const before = list[index];
+      if (before === undefined) throw new Error(`There is no backend ${index}.`);
+      list[index] = { ...before, ...to };
+    },
+    next: () => {
+      const backend = list[turn++ % list.length] as Backend;
+      return async (call, pass) => {
+        const head = backend.standsAt ?? watch.asOf(backend.lagMs).number - backend.lagBlocks;
+        const view = viewAt(positionAt(head > 0n ? head : 0n, profile));
+        const reply = await view(call, pass);
+        return reply === null ? null : withHoles(backend.holes, call, reply);
+      };
+    },
+  };
+}
+
+function withHoles(holes: Backend["holes"], call: Call, reply: Reply): Reply {
+  const isMissing = (block: bigint | null) =>
+    block !== null && holes.some(([first, last]) => block >= first && block <= last);
+  if (holes.length === 0 || reply.result === undefined || reply.result === null) return reply;
+  if (call.method === "eth_getLogs")
+    return replyTo(
+      call,
+      (reply.result as { readonly blockNumber: string }[]).filter(
+        ({ blockNumber }) => !isMissing(numberOf(blockNumber)),
+      ),
+    );
+  return isMissing(blockOf(reply.result)) ? replyTo(call, null) : reply;
+}
+
+/** What a provider refuses of a whole HTTP request. */
+export interface Limits {
+  /** The next HTTP requests get this status instead of an answer. */
+  readonly busy: (status: keyof typeof REFUSALS, times: number) => void;
+  readonly refuse: (calls: readonly Call[]) => Refusal | null;
+}
+
+function openLimits({ batch, logs }: Profile, head: () => bigint): Limits {
+  let status: keyof typeof REFUSALS = 429;
+  let left = 0;
+  return {
+    busy: (next, times) => {
+      status = next;
+      left = times;
+    },
+    refuse: (calls) => {
+      if (left > 0) {
+        left -= 1;
+        const headers: Record<string, string> = status === 429 ? { "retry-after": "1" } : {};
+        return { status, headers, body: REFUSALS[status] };
+      }
+      if (calls.length > batch.max) return failed(batch.tooManyStatus, null, batch.tooMany);
+      const [call] = calls;
+      if (calls.length !== 1 || call === undefined) return null;
+      const wide = tooWide(logs, call, head());
+      return wide === null ? null : failed(logs.tooManyBlocksStatus, call.id, wide);
+    },
+  };
+}
+
+const failed = (status: number, id: number | null, error: ProviderError): Refusal => ({
+  status,
+  body: JSON.stringify({ jsonrpc: "2.0", id, error }),
+});
+
+/** Why this call asks for logs of too many blocks; null if it does not. */
+function tooWide(logs: Profile["logs"], { method, params }: Call, head: bigint): ProviderError | null {
+  const { fromBlock, toBlock, blockHash } = (params?.[0] ?? {}) as Filter;
+  if (method !== "eth_getLogs" || blockHash !== undefined) return null;
+  const first = fromBlock === "earliest" ? 0n : (numberOf(fromBlock) ?? head);
+  const last = numberOf(toBlock) ?? head;
+  return last - first + 1n > logs.maxBlocks ? logs.tooManyBlocks(first) : null;
+}
+
+/** Refuses `eth_getLogs` that asks for too many blocks, or would return too many logs. */
+const limitedLogs =
+  ({ logs }: Profile, head: () => bigint): Fault =>
+  async (call, pass) => {
+    const wide = tooWide(logs, call, head());
+    if (wide !== null) return refuse(call, wide.code, wide.message);
+    const reply = await pass(call);
+    const isTooMuch = call.method === "eth_getLogs" && ((reply.result ?? []) as unknown[]).length > logs.maxLogs;
+    return isTooMuch ? refuse(call, logs.tooManyLogs.code, logs.tooManyLogs.message) : reply;
+  };
+
+/** What was asked of the provider, by method; items of a batch count one by one. */
+export interface CallCount {
+  readonly byMethod: () => Readonly<Record<string, number>>;
+  readonly total: () => number;
+  /** HTTP requests, batches as one. */
+  readonly requests: () => number;
+  readonly reset: () => void;
+}
+
+export interface CallCounter extends CallCount {
+  readonly count: (calls: readonly Call[]) => void;
+}
+
+function countCalls(): CallCounter {
+  let requests = 0;
+  const counts = new Map<string, number>();
+  return {
+    byMethod: () => Object.fromEntries([...counts].sort()),
+    total: () => [...counts.values()].reduce((sum, count) => sum + count, 0),
+    requests: () => requests,
+    reset: () => {
+      requests = 0;
+      counts.clear();
+    },
+    count: (calls) => {
+      requests += 1;
+      for (const { method } of calls) counts.set(method, (counts.get(method) ?? 0) + 1);
+    },
+  };
+}
+
+/** Longer than `finalized` is behind the head. */
+const FINAL_MINUTES = 16;
+
+export interface ChainLikeBase extends TestChain {
+  readonly base: BaseLike;
+}
+
+/**
+ * A chain like Base in the place of a friendly one: services reach it through the provider's front, and the test's own
+ * client reads the chain itself. It starts in the past, so that it is never ahead of the clock.
+ */
+export async function startChainLikeBase(roomMinutes: number): Promise<ChainLikeBase> {
+  const base = await startBaseLike({ behindMinutes: roomMinutes });
+  const { chain } = base;
+  const blockMinutes = base.blockSeconds / 60;
+  return {
+    ...chain,
+    base,
+    rpcUrl: base.url,
+    client: {
+      ...chain.client,
+      // What waits, waits in the front's pool, not in the chain's.
+      setAutomine: async (isOn: boolean) => (isOn ? base.resume() : base.halt()),
+      getTxpoolStatus: async () => ({ pending: base.pool.waiting().length, queued: 0 }),
+    },
+    // A payer pays once every node knows its balance.
+    fund: (account, atomic) => chain.fund(account, atomic).then(base.caughtUp),
+    caughtUp: base.caughtUp,
+    mine: (blocks = 1) => base.pass(blocks * blockMinutes),
+    increaseTime: (seconds) => base.pass(seconds / 60),
+    finalize: () => base.pass(FINAL_MINUTES),
+    stop: base.stop,
+  };
 }

@@ -1,6 +1,8 @@
-import type { Blocks } from "./blocks.ts";
-import type { HeadWatch } from "./head.ts";
+import { askNode, type Call } from "../chain/rpc.ts";
+import type { TestChain } from "../chain/test-chain.ts";
 import type { Pool } from "./pool.ts";
+import type { Profile } from "./profiles.ts";
+import { type Position, quantity } from "./view.ts";
 
 export interface TimeParts {
   readonly watch: HeadWatch;
@@ -52,3 +54,110 @@ export function keepTime({ watch, blocks, pool }: TimeParts): Time {
     isHalted: () => isHalted,
   };
 }
+
+export interface BlockParts {
+  readonly profile: Profile;
+  readonly chain: TestChain;
+  readonly watch: HeadWatch;
+  readonly pool: () => Pool;
+}
+
+/** The chain's next blocks: when they are made, and what they cost. */
+export interface Blocks {
+  /** The base fee of the next block, in wei. */
+  readonly baseFee: () => bigint;
+  readonly ask: (baseFee: bigint) => Promise<void>;
+  /** Once the chain has made a block by itself. */
+  readonly made: () => Promise<void>;
+  /** Makes blocks up to this time in milliseconds, with each transaction that was put off when it is due. */
+  readonly until: (ms: number) => Promise<void>;
+}
+
+export async function openBlocks({ profile, chain: { client }, watch, pool }: BlockParts): Promise<Blocks> {
+  const blockSeconds = BigInt(profile.blockSeconds);
+  let baseFee = profile.baseFee;
+  const headTime = () => watch.asOf(0).time;
+  const setFee = () =>
+    client.request({ method: "anvil_setNextBlockBaseFeePerGas", params: [quantity(baseFee)] } as never);
+  const made = async () => {
+    await setFee();
+    await watch.look();
+  };
+  const make = async (count: bigint) => {
+    if (count > 1n) await client.mine({ blocks: Number(count) - 1 });
+    // The chain lets the fee fall in empty blocks, below Base's minimum.
+    await setFee();
+    await client.mine({ blocks: 1 });
+    await made();
+    await pool().drain();
+  };
+  await setFee();
+  return {
+    baseFee: () => baseFee,
+    ask: async (next) => {
+      baseFee = next;
+      await setFee();
+    },
+    made,
+    until: async (ms) => {
+      const missing = () => (BigInt(Math.floor(ms / 1000)) - headTime()) / blockSeconds;
+      for (let left = missing(); left > 0n; left = missing()) {
+        const due = pool().nextDue();
+        const before = due === null ? left : (due - headTime() + blockSeconds - 1n) / blockSeconds;
+        await make(before < left && before > 0n ? before : left);
+      }
+    },
+  };
+}
+
+const LATEST: Call = { id: 0, method: "eth_getBlockByNumber", params: ["latest", false] };
+
+interface Seen {
+  readonly number: bigint;
+  /** Unix seconds. */
+  readonly time: bigint;
+  readonly at: number;
+}
+
+/** The chain's head, and what it was a moment ago. */
+export interface HeadWatch {
+  /** Reads it. */
+  readonly look: () => Promise<Seen>;
+  /** The head that was last read this many real milliseconds ago or earlier. */
+  readonly asOf: (lagMs: number) => Seen;
+}
+
+export async function watchHead(rpcUrl: string): Promise<HeadWatch> {
+  const ask = askNode(rpcUrl);
+  let seen: Seen[] = [];
+  const look = async () => {
+    const { number, timestamp } = (await ask(LATEST)).result as Record<"number" | "timestamp", string>;
+    const found = { number: BigInt(number), time: BigInt(timestamp), at: performance.now() };
+    const last = seen.at(-1);
+    if (last === undefined || last.number < found.number) seen.push(found);
+    // A reorganization: no backend remembers what was there.
+    else if (last.number > found.number) seen = [found];
+    if (seen.length > 2_000) seen = seen.slice(-1_000);
+    return seen.at(-1) ?? found;
+  };
+  await look();
+  return {
+    look,
+    asOf: (lagMs) => {
+      const moment = performance.now() - lagMs;
+      return (seen.findLast(({ at }) => at <= moment) ?? seen[0]) as Seen;
+    },
+  };
+}
+
+const notNegative = (number: bigint): bigint => (number > 0n ? number : 0n);
+
+/** Where a node with this head stands. */
+export const positionAt = (
+  head: bigint,
+  { safeBehind, finalizedBehind }: { readonly safeBehind: number; readonly finalizedBehind: number },
+): Position => ({
+  head,
+  safe: notNegative(head - BigInt(safeBehind)),
+  finalized: notNegative(head - BigInt(finalizedBehind)),
+});

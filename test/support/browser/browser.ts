@@ -1,10 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { inflate } from "@sparticuz/chromium";
-import { type Browser, chromium } from "playwright-core";
+import type axe from "axe-core";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
 
 const require = createRequire(import.meta.url);
 const PACKAGE = dirname(dirname(require.resolve("@sparticuz/chromium")));
@@ -62,4 +65,81 @@ export async function launchBrowser(): Promise<Browser> {
       "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     ],
   });
+}
+
+const SCRIPT = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/**
+ * axe's findings on a page. It runs through the debugger, so the page's content security policy stays in force. In dark
+ * mode only colors differ.
+ */
+export async function findings(page: Page, scheme: "light" | "dark"): Promise<axe.AxeResults["violations"]> {
+  if (!(await page.evaluate("'axe' in window"))) {
+    // What is shown now, and, far cheaper, all that is visited later.
+    await page.addInitScript({ path: SCRIPT });
+    await page.evaluate(await readFile(SCRIPT, "utf8"));
+  }
+  const { violations } = (await page.evaluate(
+    `axe.run({ resultTypes: ["violations"], ${scheme === "dark" ? 'runOnly: ["color-contrast"]' : ""} })`,
+  )) as axe.AxeResults;
+  return violations;
+}
+
+/** A finding as a line: its rule, and where on the page. */
+export const inLine = ({ id, nodes }: Pick<axe.Result, "id" | "nodes">): string =>
+  `${id}: ${nodes.map((node) => node.html).join(" | ")}`;
+
+/** How many pixels a page scrolls sideways. */
+export const widerThanScreen = (page: Page) =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+const SCREENSHOTS = fileURLToPath(new URL("../../browser/screenshots/", import.meta.url));
+export const SIZES = { phone: { width: 360, height: 780 }, desk: { width: 1280, height: 800 } } as const;
+export type Size = keyof typeof SIZES;
+export const sizes = ["phone", "desk"] as const satisfies readonly Size[];
+
+export interface Visit {
+  readonly page: Page;
+  /** Errors and warnings of the page and its scripts. */
+  readonly troubles: readonly string[];
+}
+
+/** A page of its own context, on a screen of the size. */
+export async function openPage(
+  browser: Browser,
+  { size, ...options }: { readonly size: Size; readonly baseURL: string; readonly javaScriptEnabled?: boolean },
+): Promise<Visit> {
+  const context = await browser.newContext({ viewport: SIZES[size], ...options });
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(message.text());
+  });
+  return { page, troubles };
+}
+
+/** A picture of the whole page, only on request: `SCREENSHOTS=1`. It takes as long as all checks together. */
+export async function picture(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
+}
+
+/** Every page fits the screen, passes axe in light and dark mode, and logs no error. */
+export async function expectFit(
+  browser: Browser,
+  pages: Readonly<Record<string, string>>,
+  { size, baseURL }: { readonly size: Size; readonly baseURL: string },
+): Promise<void> {
+  const { page, troubles } = await openPage(browser, { size, baseURL });
+  for (const [name, path] of Object.entries(pages)) {
+    await page.goto(path);
+    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
+      await picture(page, `${name}-${size}-${colorScheme}`);
+    }
+  }
+  expect(troubles).toEqual([]);
+  await page.context().close();
 }

@@ -2,7 +2,7 @@ import { inject } from "vitest";
 import { NETWORKS, type Network } from "../../../api/platform/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { startChainLikeBase } from "../base-like/test-chain.ts";
+import { startChainLikeBase } from "../base-like/base-like.ts";
 import { asTestChain, type TestChain } from "./test-chain.ts";
 
 export type { TestChain } from "./test-chain.ts";

@@ -1,6 +1,18 @@
+import { readFileSync } from "node:fs";
 import hre from "hardhat";
-import { type Address, type ContractFunctionArgs, type Hex, parseAbi, publicActions, walletActions } from "viem";
+import {
+  type Address,
+  type ContractFunctionArgs,
+  getAddress,
+  type Hex,
+  isAddressEqual,
+  parseAbi,
+  publicActions,
+  walletActions,
+} from "viem";
 import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { installUsdc, USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 
 /** Where the same tests run: on Hardhat's own chain with Circle's bytecode, or on a fork of the real Base. */
@@ -73,4 +85,42 @@ export async function connectUsdc({ hardhatNetwork, network }: UsdcEnvironment) 
     balanceOf: (account: Address) =>
       client.readContract({ address, abi: USDC_ABI, functionName: "balanceOf", args: [account] }),
   };
+}
+
+const { CANONICAL_CODE } = process.env;
+const CANONICAL = "local Base with the real code of base/commerce-payments";
+
+/** Where tests of the operator run: over our stand-in, over the real code, and on a fork of Base. */
+export const COMMERCE_ENVIRONMENTS: readonly UsdcEnvironment[] = [
+  ...USDC_ENVIRONMENTS,
+  {
+    title: CANONICAL,
+    hardhatNetwork: "simulatedBase",
+    network: NETWORKS["eip155:8453"],
+    skipped: CANONICAL_CODE === undefined ? "CANONICAL_CODE is not set: no file with that code" : null,
+  },
+];
+
+/** A chain with USDC and base/commerce-payments. */
+export async function connectCommerce(environment: UsdcEnvironment): Promise<UsdcChain> {
+  const chain = await connectUsdc(environment);
+  if (environment.hardhatNetwork === "forkedBase") return chain;
+  await installCommercePayments(chain.client);
+  if (environment.title === CANONICAL && CANONICAL_CODE !== undefined) {
+    for (const { address, bytecode } of readCode(CANONICAL_CODE)) await chain.client.setCode({ address, bytecode });
+  }
+  return chain;
+}
+
+/**
+ * Reads a file from addresses to runtime code.
+ * @throws Error if it lacks one of the two contracts that the operator calls: the stand-in would be tested instead.
+ */
+function readCode(path: string): readonly { readonly address: Address; readonly bytecode: Hex }[] {
+  const codes = Object.entries(JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<Address, Hex>>);
+  const found = codes.map(([address, bytecode]) => ({ address: getAddress(address), bytecode }));
+  for (const wanted of [COMMERCE_PAYMENTS.escrow, COMMERCE_PAYMENTS.collector])
+    if ((found.find(({ address }) => isAddressEqual(address, wanted))?.bytecode ?? "0x") === "0x")
+      throw new Error(`${path} has no code of ${wanted}, which CANONICAL_CODE is to give.`);
+  return found;
 }

@@ -6,9 +6,8 @@ import { COMMERCE_PAYMENTS, commercePaymentsAbi } from "../../../contracts/comme
 import type { TestChain } from "../chain/chain.ts";
 import { type Answer, challengeOf, post } from "../payments/requests.ts";
 import { heldAxios } from "../sessions/agents.ts";
-import type { Held, TestEscrow } from "./contract.ts";
+import { deployOperator, type Held, type TestEscrow } from "./contract.ts";
 import { type Delivered, forwarded, signDelivery, verify } from "./delivery.ts";
-import { deployOperator } from "./operator.ts";
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 

@@ -14,12 +14,13 @@ import { expect } from "vitest";
 import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { blocksFrom } from "../chain/blocks.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { signReceiveAuthorization } from "../payments/authorization.ts";
-import { newPayer } from "../payments/signing.ts";
-import { ARBITER_KEY } from "../service/accounts.ts";
+import { newPayer, signReceiveAuthorization } from "../payments/signing.ts";
+import { rowByRow } from "../service/database.ts";
+import { ARBITER_KEY } from "../service/environment.ts";
 
 export const FEE_RECIPIENT: Address = "0x00000000000000000000000000000000c0ffee01";
 
@@ -186,4 +187,48 @@ export async function askedOnChain(scene: EscrowScene, { info }: Pick<Held, "inf
       return { ...call, succeeded: true, event: { name: event.eventName, record: event.args.record, fee } };
     }),
   );
+}
+
+/** Deploys the operator over base/commerce-payments on a test chain, with the arbiter and fees of `deployEscrow`. */
+export async function deployOperator(
+  chain: TestChain,
+  over = COMMERCE_PAYMENTS,
+  feeRecipient = FEE_RECIPIENT,
+): Promise<TestEscrow> {
+  const { abi, bytecode } = await hre.artifacts.readArtifact("ArbiterOperator");
+  const arbiter = privateKeyToAccount(ARBITER_KEY).address;
+  await chain.setBalance(arbiter, 10n ** 20n);
+  const { escrow, collector, feeIsAmount } = over;
+  const hash = await chain.client.deployContract({
+    account: devAccount(0),
+    abi: abi as Abi,
+    bytecode: bytecode as Hex,
+    args: [escrow, collector, chain.network.usdc.address, arbiter, feeRecipient, feeIsAmount],
+  });
+  const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
+  if (!contractAddress) throw new Error("the operator was not deployed");
+  return { address: contractAddress.toLowerCase() as Address, arbiter, block: Number(blockNumber) };
+}
+
+/** For waiting on blocks and turns. */
+export const PATIENT = { timeout: 30_000, interval: 20 };
+
+/** What the end of a task's half minute does: anyone may claim it again. */
+export const END_TURNS = rowByRow({
+  table: "escrow_task",
+  key: ["payment"],
+  set: "next_attempt_at = '-infinity'",
+  where: "state <> 'final'",
+});
+
+/** Exactly one transaction did it, and no other outcome was ever requested. */
+export async function expectOutcome(at: EscrowScene, one: Held, decision: "release" | "refund") {
+  await expect.poll(() => statusOf(at, one), PATIENT).toBe(decision === "release" ? "released" : "refunded");
+  // A block's state shows before its transactions do.
+  await expect.poll(async () => (await askedOnChain(at, one)).some(({ succeeded }) => succeeded), PATIENT).toBe(true);
+  const asked = await askedOnChain(at, one);
+  expect(new Set(asked.map((call) => call.decision))).toEqual(new Set([decision]));
+  const [done, ...more] = asked.filter(({ succeeded }) => succeeded);
+  expect([done?.from, more]).toEqual([at.escrow.arbiter.toLowerCase(), []]);
+  return done;
 }

@@ -5,7 +5,7 @@ import type { Hex } from "viem";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { eventually } from "../eventually.ts";
 import { bareEnvironment } from "../service/environment.ts";
-import type { SaleScene } from "./sale-scene.ts";
+import type { SaleScene } from "./sale.ts";
 
 /** A merchant's server with everything in memory, and one that shares its deliveries in PostgreSQL. */
 export const MERCHANTS = {

@@ -13,7 +13,7 @@ import {
 import { escrowed, memoryStore, type SellerOptions } from "../../../packages/escrow/src/index.ts";
 import { escrowed as inNext } from "../../../packages/escrow/src/next.ts";
 import { forFile } from "../for-file.ts";
-import type { SaleScene } from "./sale-scene.ts";
+import type { SaleScene } from "./sale.ts";
 
 /** What these tests use of Express, which comes without types. */
 export interface ExpressApp extends RequestListener {

@@ -1,3 +1,5 @@
+import { createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import type { Address, Hex } from "viem";
 
 // A chain of USDC transfers over 90 days. Nothing is stored: each block is a pure function of its number.
@@ -121,3 +123,23 @@ export function generateChain(plan: ChainPlan): GeneratedChain {
     },
   };
 }
+
+const HEADER = "block,time,transaction,log_index,from,to,value,authorised\n";
+
+function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
+  yield HEADER;
+  for (let block = 1; block <= lastBlock; block += 1) {
+    const time = chain.timeOf(block);
+    yield chain
+      .transfersOf(block)
+      .map(
+        ({ transaction, logIndex, from, to, value, authorised }) =>
+          `${block},${time},${transaction},${logIndex},${from},${to},${value},${authorised}\n`,
+      )
+      .join("");
+  }
+}
+
+/** Writes the chain's transfers up to this block to a file for `npm run index:preload`. */
+export const writeCsv = (chain: GeneratedChain, file: string, lastBlock = chain.last): Promise<void> =>
+  pipeline(csvOf(chain, lastBlock), createWriteStream(file));

@@ -4,9 +4,8 @@ import { inject } from "vitest";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../chain/chain.ts";
 import type { TestEscrow } from "../escrow/contract.ts";
-import { PAY_TO } from "../service/accounts.ts";
 import type { TestDatabase } from "../service/database.ts";
-import { bareEnvironment } from "../service/environment.ts";
+import { bareEnvironment, PAY_TO } from "../service/environment.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {

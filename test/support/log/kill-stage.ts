@@ -11,15 +11,14 @@ import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
-import { startHoldingNode } from "../chain/holding-node.ts";
+import { startHoldingNode } from "../chain/nodes.ts";
 import { eventually } from "../eventually.ts";
 import { forFile } from "../for-file.ts";
 import { serveHttp } from "../http-server.ts";
-import { ARBITER_KEY } from "../service/accounts.ts";
-import type { ApiProcess } from "../service/api-process.ts";
-import { startApiStage } from "../service/api-stage.ts";
-import { auditLog } from "./audit.ts";
-import { localWitness } from "./local-witness.ts";
+import { type ApiProcess, startApiStage } from "../service/api-process.ts";
+import { ARBITER_KEY } from "../service/environment.ts";
+import { auditLog } from "./stage.ts";
+import { localWitness } from "./witness.ts";
 
 /** The origin of the log follows from it: every process continues the same log, whatever port it has. */
 const BASE_URL = "http://localhost:4021";

@@ -1,9 +1,24 @@
+import { randomBytes, sign } from "node:crypto";
+import type pg from "pg";
+import { certificateEntries } from "../../../api/certificates/entries-store.ts";
+import { createDocuments } from "../../../api/log/entry.ts";
+import { createLog, type LogParts } from "../../../api/log/integrate.ts";
+import { logOrigin } from "../../../api/log/log-paths.ts";
+import { createLogStore, type LogStore } from "../../../api/log/store.ts";
+import { createLogWriter } from "../../../api/log/write-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { boardSeeder } from "../board/seed.ts";
+import { createSigner } from "../../../api/platform/signing/document.ts";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
+import { sellerEntries } from "../../../api/sellers/published/entries-store.ts";
+import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.ts";
+import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
+import { consistencyProof, verifyConsistency } from "../../../packages/verifier/src/tlog/tree.ts";
+import { NOTE_TYPE, type VerifierKey, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { boardSeeder } from "../board.ts";
 import { forFile } from "../for-file.ts";
-import { connectOwner, freshDatabase } from "../service/database.ts";
-import { auditLog } from "./audit.ts";
-import { CHECKPOINTS_AGE, type LogPlan, logOn } from "./writer.ts";
+import { connectOwner, freshDatabase, type TestDatabase } from "../service/database.ts";
+import { naiveRoot } from "./memory-log.ts";
 
 /** A database with a log, and its records. */
 export async function logStage(plan: LogPlan = {}) {
@@ -32,3 +47,123 @@ export async function logStage(plan: LogPlan = {}) {
     queued: async () => Number((await owner.query("SELECT count(*) FROM log_pending")).rows[0].count),
   };
 }
+
+const ENTRIES = { ...certificateEntries, ...sellerEntries };
+
+const BASE_URL = "https://trust.example";
+
+/** Anything about the log that a test decides. Its clock stands still unless the test moves it. */
+export type LogPlan = Partial<
+  Pick<LogParts, "generation" | "heads" | "danger" | "elapsedMs" | "announced" | "writer">
+> & {
+  /** Of 32 equal bytes. */
+  readonly key?: number;
+  /** Default https://trust.example. */
+  readonly baseUrl?: string;
+  /** As LOG_ORIGIN names it. */
+  readonly origin?: string;
+};
+
+/** The log's writer on a database, as a process of the service has it. */
+export async function logOn(pool: pg.Pool, { generation = 1, key = 7, baseUrl = BASE_URL, ...plan }: LogPlan = {}) {
+  const origin = plan.origin ?? logOrigin(baseUrl, generation);
+  const own = await signingKey(Buffer.alloc(32, key));
+  const verifier = verifierKey(origin, NOTE_TYPE.ed25519, Buffer.from(own.publicJwk.x, "base64url"));
+  const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
+  const announced = plan.announced ?? [];
+  const store = createLogStore(pool);
+  const errors: string[] = [];
+  const log = createLog({
+    heads: { sources: 0, ask: async () => ({ heads: [], silent: [] }) },
+    danger: async () => null,
+    elapsedMs: () => 0,
+    writer: createLogWriter(pool, ENTRIES),
+    ...plan,
+    announced,
+    generation,
+    origin,
+    vkey: verifier.vkey,
+    signer: { key: verifier, sign: (message) => sign(null, message, own.privateKey) },
+    store,
+    documentOf: createDocuments({ signer, baseUrl }),
+    now: () => new Date(),
+    log: { info: () => undefined, error: (facts, message) => errors.push(`${message} ${JSON.stringify(facts)}`) },
+  });
+  return { ...log, store, origin, verifier, errors };
+}
+
+/** As if the newest checkpoint were old: another one may be signed at once. */
+export const CHECKPOINTS_AGE = `ALTER TABLE log_checkpoint DISABLE TRIGGER permanent;
+  UPDATE log_checkpoint SET at = at - interval '2 s';
+  ALTER TABLE log_checkpoint ENABLE ALWAYS TRIGGER permanent`;
+
+interface Audited {
+  readonly owner: Pick<pg.Client, "query">;
+  readonly store: LogStore;
+  readonly verifier: VerifierKey;
+  readonly generation?: number;
+}
+
+/**
+ * Everything that must hold for a log, whatever happened to those who wrote it. Empty if it does: indices without gaps,
+ * each entry with its own index and once, every checkpoint signed and with the root of its entries, each one continued by
+ * the next.
+ */
+export async function auditLog({ owner, store, verifier, generation = 1 }: Audited): Promise<readonly string[]> {
+  const faults: string[] = [];
+  const { rows: entries } = await owner.query<{ idx: string; type: string; ref: string; entry: Buffer }>(
+    "SELECT idx, type, ref, entry FROM log_entry WHERE generation = $1 ORDER BY idx",
+    [generation],
+  );
+  for (const [at, { idx, type, ref, entry }] of entries.entries()) {
+    const said = JSON.parse(entry.toString());
+    if (Number(idx) !== at) faults.push(`entry ${idx} stands in place ${at}`);
+    if (said.index !== at || said.type !== type || said.id !== ref) faults.push(`entry ${at} says something else`);
+  }
+  const names = entries.map(({ type, ref }) => `${type} ${ref}`);
+  if (new Set(names).size < names.length) faults.push("a record is in the log twice");
+  const { rows: checkpoints } = await owner.query<{ size: string; root: Buffer; note: string }>(
+    "SELECT size, root, note FROM log_checkpoint WHERE generation = $1 ORDER BY size",
+    [generation],
+  );
+  if (Number(checkpoints.at(-1)?.size ?? 0) !== entries.length) faults.push("the newest checkpoint lacks entries");
+  for (const [at, { size, root, note }] of checkpoints.entries()) {
+    const { text } = await verifyNote(note, [verifier]);
+    const said = parseCheckpoint(text);
+    if (said.size !== Number(size) || !root.equals(said.root)) faults.push(`checkpoint ${size} says something else`);
+    if (!root.equals(naiveRoot(entries.slice(0, Number(size)).map(({ entry }) => entry))))
+      faults.push(`checkpoint ${size} has another root than its entries`);
+    const next = checkpoints[at + 1];
+    if (next === undefined) continue;
+    const [oldSize, newSize] = [Number(size), Number(next.size)];
+    const read = async (ids: Parameters<LogStore["tiles"]>[1]) =>
+      (await store.tiles(generation, ids)).map((tile) => tile ?? new Uint8Array());
+    const proof = await consistencyProof(oldSize, newSize, read);
+    verifyConsistency({ oldSize, oldRoot: root, newSize, newRoot: next.root, proof });
+  }
+  return faults;
+}
+
+/** A backup: the database as it is now, restored under another name. Nobody may be connected to the first one. */
+export async function copyOf({ ownerUrl, apiUrl }: TestDatabase): Promise<TestDatabase> {
+  const name = `restored_${randomBytes(6).toString("hex")}`;
+  const other = (url: string, database: string) => url.replace(/[^/]+$/, database);
+  const original = ownerUrl.slice(ownerUrl.lastIndexOf("/") + 1);
+  await withClient(other(ownerUrl, "postgres"), (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE ${original} STRATEGY file_copy`),
+  );
+  return { ownerUrl: other(ownerUrl, name), apiUrl: other(apiUrl, name) };
+}
+
+/** What a broken network does to a pool: its idle connections are gone. */
+export async function endConnections(pool: pg.Pool): Promise<void> {
+  const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
+  for (const client of clients) client.release(true);
+}
+
+/** A certificate without a payment, as text: a statement for any connection. */
+export const certificateInsert = (id: string): string => `INSERT INTO certificate
+    (id, product, test_version, result, level, wallet, checks, detected, issued_at, valid_until, chain, asset, nonce, tx, block_number, amount, pay_to)
+  VALUES ('${id}', 'basic', 1, 'pass', 'Conformant', decode(repeat('01', 20), 'hex'), '{"paid":"pass"}', '{}', now(),
+    now() + interval '30 days', 8453, decode(repeat('02', 20), 'hex'), decode(repeat('${id}', 4), 'hex'),
+    decode(repeat('03', 32), 'hex'), 1, 250000, decode(repeat('04', 20), 'hex'))`;

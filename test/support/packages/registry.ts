@@ -1,11 +1,16 @@
-import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { createGzip } from "node:zlib";
+import { PACKAGES, tarballName } from "../../../api/platform/packages.ts";
+import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -99,4 +104,60 @@ async function sendTarball(folder: string, response: ServerResponse): Promise<vo
   tar.stdin.end(files.join("\0"));
   response.writeHead(200, { "content-type": "application/gzip" });
   await pipeline(tar.stdout, createGzip({ level: 1 }), response).catch(() => response.destroy());
+}
+
+const run = promisify(execFile);
+
+/** Installs a version of npm next to its final place and then renames it, once for all runs on this machine. */
+async function fetchNpm(version: string): Promise<string> {
+  const home = join(tmpdir(), `npm-${version}-${process.getuid?.() ?? "user"}`);
+  const programs = join(home, "node_modules", ".bin");
+  if (existsSync(programs)) return programs;
+  const work = await mkdtemp(`${home}-`);
+  const options = ["--prefix", work, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0"];
+  try {
+    await run("npm", ["install", `npm@${version}`, ...options], { cwd: work, timeout: 60_000 });
+    await rename(work, home);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return programs;
+}
+
+/** The folder with the `npm` and `npx` of a version; null, and one line, if no registry can be reached. */
+export const npmPrograms = (version: string): Promise<string | null> =>
+  fetchNpm(version).catch(() => {
+    console.warn(`npm ${version} could not be fetched: its test is skipped.`);
+    return null;
+  });
+
+/** Puts the tarball of one of our packages into a folder, as the service serves it. */
+export async function packInto(home: string, folder: "escrow" | "mcp" | "verifier"): Promise<void> {
+  const published = PACKAGES.find((one) => one.folder === folder);
+  if (published === undefined) throw new Error(`${folder} is not served.`);
+  await copyFile(join(TARBALLS, tarballName(published)), join(home, tarballName(published)));
+}
+
+const call = promisify(execFile);
+
+/**
+ * Installs `packages/escrow` from its tarball into an empty folder, as npm does with a package without dependencies.
+ * viem, its peer dependency, is this project's own, so that no registry is asked. Returns its location.
+ */
+export async function installEscrowPackage(home: string): Promise<string> {
+  const installed = join(home, "node_modules", "agent-payment-trust-escrow");
+  await packInto(home, "escrow");
+  const [tarball = ""] = (await readdir(home)).filter((name) => name.endsWith(".tgz"));
+  await mkdir(installed, { recursive: true });
+  await call("tar", ["-xzf", join(home, tarball), "-C", installed, "--strip-components=1"]);
+  await linkOwn(home, "viem");
+  await writeFile(join(home, "package.json"), '{"type":"module"}');
+  return installed;
+}
+
+/** Lets a folder use one of this project's packages. */
+export async function linkOwn(home: string, name: string): Promise<void> {
+  const target = join(home, "node_modules", name);
+  await mkdir(join(target, ".."), { recursive: true });
+  await symlink(join(ROOT, "node_modules", name), target);
 }

@@ -1,9 +1,9 @@
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import { expect } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { witnessed } from "../openapi/witnessed.ts";
 import type { TestService } from "../service/service.ts";
 import { type Answer, challengeOf } from "./requests.ts";
+import { witnessed } from "./signing.ts";
 
 /** A 402 with its challenge; returns why the payment was refused. */
 export function expectPaymentRequired(answer: Answer): string {

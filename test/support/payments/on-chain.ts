@@ -8,12 +8,13 @@ import {
   parseEventLogs,
 } from "viem";
 import { expect } from "vitest";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../chain/chain.ts";
-import { PAY_TO } from "../service/accounts.ts";
-import { signCancellation } from "./authorization.ts";
-import type { Signed } from "./signing.ts";
+import { PAY_TO } from "../service/environment.ts";
+import { type Signed, signCancellation } from "./signing.ts";
 
 const EVENTS = parseAbi([
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
@@ -118,3 +119,35 @@ export async function readFromChain(chain: TestChain, payer: Address, amount: bi
 const SUBMITTED = parseAbi([
   "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32 nonce, bytes signature)",
 ]);
+
+const { usdc } = NETWORKS["eip155:8453"];
+
+/** A payment by authorization as the current chain's logs show it. */
+export interface ChainPayment {
+  readonly from: Address;
+  readonly to: Address;
+  readonly nonce: Hex;
+  readonly transaction: Hex;
+  readonly block: number;
+}
+
+/** Everything the chain shows, recounted without the service's own reader or index. */
+export async function paymentsOnChain({
+  chain,
+}: {
+  chain: Pick<AnvilClient, "getContractEvents">;
+}): Promise<readonly ChainPayment[]> {
+  const range = { address: usdc.address, fromBlock: 0n } as const;
+  const [used, transfers] = await Promise.all([
+    chain.getContractEvents({ ...range, abi: USDC_ABI, eventName: "AuthorizationUsed" }),
+    chain.getContractEvents({ ...range, abi: USDC_ABI, eventName: "Transfer" }),
+  ]);
+  const place = (blockHash: Hex, logIndex: number) => `${blockHash} ${logIndex}`;
+  const byPlace = new Map(transfers.map((log) => [place(log.blockHash, log.logIndex), log]));
+  return used.flatMap(({ args, blockHash, blockNumber, logIndex, transactionHash }) => {
+    const { from, to } = byPlace.get(place(blockHash, logIndex + 1))?.args ?? {};
+    const { nonce } = args;
+    if (from === undefined || to === undefined || nonce === undefined || from !== args.authorizer) return [];
+    return [{ from, to, nonce, transaction: transactionHash, block: Number(blockNumber) }];
+  });
+}

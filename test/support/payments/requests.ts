@@ -1,7 +1,6 @@
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import type { PaymentRequired } from "@x402/core/types";
-import { witnessed } from "../openapi/witnessed.ts";
-import { BASE, type Signed } from "./signing.ts";
+import { BASE, type Signed, witnessed } from "./signing.ts";
 
 /** The answer, its body as text and, if it is JSON, parsed. */
 export interface Answer {

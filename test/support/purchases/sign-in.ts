@@ -1,5 +1,5 @@
 import { createSIWxMessage, encodeSIWxHeader, type SIWxPayload } from "@x402/extensions/sign-in-with-x";
-import type { LocalAccount } from "viem";
+import { type Hex, hashMessage, type LocalAccount, numberToHex, parseSignature, serializeSignature } from "viem";
 import { type Answer, challengeOf, send } from "../payments/requests.ts";
 
 /** What a wallet is asked to sign, with the chain it signs for. */
@@ -77,3 +77,132 @@ export async function allPurchases(url: string, wallet: Signatory): Promise<read
     pages.push(pageIn(await signInAt(next, wallet)));
   return pages;
 }
+
+/** What an attacker has: a challenge of ours, a wallet with purchases that signs what it is shown, and one without. */
+interface Hand {
+  readonly challenge: SignInChallenge;
+  readonly victim: Signatory;
+  readonly self: Signatory;
+}
+
+type Make = (hand: Hand) => Promise<SIWxPayload>;
+
+/** With the code of its refusal, without the prefix that all of them have. */
+type Attack = readonly [name: string, make: Make, code: string];
+
+const MINUTES = 60_000;
+
+/** Sign-ins that show nothing, each from a fresh challenge. */
+export const attacksOn = (service: string): readonly Attack[] => [
+  ...changedOn(service).map(([name, change, code]): Attack => [name, signedAs(change), code]),
+  ...FORGED.map(([name, make]): Attack => [name, make, "signature"]),
+];
+
+type Change = (own: SignInChallenge) => object;
+
+/** The victim signs exactly what is sent. */
+const signedAs =
+  (change: Change): Make =>
+  ({ challenge, victim }) =>
+    signed(victim, { ...challenge, ...change(challenge) } as SignInChallenge);
+
+const later = (at: string, ms: number): string => new Date(Date.parse(at) + ms).toISOString();
+const flipped = (nonce: string): string => `${nonce.slice(0, -1)}${nonce.endsWith("0") ? "1" : "0"}`;
+
+const changedOn = (service: string): readonly (readonly [string, Change, string])[] => [
+  ["a sign-in to another domain", () => ({ domain: "evil.example" }), "domain_mismatch"],
+  ["our domain at another port", () => ({ domain: "localhost:1" }), "domain_mismatch"],
+  ["another uri", () => ({ uri: "https://evil.example/purchases" }), "uri_mismatch"],
+  ["another path of ours", () => ({ uri: `${service}/test/basic` }), "uri_mismatch"],
+  ["another chain", () => ({ chainId: "eip155:1" }), "chain_id"],
+  ["another chain of ours", () => ({ chainId: "eip155:84532" }), "chain_id"],
+  ["a nonce that nobody issued", () => ({ nonce: "a".repeat(68) }), "nonce"],
+  ["a nonce with another proof", ({ nonce }) => ({ nonce: flipped(nonce) }), "nonce"],
+  ["a nonce in capitals", ({ nonce }) => ({ nonce: nonce.toUpperCase() }), "nonce"],
+  ["a nonce with an earlier time", ({ nonce }) => ({ nonce: `00${nonce.slice(2)}` }), "nonce"],
+  ["a later issuedAt", ({ issuedAt }) => ({ issuedAt: later(issuedAt, 10 * MINUTES) }), "issued_at"],
+  ["an earlier issuedAt", ({ issuedAt }) => ({ issuedAt: later(issuedAt, -1) }), "issued_at"],
+  ["a later end", ({ issuedAt }) => ({ expirationTime: later(issuedAt, 600 * MINUTES) }), "expiration_time"],
+  ["no end", () => ({ expirationTime: undefined }), "expiration_time"],
+  ["a beginning", ({ issuedAt }) => ({ notBefore: issuedAt }), "not_before"],
+  ["a request id", () => ({ requestId: "one" }), "request_id"],
+  ["another statement", () => ({ statement: "Take part in a raffle" }), "statement"],
+  ["no statement", () => ({ statement: undefined }), "statement"],
+  ["more resources", ({ uri }) => ({ resources: [uri, "https://evil.example/"] }), "resources"],
+  ["no resources", () => ({ resources: undefined }), "resources"],
+];
+
+/** The victim signs one thing, and another is claimed. */
+const misquoted =
+  (change: Partial<SignInChallenge>): Make =>
+  async ({ challenge, victim }) => {
+    const { signature } = await signed(victim, { ...challenge, ...change } as SignInChallenge);
+    return { ...challenge, address: victim.address, signature };
+  };
+
+/** The victim signs the right text, and its signature comes in a form that Circle's USDC does not take either. */
+const rewritten =
+  (change: (signature: Hex) => string): Make =>
+  async ({ challenge, victim }) => {
+    const { signature, ...rest } = await signed(victim, challenge);
+    return { ...rest, signature: change(signature as Hex) };
+  };
+
+/** The victim signs the text with a change that nobody sees. */
+const respelled =
+  (change: (text: string) => string): Make =>
+  async ({ challenge, victim }) => {
+    const message = change(createSIWxMessage(challenge, victim.address));
+    return { ...challenge, address: victim.address, signature: await victim.signMessage({ message }) };
+  };
+
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+/** The other signature that recovers to the same key. */
+function mirrored(signature: Hex): string {
+  const { r, s, yParity } = parseSignature(signature);
+  return serializeSignature({ r, s: numberToHex(ORDER - BigInt(s), { size: 32 }), yParity: 1 - yParity });
+}
+
+const FORGED: readonly (readonly [string, Make])[] = [
+  [
+    "the victim's address and one's own signature",
+    async ({ challenge, victim, self }) => ({ ...(await signed(self, challenge)), address: victim.address }),
+  ],
+  [
+    "the victim's text and one's own signature",
+    async ({ challenge, victim: { address }, self }) => {
+      const signature = await self.signMessage({ message: createSIWxMessage(challenge, address) });
+      return { ...challenge, address, signature };
+    },
+  ],
+  ["what the victim signed for another domain", misquoted({ domain: "evil.example", uri: "https://evil.example/" })],
+  ["what the victim signed for another chain", misquoted({ chainId: "eip155:1" })],
+  ["what the victim signed with another nonce", misquoted({ nonce: "b".repeat(68) })],
+  [
+    "a signature of zeros",
+    async ({ challenge, victim }) => ({ ...challenge, address: victim.address, signature: `0x${"00".repeat(65)}` }),
+  ],
+  ["the victim's signature with its s in the upper half", rewritten(mirrored)],
+  ["the victim's signature and one more byte", rewritten((one) => `${one}00`)],
+  ["what the victim signed with line ends of Windows", respelled((text) => text.replaceAll("\n", "\r\n"))],
+  ["what the victim signed with one more line", respelled((text) => `${text}\n`)],
+  [
+    "what the victim signed with its address in lower case",
+    respelled((text) => text.replace(/0x[0-9a-fA-F]{40}/, (one) => one.toLowerCase())),
+  ],
+  [
+    "the hash of the text, signed as a message",
+    async ({ challenge, victim }) => {
+      const raw = hashMessage(createSIWxMessage(challenge, victim.address));
+      return { ...challenge, address: victim.address, signature: await victim.signMessage({ message: { raw } }) };
+    },
+  ],
+  [
+    "the victim's signature in a wrapping without a factory (ERC-6492)",
+    async ({ challenge, victim }) => {
+      const { signature, ...rest } = await signed(victim, challenge);
+      return { ...rest, signature: `${signature}${"6492".repeat(16)}` };
+    },
+  ],
+];

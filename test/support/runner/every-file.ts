@@ -1,7 +1,7 @@
 import { afterAll, afterEach } from "vitest";
 import { endLeftovers } from "../for-file.ts";
 import { expectDescribed, heldFetch } from "../openapi/answers.ts";
-import { forgetWitnessed } from "../openapi/witnessed.ts";
+import { forgetWitnessed } from "../payments/signing.ts";
 import { printProblemsOfFailedTests } from "../service/problems.ts";
 
 // Vitest's setup for every file that may start a service: each answer must match the service's OpenAPI document.

@@ -1,8 +1,11 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import type pg from "pg";
+import type { Address, Hex } from "viem";
+import { bytes } from "../../../api/platform/db/connection.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../../api/platform/networks.ts";
 import { createExamStore, type NewResult } from "../../../api/sellers/exam-store.ts";
-import { type ExamOrder, type KeptEvidence, VALID_DAYS } from "../../../api/sellers/record.ts";
+import { type ExamOrder, type KeptEvidence, type KeptExchange, VALID_DAYS } from "../../../api/sellers/record.ts";
+import type { Signed } from "../payments/signing.ts";
 
 const random32 = () => `0x${randomBytes(32).toString("hex")}` as const;
 
@@ -77,4 +80,102 @@ export async function storeOrder(pool: pg.Pool, order: ExamOrder): Promise<strin
 /** Stores an exam that has ended. */
 export async function storeExam(pool: pg.Pool, order: ExamOrder, result: NewResult): Promise<void> {
   await createExamStore(pool).complete(order.id, await storeOrder(pool, order), result);
+}
+
+/** The settlement that the seller's answer names. */
+export const NAMED = `0x${"cd".repeat(32)}`;
+
+/** A sale whose answer is a script. */
+export const EXCHANGE: KeptExchange = {
+  number: 1,
+  request: {
+    method: "GET",
+    url: "https://seller.example/haiku",
+    querySha256: null,
+    headers: { "payment-signature": "eyJ9" },
+    bodySha256: null,
+  },
+  answer: {
+    status: 200,
+    headers: { "payment-response": Buffer.from(JSON.stringify({ transaction: NAMED })).toString("base64") },
+    body: { bytes: 25, sha256: "0".repeat(64), text: "<script>alert(1)</script>", base64: null, isWhole: true },
+  },
+  failure: null,
+};
+const CHECKS: NewResult["checks"] = [
+  {
+    check: "purchase",
+    outcome: "pass",
+    reason: null,
+    findings: [
+      {
+        code: "purchase.served",
+        statement: "A payment as quoted is answered with the result, and got 200",
+        holds: true,
+        exchanges: [1],
+      },
+    ],
+  },
+  { check: "binding", outcome: "not_applicable", reason: "no other paid route of this origin is known", findings: [] },
+];
+
+/** Stores an exam that ended a minute before now. @returns its id */
+export async function heldIn(
+  pool: pg.Pool,
+  order: Partial<ExamOrder> = {},
+  result: Partial<NewResult> = {},
+): Promise<string> {
+  const stored = sampleOrder({ ...(order.origin && { url: `${order.origin}/haiku` }), ...order });
+  const endedAt = result.endedAt ?? new Date(Date.now() - 60_000);
+  await storeExam(
+    pool,
+    stored,
+    sampleResult({ evidence: evidenceText([EXCHANGE]), checks: CHECKS, ...result, endedAt }),
+  );
+  return stored.id;
+}
+export const FAIL = { level: null } as const;
+export const UNPUBLISHED = {
+  outcome: "interrupted",
+  isPublic: false,
+  level: null,
+  validUntil: null,
+  note: "Something broke before the end.",
+} as const;
+
+interface Paid {
+  readonly origin: string;
+  readonly signed: Signed;
+  readonly transaction: Hex;
+  readonly block: number;
+}
+
+const SIGNED = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $5)`;
+
+const lower = (address: Address) => address.toLowerCase() as Address;
+
+/** Stores a PASS of a minute ago whose one payment really settled. @returns its id */
+export async function holdPaid(pool: pg.Pool, { origin, signed, transaction, block }: Paid): Promise<string> {
+  const { nonce, from, to, value, validAfter, validBefore } = signed.authorization;
+  const order = sampleOrder({ origin, url: `${origin}/haiku`, payTo: lower(to) });
+  const settlements = [{ nonce, transaction, block, from: lower(from), to: lower(to), value }];
+  await storeExam(pool, order, sampleResult({ endedAt: new Date(Date.now() - 60_000), settlements, spent: value }));
+  const amounts = [value, validAfter, validBefore].map(String);
+  await pool.query(SIGNED, [bytes(nonce), order.id, randomUUID(), bytes(to), ...amounts]);
+  return order.id;
+}
+
+const ROW = `INSERT INTO payment (chain, asset, payer, nonce, digest, signature_sha256, valid_after, valid_before, route,
+  fingerprint, input, pay_to, value, version, scheme, received_at, head_block, state, tx, block_number, response, final_at, reason)
+  VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, '/test/seller', '\\x00', '{}', $2, 1, 'v2', 'exact', now(), 1, $4, $3, 1, '{}', $5, $6)`;
+
+/** The journal's row of the payment that bought an exam. */
+export async function storePurchase(
+  owner: pg.Client,
+  { payment: { asset, payer, nonce } }: ExamOrder,
+  { state, isFinal }: { readonly state: "settled" | "fulfilled" | "void"; readonly isFinal: boolean },
+): Promise<void> {
+  const rest = [state, isFinal ? new Date() : null, state === "void" ? "reversed" : null];
+  await owner.query(ROW, [bytes(asset), bytes(payer), bytes(nonce), ...rest]);
 }

@@ -1,3 +1,5 @@
+import type { Hex } from "viem";
+
 /** What a test's child process inherits from this one's environment: where programs are, and their compile cache. */
 export const bareEnvironment = (): Record<"PATH" | "NODE_COMPILE_CACHE", string> => ({
   PATH: process.env.PATH ?? "",
@@ -17,3 +19,9 @@ export const completeEnvironment = (key: string) => ({
   DECOY_SEED: Buffer.alloc(32, 3).toString("base64url"),
   ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}` as const,
 });
+
+/** The arbiter of services and escrows under test. */
+export const ARBITER_KEY: Hex = `0x${"a7".repeat(32)}`;
+
+/** The receiving address of the services under test; nobody holds its key. */
+export const PAY_TO = "0x00000000000000000000000000000000c0ffee01";

@@ -1,15 +1,17 @@
 import { randomBytes } from "node:crypto";
+import type pg from "pg";
 import { type Logger, pino } from "pino";
 import { type Config, parseConfig } from "../../../api/platform/config/config.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { createPrunings } from "../../../api/platform/db/prunings.ts";
 import { createHttpServer, listen } from "../../../api/platform/http/server.ts";
 import { runJobs } from "../../../api/platform/jobs/run-jobs.ts";
 import { createService, type Service } from "../../../api/service.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
-import { ARBITER_KEY, PAY_TO } from "./accounts.ts";
 import { freshDatabase, type TestDatabase } from "./database.ts";
+import { ARBITER_KEY, PAY_TO } from "./environment.ts";
 import { noteProblem } from "./problems.ts";
 
 export interface TestServicePlan {
@@ -123,4 +125,11 @@ function recordingLog(): { log: Logger; logged: string[] } {
     noteProblem(line);
   };
   return { logged, log: pino({ level: "debug" }, { write }) };
+}
+
+/** One round of all prunings; returns how many rows they deleted. */
+export async function prune(pool: pg.Pool): Promise<number> {
+  let pruned = 0;
+  for (const some of createPrunings(pool)) pruned += await some();
+  return pruned;
 }

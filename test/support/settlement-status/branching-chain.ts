@@ -1,5 +1,19 @@
+import fc from "fast-check";
+import { encodeEventTopics, type Hex, numberToHex, type PublicClient, parseAbi } from "viem";
+import type { Token } from "../../../api/platform/chain/authorizations.ts";
+import { createFinality } from "../../../api/platform/chain/chain.ts";
+import { createLogSearch } from "../../../api/platform/chain/log-search.ts";
+import type { LogReader, MinedLog } from "../../../api/platform/chain/logs.ts";
 import type { HashedBlock } from "../../../api/platform/chain/nodes.ts";
-import type { AuthorizationReader, NonceEnd, NonceReading } from "../../../api/settlement-status/reading.ts";
+import type { Expected } from "../../../api/platform/chain/view.ts";
+import type {
+  AuthorizationReader,
+  FactsKept,
+  FinalFacts,
+  NonceEnd,
+  NonceReading,
+} from "../../../api/settlement-status/reading.ts";
+import { usdcEventsAbi } from "../../../contracts/abi.ts";
 
 // A chain like Base that reorganizes above its final block, as nodes show it that lag, stand still or forget.
 
@@ -61,7 +75,7 @@ export interface NodeView {
 }
 
 /** Nodes that take turns. What a lagging one shows is what the chain was then, on the branch that it was on. */
-export function turnsOf(branches: readonly Branch[], scene: Scene) {
+function turnsOf(branches: readonly Branch[], scene: Scene) {
   let turn = 0;
   let answering = scene.nodes;
   const branchAt = (head: number) => branches.findLastIndex(({ since }) => since <= head);
@@ -149,4 +163,173 @@ export function nodesOf(branches: readonly Branch[], scene: Scene): Authorizatio
     verifyContractSignature: async () => false,
     isDeployed: async () => false,
   };
+}
+
+// What the payment gate reads of nodes that take turns, call by call.
+
+const USDC = `0x${"cc".repeat(20)}` as const;
+const PAYER = `0x${"11".repeat(20)}` as const;
+const NONCE = `0x${"77".repeat(32)}` as const;
+
+/** A payment to us that closes at the time of block `end`. */
+export const expectedUntil = (end: number, more: Partial<Expected> = {}): Expected => ({
+  ...{ payer: PAYER, nonce: NONCE, payTo: PAYEE, value: 1n, fromBlock: 0 },
+  ...{ validAfter: 0n, validBefore: timeOf(end) },
+  ...more,
+});
+
+const topicsOf = (eventName: "AuthorizationUsed" | "Transfer", args: object) =>
+  encodeEventTopics({ abi: usdcEventsAbi, eventName, args } as never) as [Hex, ...Hex[]];
+const USED = topicsOf("AuthorizationUsed", { authorizer: PAYER, nonce: NONCE });
+const TRANSFERRED = topicsOf("Transfer", { from: PAYER, to: PAYEE });
+const CANCELED = encodeEventTopics({
+  abi: parseAbi(["event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)"]),
+  args: { authorizer: PAYER, nonce: NONCE },
+}) as [Hex, ...Hex[]];
+
+/** A process of its own: it remembers what it has read. `calls` counts all that it has asked, `ms` is how long it has run. */
+export function tokenOf(branches: readonly Branch[], scene: Scene) {
+  const chain = turnsOf(branches, scene);
+  const counted = { calls: 0, ms: 0 };
+  const asked = (): NodeView => {
+    counted.calls++;
+    return chain.next();
+  };
+  const logsOf = (view: NodeView, fate: Fate): MinedLog[] => {
+    const { hash: blockHash } = chain.block(fate.block, view);
+    const mined = (topics: [Hex, ...Hex[]], logIndex: number) => ({
+      ...{ address: USDC, topics, logIndex, blockHash, blockNumber: BigInt(fate.block), removed: false },
+      ...{ data: numberToHex(1n, { size: 32 }), transactionHash: chain.transactionOf(fate), transactionIndex: 0 },
+      blockTimestamp: undefined,
+    });
+    return fate.isCanceled ? [mined(CANCELED, 0)] : [mined(USED, 0), mined(TRANSFERRED, 1)];
+  };
+  const asBlock = ({ number, hash, time }: ReturnType<typeof chain.block>) => ({
+    number: BigInt(number),
+    hash,
+    timestamp: time,
+  });
+  const client = {
+    async readContract() {
+      const { used, at } = chain.stateOf(asked());
+      return [used, at.number, at.time].map((result) => ({ returnData: numberToHex(BigInt(result), { size: 32 }) }));
+    },
+    async getTransactionReceipt({ hash }: { hash: Hex }) {
+      const view = asked();
+      const fate = chain.shownBy(view);
+      if (fate === null || chain.transactionOf(fate) !== hash) throw new Error("no such receipt");
+      return { blockHash: chain.block(fate.block, view).hash, logs: logsOf(view, fate) };
+    },
+    async getBlock({ blockNumber }: { blockNumber?: bigint }) {
+      const view = asked();
+      if (blockNumber === undefined) return asBlock(chain.finalOf(view));
+      if (!view.isKept(Number(blockNumber))) throw new Error("no such block");
+      return asBlock(chain.block(Number(blockNumber), view));
+    },
+  } as unknown as PublicClient;
+  const width = () => 100_000n;
+  const logs = {
+    width,
+    async page(_filter, read, { allowance }) {
+      if (allowance.left() === 0) return null;
+      allowance.spend();
+      const view = asked();
+      const fate = chain.shownBy(view);
+      const isRead = fate !== null && fate.block >= read.from && fate.block <= read.to;
+      return { logs: isRead ? logsOf(view, fate) : [], read };
+    },
+  } as LogReader;
+  const now = () => Number(timeOf(scene.head)) * 1_000 + counted.ms;
+  const search = createLogSearch({ logs, blockSeconds: SECONDS_A_BLOCK, pause: async () => {}, now });
+  const finality = createFinality(client, now);
+  const token: Token = { client, usdc: USDC, blockSeconds: SECONDS_A_BLOCK, finality, search, width };
+  return { token, counted };
+}
+
+/** What processes share, as the database keeps it. */
+export function factsInMemory(): FinalFacts {
+  let end: NonceEnd | null = null;
+  const unused = new Map<bigint, HashedBlock>();
+  return {
+    get: async (_, validBefore): Promise<FactsKept> => ({
+      end,
+      unusedBefore: validBefore === null ? null : (unused.get(validBefore) ?? null),
+    }),
+    async putEnd(_, found) {
+      end ??= found;
+    },
+    async putUnused(_, validBefore, block) {
+      const kept = unused.get(validBefore) ?? block;
+      unused.set(validBefore, kept);
+      return kept;
+    },
+  };
+}
+
+/** Nothing is ever kept: each process finds out by itself. */
+export const NO_FACTS: FinalFacts = {
+  get: async () => ({ end: null, unusedBefore: null }),
+  putEnd: async () => {},
+  putUnused: async (_name, _validBefore, block) => block,
+};
+
+// Chains that reorganize above their final block, and when which nodes are asked.
+
+export interface Moment {
+  readonly grown: number;
+  readonly nodes: readonly NodeKind[];
+}
+
+export interface World {
+  readonly branches: readonly Branch[];
+  /** The block at whose time the authorization ends. */
+  readonly end: number;
+  readonly moments: readonly Moment[];
+}
+
+const fate: fc.Arbitrary<Fate | null> = fc.option(
+  fc.record({ block: fc.integer({ min: 1, max: 700 }), isCanceled: fc.boolean() }),
+  { nil: null, freq: 6 },
+);
+const reorganization = fc.record({
+  since: fc.integer({ min: 20, max: 1_100 }),
+  depth: fc.integer({ min: 1, max: FINAL_AFTER - 1 }),
+  fate,
+});
+export const MOST_BEHIND = 900;
+const lag: fc.Arbitrary<NodeKind> = fc.constantFrom(0, 1, 30, 180, 299, 460, MOST_BEHIND);
+/** Two nodes of any kind and one that keeps up, in any order. */
+export const threeNodes: fc.Arbitrary<readonly NodeKind[]> = (() => {
+  const other = fc.oneof(
+    { arbitrary: lag, weight: 5 },
+    { arbitrary: fc.constantFrom<NodeKind>("pruned", "stale", "left"), weight: 2 },
+  );
+  return fc.tuple(other, other, fc.constant(0)).chain((three) => fc.shuffledSubarray(three, { minLength: 3 }));
+})();
+const grown = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 450 }));
+
+export const worldWith = (nodes: fc.Arbitrary<readonly NodeKind[]>): fc.Arbitrary<World> =>
+  fc
+    .record({
+      first: fate,
+      more: fc.array(reorganization, { maxLength: 3 }),
+      end: fc.integer({ min: 1, max: 700 }),
+      moments: fc.array(fc.record({ grown, nodes }), { minLength: 2, maxLength: 8 }),
+    })
+    .map(({ first, more, ...given }) => ({ ...given, branches: branchesOf(first, more) }));
+
+/** Only what is not final yet can be replaced. */
+function branchesOf(
+  first: Fate | null,
+  more: readonly { readonly since: number; readonly depth: number; readonly fate: Fate | null }[],
+): readonly Branch[] {
+  const branches: Branch[] = [{ since: 0, fork: 0, fate: first }];
+  for (const { since, depth, fate: wanted } of more.toSorted((one, two) => one.since - two.since)) {
+    const before = branches.at(-1)?.fate ?? null;
+    const fork = Math.max(0, since - depth);
+    const isKept = before !== null && before.block <= fork;
+    const isPossible = wanted === null || wanted.block > fork;
+    branches.push({ since, fork, fate: isKept ? before : isPossible ? wanted : null });
+  }
+  return branches;
 }

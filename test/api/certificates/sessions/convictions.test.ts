@@ -4,7 +4,7 @@ import { forFile } from "../../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../../support/payments/expectations.ts";
 import { type Answer, send, v2 } from "../../../support/payments/requests.ts";
 import { newPayer } from "../../../support/payments/signing.ts";
-import { PAY_TO } from "../../../support/service/accounts.ts";
+import { PAY_TO } from "../../../support/service/environment.ts";
 import { buy } from "../../../support/sessions/agents.ts";
 import {
   askResult,
@@ -14,6 +14,11 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
   opened,
   PRODUCTS,
   PURSE,
@@ -28,13 +33,6 @@ import {
 } from "../../../support/sessions/runs.ts";
 import { openShop } from "../../../support/sessions/shop.ts";
 import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
-import {
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-} from "../../../support/sessions/verdicts.ts";
 
 /** Who can make whom fail: the rows of the table in docs/behavior.md, one after the other. */
 

@@ -1,13 +1,12 @@
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { refuse } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { ALONE, startService } from "../../../support/service/service.ts";
-import { giveBack, giver, newClock, pay, refundsFrom, sentBy } from "../../../support/sessions/decoys.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
-import { ownerOf } from "../../../support/sessions/stage.ts";
+import { giveBack, giver, newClock, ownerOf, pay, refundsFrom, sentBy } from "../../../support/sessions/stage.ts";
 
 /** Refunds of decoys between their signature and a final block, which on this chain is 64 blocks away. */
 

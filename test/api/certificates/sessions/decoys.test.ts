@@ -3,14 +3,13 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { LEAST_REFUND, REFUNDS_A_DAY } from "../../../../api/certificates/decoys/refund.ts";
 import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { newPayer } from "../../../support/payments/signing.ts";
 import { binary } from "../../../support/service/database.ts";
 import { startService } from "../../../support/service/service.ts";
-import { giveBack, giver, newClock, pay, sentBy } from "../../../support/sessions/decoys.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
-import { ownerOf } from "../../../support/sessions/stage.ts";
+import { giveBack, giver, newClock, ownerOf, pay, sentBy } from "../../../support/sessions/stage.ts";
 
 /** What becomes of USDC that reaches a decoy. */
 

@@ -7,8 +7,8 @@ import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
-import { PAY_TO } from "../../../support/service/accounts.ts";
 import { binary } from "../../../support/service/database.ts";
+import { PAY_TO } from "../../../support/service/environment.ts";
 import { startService } from "../../../support/service/service.ts";
 
 /** What becomes of the signature of an order that an agent should have refused. */

@@ -15,9 +15,8 @@ import {
   signOrder,
   startLossy,
 } from "../../../support/sessions/lost-orders.ts";
-import { askResult, ENTRY } from "../../../support/sessions/runs.ts";
+import { askResult, ENTRY, isUsed } from "../../../support/sessions/runs.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
-import { isUsed } from "../../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage({ lateMs: 0 }));
 const store = createLostOrderStore(stage.owner);

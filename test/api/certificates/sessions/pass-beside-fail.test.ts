@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { boardSeeder } from "../../../support/board/seed.ts";
+import { boardSeeder } from "../../../support/board.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { post, send, v2 } from "../../../support/payments/requests.ts";
 import { signPayment } from "../../../support/payments/signing.ts";
-import { attempt, serveBoth, sign, startRun } from "../../../support/sessions/runs.ts";
+import { attempt, expectVerdict, serveBoth, sign, startRun } from "../../../support/sessions/runs.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
-import { expectVerdict } from "../../../support/sessions/verdicts.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Way } from "../../../../api/certificates/retry/lost-order.ts";
 import { withClient } from "../../../../scripts/embedded/postgres.ts";
-import { startHoldingNode } from "../../../support/chain/holding-node.ts";
+import { startHoldingNode } from "../../../support/chain/nodes.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { expectProblem } from "../../../support/payments/expectations.ts";
 import { settlements } from "../../../support/payments/on-chain.ts";
 import { type Answer, post, v2 } from "../../../support/payments/requests.ts";
 import type { Signed } from "../../../support/payments/signing.ts";
-import { startApiStage } from "../../../support/service/api-stage.ts";
+import { startApiStage } from "../../../support/service/api-process.ts";
 import {
   buy,
   type LossyRun,
@@ -25,6 +25,11 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+  isUsed,
   PRODUCTS,
   type Product,
   type Run,
@@ -33,17 +38,10 @@ import {
   sign,
   startPassing,
   startRun,
+  stored,
   via,
 } from "../../../support/sessions/runs.ts";
 import { type Ground, ownerOf } from "../../../support/sessions/stage.ts";
-import {
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-  isUsed,
-  stored,
-} from "../../../support/sessions/verdicts.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

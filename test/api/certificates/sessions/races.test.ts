@@ -13,23 +13,21 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  expectSpent,
+  expectStored,
+  expectVerdict,
   from,
+  isReplay,
+  isUsed,
   PRODUCTS,
   type Run,
   serveBoth,
   sign,
   startPassing,
   startRun,
+  stored,
 } from "../../../support/sessions/runs.ts";
 import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
-import {
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-  isUsed,
-  stored,
-} from "../../../support/sessions/verdicts.ts";
 
 const CROWD = 8;
 

@@ -7,8 +7,8 @@ import {
 } from "../../../support/payments/expectations.ts";
 import { type Answer, challengeOf, post, send, v1, v2 } from "../../../support/payments/requests.ts";
 import { unixNow } from "../../../support/payments/signing.ts";
-import { PAY_TO } from "../../../support/service/accounts.ts";
 import { binary } from "../../../support/service/database.ts";
+import { PAY_TO } from "../../../support/service/environment.ts";
 import {
   askResult,
   attempt,
@@ -18,6 +18,12 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
+  isReplay,
+  isUsed,
   PRODUCTS,
   payControl,
   type Run,
@@ -30,14 +36,6 @@ import {
   termsOf,
 } from "../../../support/sessions/runs.ts";
 import { everyRow, startStage } from "../../../support/sessions/stage.ts";
-import {
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-  isUsed,
-} from "../../../support/sessions/verdicts.ts";
 
 const stage = await forFile(startStage());
 

@@ -4,7 +4,7 @@ import { expectProblem } from "../../../support/payments/expectations.ts";
 import { readFromChain, settlements } from "../../../support/payments/on-chain.ts";
 import { post, v2 } from "../../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../../support/payments/signing.ts";
-import { PAY_TO } from "../../../support/service/accounts.ts";
+import { PAY_TO } from "../../../support/service/environment.ts";
 import { buy as buyAt } from "../../../support/sessions/agents.ts";
 import {
   buy,
@@ -23,7 +23,12 @@ import {
   CONTROL,
   challengeIn,
   ENTRY,
+  expectIncomplete,
+  expectSpent,
+  expectStored,
+  expectVerdict,
   from,
+  isReplay,
   opened,
   PRODUCTS,
   PURSE,
@@ -38,13 +43,6 @@ import {
 } from "../../../support/sessions/runs.ts";
 import { openShop } from "../../../support/sessions/shop.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
-import {
-  expectIncomplete,
-  expectSpent,
-  expectStored,
-  expectVerdict,
-  isReplay,
-} from "../../../support/sessions/verdicts.ts";
 
 /** The answer to a start is sent again, to its agent or to strangers: what then counts for a PASS counts for a FAIL. */
 

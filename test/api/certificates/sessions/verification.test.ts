@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { boardSeeder, type Seed, seedWallet } from "../../../support/board/seed.ts";
+import { boardSeeder, type Seed, seedWallet } from "../../../support/board.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { cancel, settlements } from "../../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../../support/payments/requests.ts";
@@ -11,6 +11,9 @@ import {
   attempt,
   CONTROL,
   ENTRY,
+  expectIncomplete,
+  expectStored,
+  expectVerdict,
   PURSE,
   payControl,
   type Run,
@@ -21,7 +24,6 @@ import {
   startRun,
 } from "../../../support/sessions/runs.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
-import { expectIncomplete, expectStored, expectVerdict } from "../../../support/sessions/verdicts.ts";
 
 const DAY_MS = 86_400_000;
 const soon = { timeout: 20_000, interval: 200 };

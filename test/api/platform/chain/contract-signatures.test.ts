@@ -5,7 +5,7 @@ import { ERC1271 } from "../../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
-import { thinking } from "../../../support/payments/hostile-wallets.ts";
+import { thinking } from "../../../support/payments/wallets.ts";
 
 const chain = await forFile(startTestChain());
 /** The bodies of all requests to the node. */

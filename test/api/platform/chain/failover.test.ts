@@ -3,7 +3,7 @@ import { checkChains } from "../../../../api/operations/probes.ts";
 import { createChain } from "../../../../api/platform/chain/chain.ts";
 import { readConditions } from "../../../../api/platform/relayer/fees.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { type MortalNode, startMortalNode } from "../../../support/chain/mortal-node.ts";
+import { type MortalNode, startMortalNode } from "../../../support/chain/nodes.ts";
 import { forFile } from "../../../support/for-file.ts";
 
 const [chain, sepolia] = await Promise.all([

@@ -7,14 +7,14 @@ import { eachNetwork } from "../../../../api/platform/networks.ts";
 import type { Address } from "../../../../api/platform/wallet.ts";
 import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../../../scripts/embedded/usdc.ts";
+import { reorganize } from "../../../support/chain/blocks.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../../support/chain/faulty-node.ts";
-import { reorganize } from "../../../support/chain/reorganization.ts";
+import { standingStillAt, startFaultyNode } from "../../../support/chain/nodes.ts";
 import { replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
-import { PAY_TO } from "../../../support/service/accounts.ts";
+import { PAY_TO } from "../../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 1 }));
 const node = await forFile(startFaultyNode(chain));

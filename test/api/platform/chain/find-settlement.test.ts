@@ -6,14 +6,17 @@ import { createAllowance } from "../../../../api/platform/chain/pace.ts";
 import type { Settlement, View } from "../../../../api/platform/chain/view.ts";
 import {
   type Branch,
+  expectedUntil,
   type Fate,
   FINAL_AFTER,
   type NodeKind,
   type Scene,
+  threeNodes,
   timeOf,
+  tokenOf,
+  type World,
+  worldWith,
 } from "../../../support/settlement-status/branching-chain.ts";
-import { expectedUntil, tokenOf } from "../../../support/settlement-status/branching-token.ts";
-import { threeNodes, type World, worldWith } from "../../../support/settlement-status/worlds.ts";
 
 // What the gate concludes for good of a payment, read from nodes that lag on branches that the chain has left.
 

@@ -4,7 +4,7 @@ import { createLogSearch } from "../../../../api/platform/chain/log-search.ts";
 import { type BlockRange, createLogReader } from "../../../../api/platform/chain/logs.ts";
 import { createAllowance } from "../../../../api/platform/chain/pace.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { refuse } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 

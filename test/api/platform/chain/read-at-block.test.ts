@@ -4,7 +4,7 @@ import { type Call, readAtBlock } from "../../../../api/platform/chain/read-at-b
 import { isTransport } from "../../../../api/platform/chain/rpc.ts";
 import { usdcCalls } from "../../../../api/platform/chain/usdc.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
-import { startFaultyNode } from "../../../support/chain/faulty-node.ts";
+import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { newPayer, signPayment } from "../../../support/payments/signing.ts";

@@ -3,8 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { batchCall, failedPlaces, isPackable } from "../../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH, settlementBatchAbi } from "../../../../contracts/settlement-batch.ts";
-import { settleCall } from "../../../support/payments/settle-call.ts";
-import { BASE, highS, type Signed, signPayment } from "../../../support/payments/signing.ts";
+import { BASE, highS, type Signed, settleCall, signPayment } from "../../../support/payments/signing.ts";
 
 const USDC = BASE.usdc.address;
 const PAY_TO = "0x00000000000000000000000000000000c0ffee01";

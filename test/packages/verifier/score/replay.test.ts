@@ -10,8 +10,7 @@ import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
 import { replayScores } from "../../../../packages/verifier/src/score/replay.ts";
 import { score } from "../../../../packages/verifier/src/score/score.ts";
-import { folderForFile } from "../../../support/folder.ts";
-import { forFile } from "../../../support/for-file.ts";
+import { folderForFile, forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
 import { ALL_PASSES, certificate, daysAgo, facts, outcomes, payee, payees, payments, WALLET } from "./facts.ts";
 

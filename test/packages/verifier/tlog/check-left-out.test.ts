@@ -6,9 +6,9 @@ import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
 import { checkLeftOut, type LeftOut } from "../../../../packages/verifier/src/tlog/check-left-out.ts";
 import { formatKept, type KeptLogs, parseKept } from "../../../../packages/verifier/src/tlog/kept-log.ts";
 import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
-import { folderForFile } from "../../../support/folder.ts";
+import { folderForFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
-import type { FolderLog } from "../../../support/log/log-folder.ts";
+import type { FolderLog } from "../../../support/log/memory-log.ts";
 import { ISSUER, KEY } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, witness } from "./signed-log.ts";
 

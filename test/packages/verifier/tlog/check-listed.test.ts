@@ -4,8 +4,7 @@ import { parseKeySet } from "../../../../packages/verifier/src/key-set.ts";
 import type { JsonObject } from "../../../../packages/verifier/src/strict-json.ts";
 import { type CheckListed, checkListed } from "../../../../packages/verifier/src/tlog/check-listed.ts";
 import { parsePolicy } from "../../../../packages/verifier/src/tlog/policy.ts";
-import { FolderLog } from "../../../support/log/log-folder.ts";
-import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
+import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
 import { ISSUER, KEY, SAMPLE_NOW, STRANGER } from "../samples.ts";
 import { sign } from "./signed-log.ts";
 

@@ -8,10 +8,9 @@ import { monitorLog } from "../../../../packages/verifier/src/commands/log-monit
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
 import { waitUntil } from "../../../../scripts/embedded/wait-until.ts";
-import { folderForFile } from "../../../support/folder.ts";
+import { folderForFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
-import { FolderLog } from "../../../support/log/log-folder.ts";
-import { noteSigner } from "../../../support/log/note-keys.ts";
+import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
 import { saidBy } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, STRANGER } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, usual, witness } from "./signed-log.ts";

@@ -12,7 +12,7 @@ import {
   verifySignatures,
 } from "../../../../packages/verifier/src/tlog/note.ts";
 import { NOTE_TYPE, parseVerifierKey, verifierKey } from "../../../../packages/verifier/src/tlog/verifier-key.ts";
-import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
+import { noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
 
 /** The examples of C2SP signed-note and tlog-checkpoint. */
 const EXAMPLE_KEY = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";

@@ -6,8 +6,7 @@ import { leafHash } from "../../../../packages/verifier/src/tlog/hash.ts";
 import { signNote } from "../../../../packages/verifier/src/tlog/note.ts";
 import { parsePolicy, verifyCheckpoint, witnessedAt } from "../../../../packages/verifier/src/tlog/policy.ts";
 import { formatProof, parseProof, verifyProof } from "../../../../packages/verifier/src/tlog/tlog-proof.ts";
-import { FolderLog } from "../../../support/log/log-folder.ts";
-import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
+import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
 
 const signer = noteSigner("trust.example/log", 1);
 const [x1, x2, x3, y1] = [11, 12, 13, 21].map((seed) => witnessSigner(`witness.example/${seed}`, seed)) as [

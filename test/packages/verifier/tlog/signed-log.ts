@@ -1,8 +1,7 @@
 import { keyUrl } from "../../../../api/platform/signing/did.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import type { Json } from "../../../../packages/verifier/src/strict-json.ts";
-import { FolderLog } from "../../../support/log/log-folder.ts";
-import { noteSigner, witnessSigner } from "../../../support/log/note-keys.ts";
+import { FolderLog, noteSigner, witnessSigner } from "../../../support/log/memory-log.ts";
 import { forge } from "../forge.ts";
 import { ISSUER, KEY, SAMPLE_NOW } from "../samples.ts";
 

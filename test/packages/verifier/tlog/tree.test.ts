@@ -9,7 +9,7 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from "../../../../packages/verifier/src/tlog/tree.ts";
-import { MemoryTree } from "../../../support/log/memory-tree.ts";
+import { MemoryTree } from "../../../support/log/memory-log.ts";
 import { NaiveTree } from "./naive-tree.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { checkLog } from "../../../../packages/verifier/src/commands/log.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
-import { folderForFile } from "../../../support/folder.ts";
+import { folderForFile } from "../../../support/for-file.ts";
 import { saidBy } from "../../../support/packages/said-by.ts";
 import { ISSUER, KEY, SAMPLE_NOW } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, witness } from "./signed-log.ts";

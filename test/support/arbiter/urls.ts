@@ -1,3 +1,176 @@
+/** IPv4 addresses that no outsider may be led to; each is written in the notations below. */
+const IPV4 = [
+  "127.0.0.1",
+  "127.255.255.254",
+  "0.0.0.0",
+  "10.0.0.1",
+  "10.255.255.255",
+  "100.64.0.1",
+  "100.100.100.200",
+  "169.254.169.254",
+  "169.254.170.2",
+  "172.16.0.1",
+  "172.31.255.255",
+  "192.0.0.192",
+  "192.168.0.1",
+  "198.18.0.1",
+  "168.63.129.16",
+  "224.0.0.1",
+  "255.255.255.255",
+  "240.0.0.1",
+  "192.0.2.1",
+  "192.88.99.1",
+  "203.0.113.9",
+];
+
+/** What the URL standard reads as the same address (https://url.spec.whatwg.org, host parsing). */
+function notations(address: string): string[] {
+  const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
+  const hex = (part: number) => `0x${part.toString(16)}`;
+  const whole = ((a * 256 + b) * 256 + c) * 256 + d;
+  return [
+    address,
+    `${address}.`,
+    String(whole),
+    hex(whole),
+    [a, b, c, d].map((part) => `0${part.toString(8)}`).join("."),
+    `${hex(a)}.${b}.${c * 256 + d}`,
+    `${a}.${(b * 256 + c) * 256 + d}`,
+    address.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit))),
+    address.replaceAll(".", "\u3002"),
+    address.replaceAll(".", "%2e"),
+    `[::ffff:${address}]`,
+    `[::${address}]`,
+    `[64:ff9b::${address}]`,
+    `[64:ff9b:1::${address}]`,
+    `[2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::1]`,
+    `[2001:0:4136:e378:8000:63bf:${(65535 - (a * 256 + b)).toString(16)}:${(65535 - (c * 256 + d)).toString(16)}]`,
+    `[2600:1f18::5efe:${address}]`,
+  ];
+}
+
+const IPV6 = [
+  "::",
+  "::1",
+  "0:0:0:0:0:0:0:1",
+  "fe80::1",
+  "febf::1",
+  "fec0::1",
+  "fc00::1",
+  "fd00:ec2::254",
+  "fd20:ce::254",
+  "ff02::1",
+  "100::1",
+  "100:0:0:1::1",
+  "2001:db8::1",
+  "2001:2::1",
+  "2001:10::1",
+  "2001:20::1",
+  "2001:1::1",
+  "2001:4:112::1",
+  "2620:4f:8000::1",
+  "3fff::1",
+  "5f00::1",
+  "4000::1",
+  "::ffff:0:127.0.0.1",
+].map((address) => `[${address}]`);
+
+/** Names refused by themselves, whatever they resolve to. */
+const NAMES = [
+  "localhost",
+  "LOCALHOST",
+  "localhost.",
+  "x.localhost",
+  "intranet",
+  "router",
+  "metadata",
+  "metadata.google.internal",
+  "metadata.google.internal.",
+  "instance-data.ec2.internal",
+  "kubernetes.default.svc.cluster.local",
+  "printer.local",
+  "a.local.",
+  "db.internal",
+  "nas.lan",
+  "host.home.arpa",
+  "my.home",
+  "x.corp",
+  "x.private",
+  "x.intranet",
+  "host.localdomain",
+  "x.test",
+  "x.invalid",
+  "x.onion",
+  "x.alt",
+  "trust.example",
+  "TRUST.example",
+  "trust.example.",
+  "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ",
+  "ｌocalhost",
+  "metadata。google。internal",
+  "loc\u00adalhost",
+  "𝓵𝓸𝓬𝓪𝓵𝓱𝓸𝓼𝓽",
+  "public.example.",
+];
+
+/** Names that look public; `arbiter-hostile.ts` says where they lead. */
+export const LEADS_INSIDE: Readonly<Record<string, readonly string[]>> = {
+  "loop.example": ["127.0.0.1"],
+  "meta.example": ["169.254.169.254"],
+  "azure.example": ["168.63.129.16"],
+  "mixed.example": ["93.184.216.34", "10.0.0.1"],
+  "mixed6.example": ["93.184.216.34", "fe80::1"],
+  "six.example": ["::1"],
+  "zone.example": ["fe80::1%eth0"],
+  "mapped.example": ["::ffff:127.0.0.1"],
+  "tunnel.example": ["2002:7f00:1::"],
+  "nat64.example": ["64:ff9b::a00:1"],
+  "odd.example": ["0177.0.0.1"],
+  "text.example": ["not an address"],
+  "self.example": ["93.184.216.99"],
+  "mine.example": ["93.184.216.77"],
+  "none.example": [],
+  "xn--bcher-kva.example": ["192.168.1.1"],
+};
+
+const OTHERS = [
+  "http://public.example:8080/",
+  "http://public.example:22/",
+  "https://public.example:8443/",
+  "http://public.example:0/",
+  "http://public.example:65535/",
+  "http://93.184.216.34:6379/",
+  "http://user@public.example/",
+  "http://user:pw@public.example/",
+  "http://:pw@public.example/",
+  "http://public.example%40127.0.0.1@public.example/",
+  "http://127.0.0.1@public.example/",
+  "http://public.example@127.0.0.1/",
+  "http://public.example:80@127.0.0.1/",
+  "http://public.example#@127.0.0.1:81/".replace("#", "%23"),
+  "ftp://public.example/",
+  "file:///etc/passwd",
+  "gopher://127.0.0.1:70/",
+  "data:text/plain,x",
+  "unix:/var/run/docker.sock",
+  "ws://public.example/",
+  "javascript:alert(1)",
+  "blob:http://public.example/x",
+  "http://93.184.216.77/",
+  "http://93.184.216.99/",
+  "http://[2606:4700::77]/",
+];
+
+/** URLs that must never open a connection. */
+export const HOSTILE_URLS: readonly string[] = [
+  ...IPV4.flatMap(notations).map((host) => `http://${host}/`),
+  ...IPV6.flatMap((host) => [`http://${host}/`, `https://${host}/`]),
+  ...NAMES.map((host) => `http://${host}/`),
+  ...Object.keys(LEADS_INSIDE).map((host) => `https://${host}/`),
+  "http://BÜCHER.example/",
+  ...OTHERS,
+];
+
 /** A redirect as a store sends it: who, and where to. Keys and hosts' names are made up; the parameters are real. */
 export interface PresignedRedirect {
   readonly store: string;
