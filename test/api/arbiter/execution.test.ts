@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import canonicalize from "canonicalize";
-import hre from "hardhat";
 import { type Address, type Hex, keccak256, parseAbi, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Attestation } from "../../../api/arbiter/attestation.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { type ArbiterScene, buyVerdict, type Claim, startArbiterScene } from "../../support/arbiter/scene.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
 // What someone else's escrow does: it opens a deal on the chain, buys the verdict, and carries it to its own contract.
@@ -35,10 +35,10 @@ beforeAll(async () => {
   scene = await startArbiterScene();
   const { chain, service } = scene;
   const { attestation } = JSON.parse(await (await fetch(`${service.url}/arbiter`)).text());
-  const { bytecode } = await hre.artifacts.readArtifact("VerdictEscrow");
+  const { bytecode } = artifactOf("VerdictEscrow");
   const { address: usdc } = chain.network.usdc;
   const args = [usdc, attestation.signer] as const;
-  const hash = await chain.client.deployContract({ account: CARRIER, abi: ABI, bytecode: bytecode as Hex, args });
+  const hash = await chain.client.deployContract({ account: CARRIER, abi: ABI, bytecode, args });
   address = (await chain.client.waitForTransactionReceipt({ hash })).contractAddress as Address;
   const approve = { address: usdc, abi: APPROVE, functionName: "approve", args: [address, 2n ** 200n] } as const;
   await mined(await chain.client.writeContract({ account: BUYER, ...approve }));

@@ -1,6 +1,5 @@
 import canonicalize from "canonicalize";
-import hre from "hardhat";
-import { type Abi, type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
+import { type Address, type Hex, hashTypedData, parseAbi, parseEventLogs, zeroAddress } from "viem";
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { verdictDocument } from "../../../api/arbiter/document.ts";
@@ -17,6 +16,7 @@ import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { forFile } from "../../support/for-file.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 
@@ -51,8 +51,8 @@ const now = async () => Number((await client.getBlock()).timestamp);
 
 const mined = async (hash: Promise<Hex>) => client.waitForTransactionReceipt({ hash: await hash });
 async function deploy(name: string, args: readonly unknown[]): Promise<Address> {
-  const { abi, bytecode } = await hre.artifacts.readArtifact(name);
-  const call = { account: CARRIER, abi: abi as Abi, bytecode: bytecode as Hex, args };
+  const { abi, bytecode } = artifactOf(name);
+  const call = { account: CARRIER, abi, bytecode, args };
   const { contractAddress } = await mined(client.deployContract(call));
   if (!contractAddress) throw new Error(`${name} was not deployed.`);
   return contractAddress;

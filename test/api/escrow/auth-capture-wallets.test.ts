@@ -1,8 +1,8 @@
-import hre from "hardhat";
 import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc6492Signature, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import {
   type AuthCapturePayer,
   codeIn,
@@ -34,8 +34,8 @@ describe("a smart wallet", () => {
   /** The wallet that the factory makes for an owner, as a payer whose signature brings the factory along. */
   async function undeployed(factory = FACTORY): Promise<AuthCapturePayer> {
     const owner = privateKeyToAccount(generatePrivateKey());
-    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
-    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode: bytecode as Hex, args: [owner.address] });
+    const { bytecode } = artifactOf("SmartWallet");
+    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode, args: [owner.address] });
     const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
     await chain.fund(address, 1_000_000n);
     const data = concat([zeroHash, creation]);

@@ -15,11 +15,10 @@ import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { logStage } from "../../support/log/stage.ts";
-
-const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
 
 const chain = await forFile(startTestChain());
 const at = await logStage();
@@ -75,7 +74,7 @@ test("an anchor waits for its day and for the contract, is sent once, by whateve
   await process()();
   expect(await anchors.newest(1)).toMatchObject({ size: 3, state: "sending", transaction: null });
   expect(await contract.newest(log.origin)).toBeNull();
-  const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+  const { deployedBytecode: bytecode } = artifactOf("LogAnchor");
   await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
   // One is killed after it has sent, before it could say so.
   const killed = process({

@@ -1,4 +1,3 @@
-import hre from "hardhat";
 import {
   concat,
   encodeDeployData,
@@ -16,6 +15,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test, vi } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { forFile } from "../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
@@ -132,8 +132,8 @@ describe("the signature of an account", () => {
 
 describe("a smart wallet", () => {
   async function creationFor(owner: LocalAccount) {
-    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
-    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode: bytecode as Hex, args: [owner.address] });
+    const { bytecode } = artifactOf("SmartWallet");
+    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode, args: [owner.address] });
     const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
     await chain.fund(address, 10_000_000n);
     return { address, data: concat([zeroHash, creation]) };

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { parseEventLogs, toHex } from "viem";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, test, vi } from "vitest";
@@ -13,6 +12,7 @@ import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { reorganize } from "../../support/chain/blocks.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { logStage } from "../../support/log/stage.ts";
@@ -23,7 +23,6 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const HALTED_MINUTES = 3;
 const FINAL_MINUTES = 16;
-const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
 const base = await forFile(startBaseLike());
 const { chain } = base;
 const at = await logStage();
@@ -49,7 +48,7 @@ const turn = createAnchoring({
   everySeconds: 0,
   log: { error: (_, message) => errors.push(message) },
 });
-const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+const { deployedBytecode: bytecode } = artifactOf("LogAnchor");
 await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
 await chain.setBalance(relayer.address, 10n ** 18n);
 

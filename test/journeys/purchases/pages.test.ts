@@ -1,10 +1,10 @@
 import fc from "fast-check";
-import hre from "hardhat";
 import { concat, encodeDeployData, getContractAddress, type Hex, serializeErc6492Signature, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createPurchaseStore } from "../../../api/purchases/store.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type KeptPayment, keepPayments, transactionAt } from "../../support/payments/journal-rows.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
@@ -217,8 +217,8 @@ describe("a smart wallet", () => {
 
   test("that is not there yet signs in where its factory is allowed (ERC-6492), and nowhere else", async () => {
     const owning = newAccount();
-    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
-    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode: bytecode as Hex, args: [owning.address] });
+    const { bytecode } = artifactOf("SmartWallet");
+    const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode, args: [owning.address] });
     const address = getContractAddress({ opcode: "CREATE2", from: FACTORY, salt: zeroHash, bytecode: creation });
     const by = (factory: Hex, account: Signatory): Signatory => ({
       address,

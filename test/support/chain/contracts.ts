@@ -1,19 +1,35 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type Address, type Hex, keccak256, pad, parseAbi, toHex } from "viem";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Abi, type Address, type Hex, keccak256, pad, parseAbi, toHex } from "viem";
 import type { NetworkFacts } from "../../../api/platform/networks.ts";
 import { CREATEX, SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import type { AnvilClient } from "../../../scripts/embedded/anvil.ts";
 import { installCreateX } from "../../../scripts/embedded/createx.ts";
 
-const ARTIFACT = new URL("../../../artifacts/contracts/SettlementBatch.sol/SettlementBatch.json", import.meta.url);
+const ARTIFACTS = fileURLToPath(new URL("../../../artifacts/contracts", import.meta.url));
+
+interface Artifact {
+  readonly abi: Abi;
+  readonly bytecode: Hex;
+  readonly deployedBytecode: Hex;
+}
+
+/** A contract of ours as it was compiled; Hardhat, which compiled it, takes a second to load. */
+export function artifactOf(name: string): Artifact {
+  const [path, ...others] = globSync(`**/${name}.json`, { cwd: ARTIFACTS });
+  if (path === undefined || others.length > 0) throw new Error(`There is not one compiled contract ${name}.`);
+  return JSON.parse(readFileSync(join(ARTIFACTS, path), "utf8")) as Artifact;
+}
+
 const DEPLOYER: Address = "0x00000000000000000000000000000000000ba7c4";
 const CREATEX_ABI = parseAbi(["function deployCreate2(bytes32 salt, bytes initCode) payable returns (address)"]);
 
 /** Deploys the settlement batch, which has been compiled, to where it is on every chain. Faster than Ignition. */
 export async function deploySettlementBatch(client: AnvilClient): Promise<void> {
   await installCreateX(client);
-  const { bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8")) as { bytecode: Hex };
+  const { bytecode } = artifactOf("SettlementBatch");
   await client.impersonateAccount({ address: DEPLOYER });
   await client.setBalance({ address: DEPLOYER, value: 10n ** 18n });
   const hash = await client.writeContract({

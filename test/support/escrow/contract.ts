@@ -1,6 +1,4 @@
-import hre from "hardhat";
 import {
-  type Abi,
   type Address,
   decodeFunctionData,
   encodeFunctionData,
@@ -18,6 +16,7 @@ import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { blocksFrom } from "../chain/blocks.ts";
 import type { TestChain } from "../chain/chain.ts";
+import { artifactOf } from "../chain/contracts.ts";
 import { newPayer, signReceiveAuthorization } from "../payments/signing.ts";
 import { rowByRow } from "../service/database.ts";
 import { ARBITER_KEY } from "../service/environment.ts";
@@ -40,13 +39,13 @@ export async function deployEscrow(
   arbiterKey = ARBITER_KEY,
   feeRecipient = FEE_RECIPIENT,
 ): Promise<TestEscrow> {
-  const { abi, bytecode } = await hre.artifacts.readArtifact("Escrow");
+  const { abi, bytecode } = artifactOf("Escrow");
   const arbiter = privateKeyToAccount(arbiterKey).address;
   await chain.setBalance(arbiter, 10n ** 20n);
   const hash = await chain.client.deployContract({
     account: devAccount(0),
-    abi: abi as Abi,
-    bytecode: bytecode as Hex,
+    abi,
+    bytecode,
     args: [chain.network.usdc.address, arbiter, feeRecipient],
   });
   const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });
@@ -195,14 +194,14 @@ export async function deployOperator(
   over = COMMERCE_PAYMENTS,
   feeRecipient = FEE_RECIPIENT,
 ): Promise<TestEscrow> {
-  const { abi, bytecode } = await hre.artifacts.readArtifact("ArbiterOperator");
+  const { abi, bytecode } = artifactOf("ArbiterOperator");
   const arbiter = privateKeyToAccount(ARBITER_KEY).address;
   await chain.setBalance(arbiter, 10n ** 20n);
   const { escrow, collector, feeIsAmount } = over;
   const hash = await chain.client.deployContract({
     account: devAccount(0),
-    abi: abi as Abi,
-    bytecode: bytecode as Hex,
+    abi,
+    bytecode,
     args: [escrow, collector, chain.network.usdc.address, arbiter, feeRecipient, feeIsAmount],
   });
   const { contractAddress, blockNumber } = await chain.client.waitForTransactionReceipt({ hash });

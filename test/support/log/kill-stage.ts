@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
@@ -11,6 +10,7 @@ import { parseCheckpoint } from "../../../packages/verifier/src/tlog/checkpoint.
 import { verifyNote } from "../../../packages/verifier/src/tlog/note.ts";
 import { NOTE_TYPE, verifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
+import { artifactOf } from "../chain/contracts.ts";
 import { startHoldingNode } from "../chain/nodes.ts";
 import { eventually } from "../eventually.ts";
 import { forFile } from "../for-file.ts";
@@ -23,7 +23,6 @@ import { localWitness } from "./witness.ts";
 /** The origin of the log follows from it: every process continues the same log, whatever port it has. */
 const BASE_URL = "http://localhost:4021";
 const LOG_KEY = Buffer.alloc(32, 21);
-const ARTIFACT = new URL("../../../artifacts/contracts/LogAnchor.sol/LogAnchor.json", import.meta.url);
 
 /** API processes with a witness and anchors, and what must hold for their log whatever kills them. */
 export async function killStage() {
@@ -35,7 +34,7 @@ export async function killStage() {
   const verifier = verifierKey(logOrigin(BASE_URL, 1), NOTE_TYPE.ed25519, Buffer.from(publicJwk.x, "base64url"));
   const witness = await losingWitness(verifier);
   const shop = await forFile(serveHttp((_, response) => void response.end("delivered")));
-  const { deployedBytecode: bytecode } = JSON.parse(readFileSync(ARTIFACT, "utf8"));
+  const { deployedBytecode: bytecode } = artifactOf("LogAnchor");
   await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
   await chain.setBalance(privateKeyToAccount(ARBITER_KEY).address, 10n ** 18n);
   const env = {

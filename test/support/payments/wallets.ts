@@ -1,6 +1,6 @@
-import hre from "hardhat";
 import { type Address, concat, type Hex, numberToHex, pad, parseAbi } from "viem";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { artifactOf } from "../chain/contracts.ts";
 import type { UsdcChain } from "../chain/usdc-chain.ts";
 
 export const SMART_WALLET_ABI = parseAbi([
@@ -14,12 +14,12 @@ export const SMART_WALLET_ABI = parseAbi([
 
 /** Deploys `contracts/dev/SmartWallet.sol` for the owner. */
 export async function deployWallet(chain: Pick<UsdcChain, "client">, owner: Address): Promise<{ address: Address }> {
-  const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
+  const { bytecode } = artifactOf("SmartWallet");
   const hash = await chain.client.deployContract({
     account: devAccount(1).address,
     chain: null,
     abi: SMART_WALLET_ABI,
-    bytecode: bytecode as `0x${string}`,
+    bytecode,
     args: [owner],
   });
   const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
