@@ -1,5 +1,14 @@
+import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from "@x402/core/http";
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import {
+  type EIP712SignedOffer,
+  extractReceiptFromResponse,
+  verifyOfferSignatureEIP712,
+  verifyReceiptSignatureEIP712,
+} from "@x402/extensions/offer-receipt";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { type Address, getAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import {
@@ -8,12 +17,14 @@ import {
   holdsBy,
   newBuyer,
   openShop,
+  pay,
   SHOP,
   startSaleScene,
   statusOf,
 } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
+import { headerBytesOf, MOST_HEADER_BYTES } from "../../support/nginx.ts";
 import { deployWallet } from "../../support/payments/wallets.ts";
 
 const scene = await forFile(startSaleScene());
@@ -78,4 +89,109 @@ test("a smart wallet buys by its owner's signature (ERC-1271), and a stranger's 
   expect(response.status).toBe(200);
   await eventually(() => statusOf(scene, id), "released" as const);
   expect(await scene.chain.usdcBalance(wallet.address)).toBe(900_000n);
+});
+
+const unpaid = async (from = shop, url = SHOP) => {
+  const response = await from.fetch(url, { method: "POST" });
+  const header = response.headers.get("payment-required") ?? "";
+  const challenge = decodePaymentRequiredHeader(header);
+  const { info } = (challenge.extensions?.["offer-receipt"] ?? {}) as { info?: { offers: EIP712SignedOffer[] } };
+  return { response, header, challenge, offers: info?.offers ?? [] };
+};
+
+test("the merchant's account signs an offer for each of its terms, which the stock library verifies", async () => {
+  const { challenge, offers } = await unpaid();
+  expect(offers.map(({ acceptIndex }) => acceptIndex)).toEqual([0, 1]);
+  for (const [index, { scheme, network, asset, payTo, amount }] of challenge.accepts.entries()) {
+    const { signer, payload } = await verifyOfferSignatureEIP712(offers[index] as EIP712SignedOffer);
+    expect(signer).toBe(shop.account.address);
+    expect(payload).toMatchObject({ version: 1, resourceUrl: SHOP, scheme, network, asset, payTo, amount });
+    expect(payload.validUntil).toBeGreaterThan(Date.now() / 1000 + 290);
+  }
+});
+
+test("neither the 402 nor the payment of a stock client that echoes it takes 4 KB", async () => {
+  const { header, challenge } = await unpaid();
+  const client = new x402Client().register(
+    "eip155:*",
+    new AuthCaptureEvmScheme(privateKeyToAccount(generatePrivateKey())),
+  );
+  const payment = encodePaymentSignatureHeader(await client.createPaymentPayload(challenge));
+  expect(header.length).toBeLessThan(4_096);
+  expect(payment.length).toBeLessThan(4_096);
+});
+
+const HOST = `${"a".repeat(52)}.example`;
+
+test.each([
+  ["a host name of 60 letters", `https://${HOST}/haiku`, "A haiku"],
+  ["a long description", `https://${HOST}/haiku`, "Haiku über alles. ".repeat(200)],
+  ["a long query", `https://${HOST}/haiku?about=${"pond".repeat(700)}`, "A haiku"],
+])("with %s, the header blocks of 402 and 200 stay below 4,000 bytes", async (_, url, description) => {
+  const named = await openShop(scene, haiku, { description });
+  const { response, challenge } = await unpaid(named, url);
+  expect(challenge.accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce"]);
+  expect(headerBytesOf(response.headers)).toBeLessThan(MOST_HEADER_BYTES);
+  for (const pays of ["auth-capture", "commerce"] as const) {
+    const bought = await buyFrom(named, await newBuyer(scene.chain), { url, pays });
+    expect([bought.response.status, bought.decision]).toEqual([200, "release"]);
+    expect(headerBytesOf(bought.response.headers)).toBeLessThan(MOST_HEADER_BYTES);
+  }
+});
+
+test("the offers that do not fit in the header are in the body, for the stock library to verify", async () => {
+  const { response, offers: inHeader } = await unpaid(shop, `https://${HOST}/haiku`);
+  expect(inHeader).toEqual([]);
+  const { extensions } = (await response.json()) as {
+    extensions: Record<string, { info: { offers: EIP712SignedOffer[] } }>;
+  };
+  const offers = extensions["offer-receipt"]?.info.offers ?? [];
+  expect(offers).toHaveLength(2);
+  for (const offer of offers) expect((await verifyOfferSignatureEIP712(offer)).signer).toBe(shop.account.address);
+});
+
+test("what was released has a receipt by who was paid", async () => {
+  const buyer = await newBuyer(scene.chain);
+  const { response, header } = await buyFrom(shop, buyer);
+  expect(response.status).toBe(200);
+  const receipt = extractReceiptFromResponse(response);
+  if (receipt?.format !== "eip712") throw new Error("no receipt");
+  const { signer, payload } = await verifyReceiptSignatureEIP712(receipt);
+  expect(signer).toBe(shop.account.address);
+  expect(payload).toMatchObject({ version: 1, network: "eip155:8453", resourceUrl: SHOP });
+  const payer = payload.payer.toLowerCase();
+  expect(payer).toBe(buyer.address.toLowerCase());
+  const mined = await scene.chain.client.getTransactionReceipt({ hash: payload.transaction as `0x${string}` });
+  expect(mined.status).toBe("success");
+  expect(Math.abs(payload.issuedAt - Date.now() / 1000)).toBeLessThan(60);
+  const replay = await pay(shop, header);
+  expect(replay.headers.get("payment-response")).toBe(response.headers.get("payment-response"));
+});
+
+test("what was refunded has none", async () => {
+  const broken = await openShop(scene, (c) => c.json({ error: "out of haiku" }, 500));
+  const { response } = await buyFrom(broken, await newBuyer(scene.chain));
+  expect(response.headers.get("x-escrow-decision")).toBe("refund");
+  expect(extractReceiptFromResponse(response)).toBeUndefined();
+});
+
+test("an account that cannot sign sells without offers, and the log says so", async () => {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const mute = { ...account, signTypedData: () => Promise.reject(new Error("the signer is locked")) };
+  const silent = await openShop(scene, haiku, { account: mute as typeof account });
+  const { response, offers } = await unpaid(silent);
+  expect([response.status, offers]).toEqual([402, []]);
+  expect(silent.logged).toEqual([expect.stringMatching(/could not be signed.*locked/)]);
+});
+
+test("a merchant that does not want to sign does not", async () => {
+  expect((await unpaid(await openShop(scene, haiku, { signsOffers: false }))).offers).toEqual([]);
+});
+
+test("with an origin, what is signed names it, whatever host the request names", async () => {
+  const named = await openShop(scene, haiku, { origin: "https://shop.example" });
+  const { challenge, offers } = await unpaid(named, "http://evil.example:81/haiku?x=1");
+  expect(challenge.resource?.url).toBe("https://shop.example/haiku?x=1");
+  expect(offers.map(({ payload }) => payload.resourceUrl)).toEqual(Array(2).fill("https://shop.example/haiku?x=1"));
+  await expect(openShop(scene, haiku, { origin: "https://shop.example/api" })).rejects.toThrow(/without a path/);
 });

@@ -1,7 +1,21 @@
+import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
+import canonicalize from "canonicalize";
+import fc from "fast-check";
 import type { Handler } from "hono";
 import { type LocalAccount, sha256 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test, vi } from "vitest";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
+import { RefusedTerms } from "../../../packages/escrow/src/acceptable.ts";
+import { canonical } from "../../../packages/escrow/src/canonical.ts";
+import {
+  type ContestConditions,
+  contestPolicy,
+  contestSecondsOf,
+  isBound,
+  parseContest,
+} from "../../../packages/escrow/src/contest-terms.ts";
+import { EscrowScheme } from "../../../packages/escrow/src/escrow-scheme.ts";
 import {
   type ContestClaim,
   ContestRefused,
@@ -9,8 +23,20 @@ import {
   readPayment,
   signedDeliveryOf,
 } from "../../../packages/escrow/src/index.ts";
+import { readPayment as readHeader, requirements } from "../../../packages/escrow/src/schemes.ts";
+import { type EscrowFacts, escrowAt, type Offer } from "../../../packages/escrow/src/terms.ts";
+import { parseLeastSecondsLeft } from "../../../packages/escrow/src/time-left.ts";
 import { startContestScene } from "../../support/escrow/contest.ts";
-import { type Bought, buyFrom, haiku, newBuyer, openShop, type Pays, pay } from "../../support/escrow/sale.ts";
+import {
+  type Bought,
+  buyFrom,
+  encodeHeader,
+  haiku,
+  newBuyer,
+  openShop,
+  type Pays,
+  pay,
+} from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { deployWallet } from "../../support/payments/wallets.ts";
 
@@ -111,4 +137,158 @@ test("buyers get the delivery signed, as it was forwarded; their silence release
     await expect(late).rejects.toThrow(ContestRefused);
     await expect(late).rejects.toMatchObject({ code: "contest_over" });
   }
+});
+
+const CONDITIONS: ContestConditions = { expect: { min_bytes: 10 }, "http-delivery": { url: "https://shop.example/a" } };
+const CONTEST = { seconds: 600, conditions: CONDITIONS };
+const ADDRESS = `0x${"a1".repeat(20)}` as const;
+const FACTS = {
+  chainId: 8453,
+  usdc: { address: `0x${"b2".repeat(20)}`, name: "USD Coin", version: "2" },
+  feeReceiver: `0x${"c3".repeat(20)}`,
+  deliveryDomain: { name: "Agent Payment Trust Delivery", version: "1" },
+} as const;
+const ESCROWS: Readonly<Record<Pays, EscrowFacts>> = {
+  commerce: { ...FACTS, ...escrowAt(ADDRESS) },
+  "auth-capture": {
+    ...FACTS,
+    scheme: "auth-capture",
+    address: ADDRESS,
+    custody: COMMERCE_PAYMENTS.escrow,
+    collector: COMMERCE_PAYMENTS.collector,
+  },
+};
+const payer = privateKeyToAccount(generatePrivateKey());
+const merchant = privateKeyToAccount(generatePrivateKey()).address;
+const offerOf = (pays: Pays, contest?: Offer["contest"]): Offer => ({
+  escrow: ESCROWS[pays],
+  merchant,
+  price: 100_000n,
+  contest,
+});
+
+/** What a buyer's client makes of an offer: our own for the escrow, the stock one for the operator. */
+async function paid(pays: Pays, accepted: ReturnType<typeof requirements>) {
+  const scheme = pays === "commerce" ? new EscrowScheme(payer) : new AuthCaptureEvmScheme(payer);
+  const { payload } = await scheme.createPaymentPayload(2, accepted as never);
+  return { x402Version: 2, accepted, payload: payload as Record<string, unknown> };
+}
+
+const read = (payment: object, offer: Offer) => {
+  const found = readHeader({ "PAYMENT-SIGNATURE": encodeHeader(payment) }, [offer], Date.now());
+  if (found === null) throw new Error("There is no payment.");
+  return found;
+};
+const refused = expect.objectContaining({ refused: expect.any(String) });
+
+describe.each<Pays>(["commerce", "auth-capture"])('an offer with a window, paid by "%s"', (pays) => {
+  const offer = offerOf(pays, CONTEST);
+
+  test("binds its window and its conditions: both are in the terms that the client signed", async () => {
+    const payment = read(await paid(pays, requirements(offer, Date.now())), offer);
+    if (!("info" in payment)) throw new Error(JSON.stringify(payment));
+    const { info, contest } = payment;
+    expect(contestSecondsOf(info)).toBe(600);
+    expect(contest).toMatchObject(CONTEST);
+    const { saltNonce = 0n } = contest ?? {};
+    expect(isBound(info, { ...CONTEST, saltNonce })).toBe(true);
+    for (const other of [{ seconds: 601 }, { conditions: {} }, { conditions: { expect: { min_bytes: 11 } } }])
+      expect(isBound(info, { ...CONTEST, saltNonce, ...other })).toBe(false);
+    expect(isBound(info, { ...CONTEST, saltNonce: saltNonce + 1n })).toBe(false);
+  });
+
+  test.each<[string, Offer["contest"]]>([
+    ["without a window", undefined],
+    ["with a longer one", { ...CONTEST, seconds: 601 }],
+    ["with other conditions", { ...CONTEST, conditions: {} }],
+  ])("is not paid by what was signed for an offer %s", async (_, contest) => {
+    expect(read(await paid(pays, requirements(offerOf(pays, contest), Date.now())), offer)).toEqual(refused);
+  });
+
+  test("is refused where no window is offered: nobody gets one that the merchant did not choose", async () => {
+    const payment = await paid(pays, requirements(offer, Date.now()));
+    expect(read(payment, offerOf(pays))).toEqual(expect.not.objectContaining({ info: expect.anything() }));
+  });
+
+  test("is not paid with a salt of the client's own", async () => {
+    const { x402Version, accepted, payload } = await paid(pays, requirements(offer, Date.now()));
+    const { saltNonce: _, ...without } = payload;
+    for (const changed of [{ ...payload, saltNonce: `0x${"11".repeat(32)}` }, without])
+      expect(read({ x402Version, accepted, payload: changed }, offer)).toEqual(
+        expect.not.objectContaining({ info: expect.anything() }),
+      );
+  });
+});
+
+test.each([
+  ["a window that the terms do not have", { contest: { seconds: 900, conditions: CONDITIONS } }],
+  ["conditions that the policy is not of", { contest: { seconds: 600, conditions: {} } }],
+  ["a policy of other conditions", { policy: contestPolicy({ seconds: 600, conditions: {} }) }],
+  ["no word of the window in the terms", { contest: undefined, policy: undefined }],
+  ["no conditions", { contest: { seconds: 600 } }],
+])("our buyer's scheme refuses an offer with %s", async (_, change) => {
+  const { extra, ...offered } = requirements(offerOf("commerce", CONTEST), Date.now());
+  const changed = { ...offered, extra: { ...extra, ...change } };
+  await expect(new EscrowScheme(payer).createPaymentPayload(2, changed)).rejects.toThrow(RefusedTerms);
+});
+
+test.each([
+  [0, 0],
+  [86_400, 0],
+  [86_401, 1],
+  [87_600, 1_200],
+  [87_601, 0],
+])("a refundExpiry %i s after authorizationExpiry is a window of %i s", (beyond, seconds) => {
+  const authorizationExpiry = 1_800_000_000;
+  expect(contestSecondsOf({ authorizationExpiry, refundExpiry: authorizationExpiry + beyond })).toBe(seconds);
+});
+
+test("no window changes nothing in an offer", () => {
+  for (const pays of ["commerce", "auth-capture"] as const) {
+    const { extra } = requirements(offerOf(pays), 1_800_000_000_000);
+    expect(Object.keys(extra)).not.toContain("contest");
+    expect(Object.keys(extra)).not.toContain("policy");
+  }
+});
+
+test.each<[string, Parameters<typeof parseContest>, RegExp]>([
+  ["a fraction", [1.5], /contestSeconds is 1.5, expected a whole number from 0 to 1200/],
+  ["more than 20 minutes", [1_201], /contestSeconds is 1201/],
+  ["less than nothing", [-1], /contestSeconds is -1/],
+  ["conditions without a window", [0, CONDITIONS], /without contestSeconds/],
+  [
+    "another category",
+    [60, { "ci-status": {} } as never],
+    /ci-status is unknown, expected "expect" or "http-delivery"/,
+  ],
+  ["a URL of the response", [60, { expect: { url: "https://a.example" } } as never], /url is https:.* expected none/],
+  ["no URL", [60, { "http-delivery": { min_bytes: 1 } } as never], /url is undefined, expected an absolute URL/],
+  ["an unknown condition", [60, { expect: { quality: "high" } } as never], /quality is high, expected expect_status/],
+  ["a wrong status", [60, { expect: { expect_status: 100 } }], /expect_status is 100/],
+  ["nothing promised", [60, { expect: {} }], /has no condition/],
+  ["a long text", [60, { expect: { expect_contains: "x".repeat(1_024) } }], /bytes of JSON, expected at most 1024/],
+])("the option refuses %s", (_, options, message) => {
+  expect(() => parseContest(...options)).toThrow(message);
+});
+
+test("a window needs time: other people's holds buy only while it fits", () => {
+  expect(parseContest(0)).toBeUndefined();
+  expect(parseLeastSecondsLeft(undefined)).toBe(1_200);
+  expect(parseLeastSecondsLeft(undefined, CONTEST)).toBe(1_200);
+  expect(parseLeastSecondsLeft(undefined, { ...CONTEST, seconds: 1_200 })).toBe(1_500);
+  expect(parseLeastSecondsLeft(780, CONTEST)).toBe(780);
+  expect(() => parseLeastSecondsLeft(779, CONTEST)).toThrow(
+    "leastSecondsLeft is 779, expected a whole number from 780",
+  );
+});
+
+test("canonical JSON is that of RFC 8785", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      // A lone surrogate has no canonical form.
+      fc.pre(JSON.stringify(value).isWellFormed() && !/\\ud[89a-f]/i.test(JSON.stringify(value)));
+      expect(canonical(JSON.parse(JSON.stringify(value)))).toBe(canonicalize(value));
+    }),
+    { numRuns: 200 },
+  );
 });

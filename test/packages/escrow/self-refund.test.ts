@@ -1,99 +1,182 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { decodePaymentResponseHeader } from "@x402/core/http";
-import { getAddress, type Hex, zeroHash } from "viem";
+import { type Address, concat, createClient, custom, getAddress, type Hex, parseAbi, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { findHold, selfRefund } from "../../../packages/escrow/src/index.ts";
 import { refundCommand } from "../../../packages/escrow/src/refund-command.ts";
 import type { RefundTarget } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount, privateKeyOf } from "../../../scripts/embedded/dev-accounts.ts";
-import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
-import { deployEscrow, type TestEscrow } from "../../support/escrow/contract.ts";
-import { buyFrom, haiku, newBuyer, openShop, statusOf } from "../../support/escrow/sale.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
+import { buyFrom, haiku, newBuyer, openShop, type Pays, statusOf } from "../../support/escrow/sale.ts";
+import { forFile } from "../../support/for-file.ts";
 import { ARBITER_KEY, bareEnvironment } from "../../support/service/environment.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/escrow/src/cli.ts", import.meta.url));
+const call = promisify(execFile);
+/** Runtime code that emits an event with the four topics and the data that it is called with, and answers nothing. */
+const LIAR: Hex = "0x60803611600857005b608036036080600037606035604035602035600035608036036000a400";
+
+// Every test moves the chain's clock on, and needs holds of its own.
+
+const chain = await forFile(startTestChain());
+const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
+const { client } = chain;
 /** Someone with gas who is neither the buyer nor the merchant. */
 const anybody = devAccount(7);
-const call = promisify(execFile);
-/** Nobody arbitrates here, and every test has a chain of its own: moving its clock on cannot be undone. */
-let scene: { readonly chain: TestChain; readonly escrow: TestEscrow };
-beforeEach(async () => {
-  const chain = await startTestChain();
-  scene = { chain, escrow: await deployEscrow(chain) };
+const forward = () => Promise.reject(new Error("Nobody arbitrates."));
+const shop = await openShop({ chain, arbiter: { url: "http://127.0.0.1:9" } }, haiku, {
+  escrow: [escrow.address, operator.address],
+  forward,
 });
-afterEach(() => scene?.chain.stop());
+const contractOf = (pays: Pays) => (pays === "commerce" ? escrow : operator).address;
+const refund = (target: RefundTarget) => selfRefund({ ...target, account: anybody, client });
 
-/** A hold whose delivery no arbiter hears of. */
-async function held() {
-  const payer = await newBuyer(scene.chain);
-  const options = {
-    escrow: scene.escrow.address,
-    forward: () => Promise.reject(new Error("Nobody arbitrates.")),
-  };
-  const shop = await openShop({ ...scene, arbiter: { url: "http://127.0.0.1:9" } }, haiku, options);
-  const { id, response } = await buyFrom(shop, payer);
-  const { transaction } = decodePaymentResponseHeader(response.headers.get("payment-response") ?? "");
-  const found = await findHold(scene.chain.client, { id });
-  if (found === null) throw new Error("The hold is not found.");
-  expect(found).toMatchObject({ id, transaction, escrow: getAddress(scene.escrow.address) });
-  const { timestamp } = await scene.chain.client.getBlock({ blockNumber: await blockOf(found.transaction) });
+/** A hold whose delivery no arbiter hears of. The clients go by the chain's time. */
+async function held(pays: Pays) {
+  const { timestamp } = await client.getBlock();
+  vi.useFakeTimers({ toFake: ["Date"], now: Number(timestamp) * 1000 });
+  const buyer = await newBuyer(chain);
+  const { id } = await buyFrom(shop, buyer, { pays }).finally(() => vi.useRealTimers());
+  const found = (await findHold(client, { id })) ?? expect.fail("The hold is not found.");
+  const { blockNumber } = await client.getTransactionReceipt({ hash: found.transaction });
+  const { timestamp: at } = await client.getBlock({ blockNumber });
   /** Mines a block this many seconds after the hold. */
   const after = async (seconds: number) => {
-    await scene.chain.client.setNextBlockTimestamp({ timestamp: timestamp + BigInt(seconds) });
-    await scene.chain.mine();
+    await client.setNextBlockTimestamp({ timestamp: at + BigInt(seconds) });
+    await chain.mine();
   };
-  return { id, payer: payer.address, transaction: found.transaction, info: found.info, after };
+  return { ...found, buyer, after };
 }
 
-const blockOf = async (hash: Hex): Promise<bigint> =>
-  (await scene.chain.client.getTransactionReceipt({ hash })).blockNumber;
+test.each<[Pays, Address]>([
+  ["commerce", getAddress(escrow.address)],
+  ["auth-capture", COMMERCE_PAYMENTS.escrow],
+])(
+  "a hold by %s: at 1799 s a refund is refused with the time; at 1800 s anybody refunds it, named in any way",
+  async (pays, custody) => {
+    const holds = [await held(pays), await held(pays), await held(pays)] as const;
+    const [{ id, info, buyer, after, ...found }, second, third] = holds;
+    expect([found.escrow, found.custody]).toEqual([getAddress(contractOf(pays)), custody]);
+    await after(1799);
+    const byTerms = { escrow: contractOf(pays), paymentInfo: info };
+    await expect(refund(byTerms)).rejects.toMatchObject({
+      code: "too_early",
+      message: expect.stringMatching(/in 0 min 1 s/),
+    });
+    expect(await statusOf({ chain, escrow, operator }, id, pays)).toBe("held");
+    await third.after(1800);
+    expect(await refund(byTerms)).toMatchObject({ id, payer: buyer.address, amount: 100_000n, isPaid: true });
+    await refund({ paymentId: second.id });
+    await refund({ transaction: third.transaction });
+    expect(await Promise.all(holds.map((hold) => chain.usdcBalance(hold.buyer.address)))).toEqual(
+      Array(3).fill(1_000_000n),
+    );
+    await expect(refund(byTerms)).rejects.toMatchObject({ code: "already_refunded" });
+  },
+);
 
-const refund = (target: RefundTarget) => selfRefund({ ...target, account: anybody, rpcUrl: scene.chain.rpcUrl });
-
-test("at 1799 s it is refused with the time; at 1800 s anybody refunds it to the payer, by its terms", async () => {
-  const { id, payer, info, after } = await held();
-  const target = { escrow: scene.escrow.address, paymentInfo: info };
-  await after(1799);
-  const early = refund(target);
-  await expect(early).rejects.toMatchObject({ code: "too_early", message: expect.stringMatching(/in 0 min 1 s\.$/) });
-  expect(await statusOf(scene, id)).toBe("held");
+test("what USDC refuses to pay is owed by the escrow", async () => {
+  const { id, buyer, after } = await held("commerce");
   await after(1800);
-  expect(await refund(target)).toMatchObject({ id, payer, amount: 100_000n, isPaid: true });
-  expect(await statusOf(scene, id)).toBe("refunded");
-  expect(await scene.chain.usdcBalance(payer)).toBe(1_000_000n);
-  await expect(refund(target)).rejects.toMatchObject({ code: "already_refunded" });
+  await chain.blacklist(buyer.address);
+  expect(await refund({ paymentId: id, escrow: escrow.address })).toMatchObject({ isPaid: false });
+  expect(await statusOf({ chain, escrow }, id)).toBe("refunded");
 });
 
-test("by its id, with or without the contract; what USDC refuses is owed instead", async () => {
-  const [first, second] = [await held(), await held()];
-  await second.after(1800);
-  await scene.chain.blacklist(first.payer);
-  expect(await refund({ paymentId: first.id, escrow: scene.escrow.address })).toMatchObject({ isPaid: false });
-  expect(await refund({ paymentId: second.id })).toMatchObject({ id: second.id, payer: second.payer, isPaid: true });
-  expect(await statusOf(scene, first.id)).toBe("refunded");
+test("what USDC refuses to pay stays held with the operator, and is refunded as soon as USDC pays", async () => {
+  const { id, buyer, after } = await held("auth-capture");
+  await after(1800);
+  await chain.blacklist(buyer.address);
+  await expect(refund({ paymentId: id })).rejects.toMatchObject({
+    code: "not_payable",
+    message: expect.stringMatching(
+      /^Payment 0x\w{64} cannot be refunded to 0x\w{40} at present: .*blacklisted.* try again later\.$/,
+    ),
+  });
+  await chain.unblacklist(buyer.address);
+  expect(await refund({ paymentId: id })).toMatchObject({ id, isPaid: true });
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+});
+
+test.each([
+  ["before it is sent", /^eth_(fillTransaction|estimateGas)$/],
+  ["before it is mined", /^eth_sendRawTransaction$/],
+])("what somebody else refunds %s has been refunded", async (_, moment) => {
+  const { id, after } = await held("auth-capture");
+  await after(1800);
+  const others = new Set([() => refund({ paymentId: id })]);
+  const request = async ({ method, params }: { readonly method: string; readonly params?: unknown }) => {
+    if (moment.test(method)) for (const other of others) others.delete(other) && (await other());
+    return client.request({ method, params } as never);
+  };
+  const slow = createClient({ transport: custom({ request }) });
+  const late = selfRefund({ paymentId: id, account: devAccount(6), client: slow });
+  await expect(late).rejects.toMatchObject({ code: "already_refunded" });
+});
+
+test("anybody's contract can tell of the same hold; the refund is found all the same", async () => {
+  const { id, transaction, escrow: contract, after } = await held("auth-capture");
+  const { logs } = await client.getTransactionReceipt({ hash: transaction });
+  const told = logs.find(({ address }) => getAddress(address) === contract) ?? expect.fail("There is no event.");
+  const liar: Address = "0x00000000000000000000000000000000c0ffee55";
+  await client.setCode({ address: liar, bytecode: LIAR });
+  const hash = await client.sendTransaction({
+    account: anybody,
+    to: liar,
+    data: concat([...(told.topics as Hex[]), told.data]),
+  });
+  const copied = await client.waitForTransactionReceipt({ hash });
+  expect(copied.logs).toMatchObject([{ address: liar, topics: told.topics, data: told.data }]);
+  await after(1800);
+  expect(await findHold(client, { id })).toMatchObject({ id, escrow: contract, transaction });
+  expect(await refund({ paymentId: id })).toMatchObject({ id });
+  await expect(refund({ transaction: hash })).rejects.toThrow();
 });
 
 test("what is not held, was released, or holds nothing is refused by name", async () => {
-  const { id, info, transaction } = await held();
+  const { id, info, transaction } = await held("commerce");
   const nothing: Hex = `0x${"ab".repeat(32)}`;
   await expect(refund({ paymentId: nothing })).rejects.toMatchObject({ code: "not_found" });
   await expect(refund({ paymentId: id, escrow: anybody.address })).rejects.toMatchObject({ code: "not_found" });
-  const unknown = { escrow: scene.escrow.address, paymentInfo: { ...info, salt: 1n } };
+  const unknown = { escrow: escrow.address, paymentInfo: { ...info, salt: 1n } };
   await expect(refund(unknown)).rejects.toMatchObject({ code: "not_found" });
-  const released = await scene.chain.client.writeContract({
+  const released = await client.writeContract({
     account: privateKeyToAccount(ARBITER_KEY),
-    address: scene.escrow.address,
+    address: escrow.address,
     abi: escrowAbi,
     functionName: "release",
     args: [info, zeroHash, "0x"],
   });
-  await scene.chain.client.waitForTransactionReceipt({ hash: released });
+  await client.waitForTransactionReceipt({ hash: released });
   await expect(refund({ transaction: released })).rejects.toMatchObject({ code: "not_found" });
   await expect(refund({ transaction })).rejects.toMatchObject({ code: "already_released" });
+});
+
+test("what its payer took back itself is said to be, by the command too", async () => {
+  const { id, info, buyer, after } = await held("auth-capture");
+  await after(86_600);
+  const abi = parseAbi([
+    "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",
+    "function reclaim(PaymentInfo info)",
+  ]);
+  await chain.setBalance(buyer.address, 10n ** 18n);
+  const taking = { address: COMMERCE_PAYMENTS.escrow, abi, functionName: "reclaim", args: [info] } as const;
+  const reclaim = await client.writeContract({ ...taking, account: buyer });
+  await client.waitForTransactionReceipt({ hash: reclaim });
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  const said = `The payer has taken payment ${id} back itself, from ${COMMERCE_PAYMENTS.escrow} (reclaim), in transaction ${reclaim}.`;
+  await expect(refund({ paymentId: id })).rejects.toMatchObject({ code: "already_reclaimed", message: said });
+  const printed = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  vi.stubEnv("PRIVATE_KEY", privateKeyOf(anybody));
+  expect(await refundCommand([id, "--rpc", chain.rpcUrl])).toBe(1);
+  expect(printed.mock.calls).toEqual([[said]]);
+  vi.unstubAllEnvs();
+  printed.mockRestore();
 });
 
 const command = (args: readonly string[], env: Record<string, string> = {}) =>
@@ -104,7 +187,7 @@ const command = (args: readonly string[], env: Record<string, string> = {}) =>
 
 test("the command refuses wrong use and says what is expected", async () => {
   const id = `0x${"ab".repeat(32)}`;
-  const rpc = ["--rpc", scene.chain.rpcUrl];
+  const rpc = ["--rpc", chain.rpcUrl];
   vi.stubEnv("PRIVATE_KEY", undefined);
   await expect(refundCommand([id, ...rpc])).rejects.toThrow(/^PRIVATE_KEY is not set/);
   vi.stubEnv("PRIVATE_KEY", privateKeyOf(anybody));
@@ -118,8 +201,8 @@ test("the command refuses wrong use and says what is expected", async () => {
 });
 
 test("the command: 2 for wrong use, 1 too early, 0 when it refunded, by the hold's transaction or by its id", async () => {
-  const { id, payer, transaction, after } = await held();
-  const args = ["--rpc", scene.chain.rpcUrl, "--key-env", "SENDER"];
+  const { id, buyer, transaction, after } = await held("commerce");
+  const args = ["--rpc", chain.rpcUrl, "--key-env", "SENDER"];
   const env = { SENDER: privateKeyOf(anybody) };
   expect(await command([])).toMatchObject({ code: 2, stderr: expect.stringMatching(/refund <payment id/) });
   await after(600);
@@ -130,8 +213,8 @@ test("the command: 2 for wrong use, 1 too early, 0 when it refunded, by the hold
   });
   await after(1800);
   const done = await command(["refund", transaction, ...args], env);
-  expect(done.stdout).toContain(`Payment ${id}: 0.10 USDC was refunded to ${payer} in transaction 0x`);
-  expect(await scene.chain.usdcBalance(payer)).toBe(1_000_000n);
-  const again = await command(["refund", id, ...args, "--escrow", scene.escrow.address], env);
+  expect(done.stdout).toContain(`Payment ${id}: 0.10 USDC was refunded to ${buyer.address} in transaction 0x`);
+  expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  const again = await command(["refund", id, ...args, "--escrow", escrow.address], env);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/already been refunded to its payer/) });
 });

@@ -1,11 +1,37 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { gzipSync } from "node:zlib";
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
-import { beforeEach, expect, test } from "vitest";
-import { escrowed } from "../../../packages/escrow/src/index.ts";
-import { FRAMEWORKS, merchantIn } from "../../support/escrow/real-shops.ts";
-import { buyFrom, newBuyer, type Pays, pay, signFor, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
+import { createClient, http } from "viem";
+import { beforeEach, expect, test, vi } from "vitest";
+import { escrowed as inExpress } from "../../../packages/escrow/src/express.ts";
+import { escrowed, sendFrom } from "../../../packages/escrow/src/index.ts";
+import {
+  type ExpressHandler,
+  express,
+  FRAMEWORKS,
+  listen,
+  merchantIn,
+  payAndLeave,
+  type RealShop,
+} from "../../support/escrow/real-shops.ts";
+import {
+  buyFrom,
+  holdsBy,
+  newBuyer,
+  type Pays,
+  pay,
+  signFor,
+  startSaleScene,
+  statusOf,
+} from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 
@@ -141,4 +167,192 @@ test.each(FRAMEWORKS)("%s: a merchant's own error is the answer, with its status
   const shop = await open(await merchantIn(scene), () => Response.json({ error: "no ink" }, { status: 418 }));
   const { response, decision } = await buyFrom(shop, await newBuyer(scene.chain), { url: shop.url });
   expect([response.status, await response.json(), decision]).toEqual([418, { error: "no ink" }, "refund"]);
+});
+
+const LONG = JSON.stringify({ lines: 3, words: "frog ".repeat(40_000) });
+
+/** When a buyer hangs up: while its payment is held, or while the handler works. */
+const WHEN = ["while its payment is held", "while the handler works"] as const;
+
+/** A gate that somebody waits at, and somebody opens. */
+function gate() {
+  const { promise: reached, resolve: arrive } = Promise.withResolvers<void>();
+  const { promise: open, resolve: opens } = Promise.withResolvers<void>();
+  return {
+    reached: () => reached,
+    opens,
+    async pass(): Promise<void> {
+      arrive();
+      await open;
+    },
+  };
+}
+
+/** A merchant whose holds, or handlers, wait for their buyer to hang up. */
+async function sellerThatWaits(when: (typeof WHEN)[number]) {
+  const hangUp = gate();
+  const options = await merchantIn(scene);
+  const send = sendFrom(createClient({ transport: http(scene.chain.rpcUrl) }), options.account);
+  const isHeld = when === "while its payment is held";
+  const wait = (isHere: boolean) => (isHere ? hangUp.pass() : Promise.resolve());
+  const hold: typeof send = async (request) => {
+    await wait(isHeld);
+    return send(request);
+  };
+  return { hangUp, options: { ...options, hold }, works: () => wait(!isHeld) };
+}
+
+async function leaveAndReturn(shop: RealShop, hangUp: ReturnType<typeof gate>, body: string) {
+  const header = await signFor(shop, await newBuyer(scene.chain), shop.url);
+  await payAndLeave(shop, header, { until: hangUp.reached, body });
+  hangUp.opens();
+  const again = await pay(shop, header, shop.url);
+  return { again, decision: again.headers.get("x-escrow-decision"), text: await again.text() };
+}
+
+test.each(FRAMEWORKS.slice(0, 3).flatMap(([framework, open]) => WHEN.map((when) => ({ framework, open, when }))))(
+  "$framework: a buyer that hangs up $when aborts nothing, and finds the goods with the same header",
+  async ({ open, when }) => {
+    const { hangUp, options, works } = await sellerThatWaits(when);
+    const handler = vi.fn(async (request: Request) => {
+      // Work that is given the signal, or the request itself, as `fetch` would be.
+      const { signal } = request;
+      const forwarded = new Request(request.clone());
+      await works();
+      signal.throwIfAborted();
+      forwarded.signal.throwIfAborted();
+      return Response.json({ length: (await request.text()).length });
+    });
+    const shop = await open(options, handler);
+    const { again, decision, text } = await leaveAndReturn(shop, hangUp, LONG);
+    expect([again.status, decision, text]).toEqual([200, "release", JSON.stringify({ length: LONG.length })]);
+    expect(handler).toHaveBeenCalledTimes(1);
+  },
+);
+
+const file = join(mkdtempSync(join(tmpdir(), "escrow-")), "haiku.txt");
+writeFileSync(file, "An old silent pond ".repeat(5_000));
+
+const EXPRESS: readonly (readonly [string, ExpressHandler, string])[] = [
+  [
+    "reads its request after that",
+    async (request, response) => {
+      const body = await text(request);
+      response.json({ length: body.length });
+    },
+    JSON.stringify({ length: LONG.length }),
+  ],
+  ["sends a file", (_request, response) => response.sendFile(file), "An old silent pond ".repeat(5_000)],
+  [
+    "sends a stream, and waits for its end",
+    async (_request, response) => pipeline(Readable.from(["An old ", "silent pond"]), response.type("txt")),
+    "An old silent pond",
+  ],
+];
+
+test.each(EXPRESS.flatMap(([what, handler, body]) => WHEN.map((when) => ({ what, handler, body, when }))))(
+  "Express: a buyer that hangs up $when does not disturb a handler that $what",
+  async ({ handler, body, when }) => {
+    const { hangUp, options, works } = await sellerThatWaits(when);
+    const done = vi.fn();
+    const handlers = vi.fn<ExpressHandler>(async (request, response, next) => {
+      response.on("finish", () => done("finish"));
+      await works();
+      await handler(request, response, next);
+    });
+    const app = express();
+    app.post("/haiku", inExpress(options), handlers);
+    const { again, decision, text } = await leaveAndReturn(await listen(app), hangUp, LONG);
+    expect([again.status, decision, text]).toEqual([200, "release", body]);
+    expect(handlers).toHaveBeenCalledTimes(1);
+    await eventually(() => done.mock.calls, [["finish"]]);
+  },
+);
+
+test.each(WHEN)("Express: nothing that a handler can look at tells of a buyer that hangs up %s", async (when) => {
+  const { hangUp, options, works } = await sellerThatWaits(when);
+  const heard: string[] = [];
+  const app = express();
+  // Something before the middleware that watches the connection, as loggers do.
+  const outer = vi.fn();
+  app.use((_request: unknown, response: NodeJS.EventEmitter, next: () => void) => {
+    response.on("close", outer);
+    next();
+  });
+  const handler = vi.fn<ExpressHandler>(async (request, response) => {
+    // A request whose body was read closes then.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const [name, source] of Object.entries({ request, response, socket: request.socket, other: response.socket }))
+      for (const event of ["aborted", "close", "error", "end"])
+        (source as NodeJS.EventEmitter).on(event, () => heard.push(`${name} ${event}`));
+    await works();
+    const { ip, body, aborted, socket } = request;
+    const { writable, destroyed, closed, writableEnded, writableFinished, errored } = response;
+    const seen = [writable, destroyed, closed, writableEnded, writableFinished, errored];
+    const sockets = [socket, response.socket, response.connection].map((one) => [
+      one?.destroyed,
+      one?.writable,
+      one?.readable,
+    ]);
+    response.json({ lines: body.lines, ip, aborted, seen, sockets, address: socket.remoteAddress, heard });
+  });
+  app.post("/haiku", inExpress(options), express.json(), handler);
+  const small = JSON.stringify({ lines: 3 });
+  const { again, decision, text } = await leaveAndReturn(await listen(app), hangUp, small);
+  expect([again.status, decision]).toEqual([200, "release"]);
+  expect(JSON.parse(text)).toEqual({
+    ...{ lines: 3, ip: "127.0.0.1", address: "127.0.0.1", aborted: false, heard: [] },
+    seen: [true, false, false, false, false, null],
+    sockets: Array(3).fill([false, true, true]),
+  });
+  expect(handler).toHaveBeenCalledTimes(1);
+  // Whatever came before the middleware still learns of each end: of the unpaid, the lost and the repeated request.
+  await eventually(() => outer.mock.calls.length, 3);
+});
+
+test.each(FRAMEWORKS)(
+  "%s: a buyer that hangs up in the middle of its request has nothing held",
+  async (framework, open) => {
+    const options = await merchantIn(scene);
+    const logged = vi.fn();
+    const handler = vi.fn(() => Response.json({}));
+    const shop = await open({ ...options, log: logged }, handler);
+    const payer = await newBuyer(scene.chain);
+    const header = await signFor(shop, payer, shop.url);
+    const { port, pathname, host } = new URL(shop.url);
+    const client = connect(Number(port), "127.0.0.1");
+    const head = ["POST", "HTTP/1.1"].join(` ${pathname} `);
+    client.write(`${head}\r\nHost: ${host}\r\nContent-Length: 1000\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n{"lines":`);
+    client.end();
+    await eventually(() => logged.mock.calls.length, 1);
+    expect([framework, handler.mock.calls.length, await holdsBy(scene, payer.address)]).toEqual([framework, 0, 0]);
+  },
+);
+
+/** What comes back to a client that reads nothing before it has sent everything, as many of them do. */
+async function sendThenRead(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string> {
+  const { port, pathname, host } = new URL(url);
+  const client = connect(Number(port), "127.0.0.1").pause();
+  const lines = Object.entries({ Host: host, "Content-Length": body.length, Connection: "close", ...headers });
+  const head = [["POST", "HTTP/1.1"].join(` ${pathname} `), ...lines.map((line) => line.join(": "))];
+  await new Promise<void>((resolve, reject) => {
+    client.on("error", reject);
+    client.write(`${head.join("\r\n")}\r\n\r\n${body}`, () => resolve());
+  });
+  return text(client);
+}
+
+test.each(FRAMEWORKS)("%s: a request of more than 16 MiB is refused before anything is held", async (_, open) => {
+  const shop = await open(await merchantIn(scene), () => Response.json({}));
+  const payer = await newBuyer(scene.chain);
+  const header = await signFor(shop, payer, shop.url);
+  const send = (size: number) => sendThenRead(shop.url, { "PAYMENT-SIGNATURE": header }, "x".repeat(size));
+  const most = 16 * 1024 * 1024;
+  for (const size of [most + 1, 1.5 * most]) {
+    const refused = await send(size);
+    expect(refused).toMatch(/^HTTP\/1\.1 413 /);
+    expect(refused).toMatch(/larger than 16777216 bytes/);
+  }
+  expect(await holdsBy(scene, payer.address)).toBe(0);
+  expect(await send(most)).toMatch(/^HTTP\/1\.1 200 /);
 });

@@ -1,9 +1,12 @@
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
 import type { Handler } from "hono";
 import { getAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { escrowed, requirements } from "../../../packages/escrow/src/index.ts";
+import { escrowAbi } from "../../../contracts/abi.ts";
+import { escrowed, memoryStore, paymentId, readPayment, requirements } from "../../../packages/escrow/src/index.ts";
 import { escrowAt } from "../../../packages/escrow/src/terms.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { FEE_RECIPIENT } from "../../support/escrow/contract.ts";
 import {
   buyFrom,
@@ -14,6 +17,7 @@ import {
   newBuyer,
   openShop,
   pay,
+  presentedIn,
   SHOP,
   signFor,
   startSaleScene,
@@ -257,4 +261,112 @@ describe("what is refused", () => {
     expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
     expect(handler).toHaveBeenCalledTimes(1);
   });
+});
+
+beforeEach(() => {
+  handler.mockReset().mockImplementation(haiku);
+});
+
+describe("the same payment again", () => {
+  test("gets the response that another process stored, and was paid for, since this one looked", async () => {
+    const store = memoryStore();
+    const account = privateKeyToAccount(generatePrivateKey());
+    const first = await openShop(scene, handler, { account, store });
+    const { header, id, response } = await buyFrom(first, await buyer());
+    await eventually(() => statusOf(scene, id), "released" as const);
+    const looked = vi.fn(store.get).mockResolvedValueOnce(null);
+    const other = await openShop(scene, handler, { account, store: { ...store, get: looked } });
+    const again = await pay(other, header);
+    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    expect(await again.text()).toBe(await response.text());
+    expect(looked).toHaveBeenCalledTimes(2);
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test("ten buyers at once are ten holds from one account", async () => {
+    const payers = [];
+    for (let count = 0; count < 10; count += 1) payers.push(await buyer());
+    const sales = await Promise.all(payers.map((payer) => buyFrom(shop, payer)));
+    expect(sales.map(({ response }) => response.status)).toEqual(Array(10).fill(200));
+    expect(handler).toHaveBeenCalledTimes(10);
+  });
+
+  test("buys nothing else", async () => {
+    const { header } = await buyFrom(shop, await buyer());
+    const response = await pay(shop, header, `${SHOP}?another`);
+    expect(response.status).toBe(409);
+    expect(await errorOf(response)).toMatch(/already bought POST \/haiku\.$/);
+  });
+
+  test("is not given to somebody who read the terms from the chain", async () => {
+    const { header } = await buyFrom(shop, await buyer());
+    const payment = decodeHeader(header);
+    payment.payload.signature = `0x${"11".repeat(64)}1b`;
+    expect((await pay(shop, encodeHeader(payment))).status).toBe(402);
+  });
+
+  test("after a restart that lost the response: 409 when it was released, 402 when it was refunded", async () => {
+    const good = await buyFrom(shop, await buyer());
+    await eventually(() => statusOf(scene, good.id), "released" as const);
+    handler.mockImplementation((c) => c.body(null, 204));
+    const bad = await buyFrom(shop, await buyer());
+    await eventually(() => statusOf(scene, bad.id), "refunded" as const);
+    const restarted = await openShop(scene, handler, { account: shop.account, store: memoryStore() });
+    expect((await pay(restarted, good.header)).status).toBe(409);
+    const refunded = await pay(restarted, bad.header);
+    expect(refunded.status).toBe(402);
+    expect(await errorOf(refunded)).toMatch(/was refunded to its payer; sign a new one/);
+    expect(handler).toHaveBeenCalledTimes(2);
+  });
+});
+
+test.each([
+  ["19:59 before anybody may refund it", 1199, 402, 0],
+  ["two seconds earlier", 1201, 200, 1],
+])("a hold that comes undelivered, %s", async (...[_, secondsBefore, status, calls]) => {
+  const header = await signFor(shop, await buyer());
+  const { chain, escrow } = scene;
+  const { info, signature } = presentedIn(header);
+  const hash = await chain.client.writeContract({
+    account: devAccount(2),
+    address: escrow.address,
+    abi: escrowAbi,
+    functionName: "authorize",
+    args: [info, info.maxAmount, escrow.address, signature],
+  });
+  await chain.client.waitForTransactionReceipt({ hash });
+  const id = paymentId({ chainId: chain.network.chainId, escrow: escrow.address }, info);
+  const { refundableFrom } = await readPayment(chain.client, escrow.address, id);
+  vi.useFakeTimers({ toFake: ["Date"], now: (refundableFrom - secondsBefore) * 1000 });
+  const response = await pay(shop, header).finally(() => vi.useRealTimers());
+  expect(response.status).toBe(status);
+  expect(handler).toHaveBeenCalledTimes(calls);
+  if (status === 402)
+    expect(await errorOf(response)).toMatch(/Anyone can refund it to its payer starting at 2.*Sign a new one/);
+});
+
+test("the memory of responses is bounded: the oldest decided one goes first, then the oldest", async () => {
+  const store = memoryStore({ deliveries: 3, bytes: 10 });
+  const kept = (size: number) => ({
+    status: 200,
+    headers: [],
+    body: new Uint8Array(size),
+    resource: "GET /",
+    transaction: "0x" as const,
+    decision: "pending" as const,
+  });
+  const known = async () =>
+    (await Promise.all(["0x1", "0x2", "0x3", "0x4", "0x5"].map((id) => store.get(id as "0x1")))).map(
+      (it) => it !== null,
+    );
+  await store.keep("0x1", kept(1));
+  await store.keep("0x2", kept(1));
+  await store.decide("0x2", "release");
+  await store.keep("0x3", kept(1));
+  expect(await known()).toEqual([true, true, true, false, false]);
+  await store.keep("0x4", kept(1));
+  expect(await known()).toEqual([true, false, true, true, false]);
+  await store.keep("0x5", kept(9));
+  expect(await known()).toEqual([false, false, false, true, true]);
+  expect((await store.keep("0x5", kept(2))).body).toHaveLength(9);
 });

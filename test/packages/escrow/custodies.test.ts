@@ -1,22 +1,26 @@
 import { decodePaymentRequiredHeader, decodePaymentResponseHeader } from "@x402/core/http";
-import hre from "hardhat";
 import type { Handler } from "hono";
 import {
   concat,
+  createClient,
+  custom,
   encodeAbiParameters,
-  getAddress,
   getContractAddress,
   type Hex,
   type LocalAccount,
   pad,
+  parseSignature,
+  serializeCompactSignature,
+  serializeErc6492Signature,
+  signatureToCompactSignature,
   zeroHash,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { escrowAbi } from "../../../contracts/abi.ts";
-import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { type Forward, readPayment } from "../../../packages/escrow/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
+import { artifactOf } from "../../support/chain/contracts.ts";
 import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
 import {
   buyFrom,
@@ -25,11 +29,13 @@ import {
   haiku,
   newBuyer,
   openShop,
+  type Pays,
   pay,
   SHOP,
   signFor,
 } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 const chain = await forFile(startTestChain());
@@ -70,24 +76,6 @@ async function changed(change: (payment: Changeable) => void): Promise<string> {
 }
 
 describe("an offer", () => {
-  test("is the operator's for stock clients, then the escrow's", async () => {
-    const response = await shop.fetch(SHOP, { method: "POST" });
-    const { accepts } = decodePaymentRequiredHeader(response.headers.get("payment-required") ?? "");
-    expect(accepts.map(({ scheme, amount, payTo }) => [scheme, amount, payTo])).toEqual([
-      ["auth-capture", "100000", shop.account.address],
-      ["commerce", "100000", shop.account.address],
-    ]);
-    expect(accepts[0]?.extra).toMatchObject({
-      captureAuthorizer: getAddress(operator.address),
-      authCaptureEscrow: COMMERCE_PAYMENTS.escrow,
-      operatorType: "custom",
-      captureMode: "deferred",
-    });
-    expect(await response.json()).toMatchObject({
-      error: expect.stringMatching(/scheme "auth-capture" or "commerce"/),
-    });
-  });
-
   test.each([
     ["operator", operator, "auth-capture"],
     ["escrow", escrow, "commerce"],
@@ -153,6 +141,7 @@ describe.each([
     const header = await signFor(shop, buyer, { pays });
     const responses = await Promise.all(Array.from({ length: 10 }, () => pay(shop, header)));
     expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    expect(responses.filter(({ headers }) => headers.get("x-idempotent-replay") === null)).toHaveLength(1);
     expect(handler).toHaveBeenCalledTimes(1);
     expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
   });
@@ -238,8 +227,8 @@ describe("a buyer whose wallet is a contract", () => {
   /** The header of a wallet of ours; another account may have signed it. */
   async function walletOf(signer?: LocalAccount) {
     const owner = privateKeyToAccount(generatePrivateKey());
-    const { bytecode } = await hre.artifacts.readArtifact("SmartWallet");
-    const creation = concat([bytecode as Hex, encodeAbiParameters([{ type: "address" }], [owner.address])]);
+    const { bytecode } = artifactOf("SmartWallet");
+    const creation = concat([bytecode, encodeAbiParameters([{ type: "address" }], [owner.address])]);
     return undeployed(creation, signer ?? owner);
   }
 
@@ -281,5 +270,95 @@ describe("a buyer whose wallet is a contract", () => {
     expect(errorIn(response)).toMatch(/^invalid_auth_capture_evm_(signature|simulation_failed): /);
     expect(await client.getTransactionCount({ address: shop.account.address })).toBe(before);
     expect([...shop.logged, ...open.logged]).toEqual([]);
+  });
+});
+
+describe.each<Pays>(["auth-capture", "commerce"])('a payment by "%s"', (pays) => {
+  test("is one sale, whatever header it is in, and however its base64 and its signature are written", async () => {
+    const buyer = await newBuyer(chain);
+    const header = await signFor(shop, buyer, { pays });
+    const spelled = (form: (signature: Hex) => Hex): string => {
+      const payment = decodeHeader(header);
+      payment.payload.signature = form(payment.payload.signature);
+      return encodeHeader(payment);
+    };
+    const parity = (signature: Hex) => (signature.endsWith("1b") ? 0 : 1);
+    const fromZero = spelled((one) => `${one.slice(0, 130)}0${parity(one)}` as Hex);
+    const compact = spelled((one) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one))));
+    const url = header.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+    const sendings = [
+      { "x-payment": fromZero },
+      { "payment-signature": compact },
+      { "payment-signature": url, "x-payment": header },
+      { "payment-signature": encodeHeader(decodeHeader(header)), "x-payment": fromZero },
+    ] as const;
+    const statuses: unknown[] = [];
+    for (const headers of sendings) {
+      const response = await shop.fetch(SHOP, { method: "POST", headers });
+      statuses.push([response.status, response.headers.get("x-idempotent-replay")]);
+    }
+    expect(statuses).toEqual([[200, null], ...[1, 2, 3].map(() => [200, "true"])]);
+    expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  test("that contradicts another is a 400 that says so, and one of version 1 is shown the terms", async () => {
+    const buyer = await newBuyer(chain);
+    const [first, second] = [await signFor(shop, buyer, { pays }), await signFor(shop, buyer, { pays })];
+    const answer = async (headers: Record<string, string>) => {
+      const response = await shop.fetch(SHOP, { method: "POST", headers });
+      return [response.status, ((await response.json()) as { error: unknown }).error];
+    };
+    const twice = await answer({ "payment-signature": first, "x-payment": second });
+    expect(twice).toEqual([400, expect.stringContaining("contain different payments")]);
+    const old = encodeHeader({ ...decodeHeader(first), accepted: undefined, x402Version: 1 } as never);
+    expect(await answer({ "payment-signature": old })).toEqual([400, expect.stringMatching(/x402Version is 1/)]);
+    expect(await answer({ "x-payment": old })).toEqual([402, expect.stringMatching(/^X-PAYMENT .*x402Version is 1/)]);
+    expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  });
+
+  test("by a smart wallet that is deployed may have a wrapped signature (ERC-6492), whatever factory that names", async () => {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { address } = await deployWallet(chain, owner.address);
+    await chain.fund(address, 1_000_000n);
+    const payment = decodeHeader(await signFor(shop, { ...owner, address }, { pays }));
+    const bare = encodeHeader(payment);
+    payment.payload.signature = serializeErc6492Signature({
+      address,
+      data: "0x12",
+      signature: payment.payload.signature,
+    });
+    const [response, again] = [await pay(shop, encodeHeader(payment)), await pay(shop, bare)];
+    expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
+    expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    expect(await chain.usdcBalance(address)).toBe(900_000n);
+  });
+
+  test("by a fresh smart wallet is taken though the first node asked has not seen its code yet", async () => {
+    const owner = privateKeyToAccount(generatePrivateKey());
+    const { address } = await deployWallet(chain, owner.address);
+    await chain.fund(address, 1_000_000n);
+    let unknown = 2;
+    const lagging = createClient({
+      transport: custom({
+        async request({ method, params }) {
+          const isAbout = JSON.stringify(params?.[0] ?? null)
+            .toLowerCase()
+            .includes(`"${address.toLowerCase()}"`);
+          if (isAbout && /^eth_(call|getCode)$/.test(method) && unknown-- > 0) return "0x";
+          return client.request({ method, params } as never);
+        },
+      }),
+    });
+    const fresh = await openShop(NOBODY, haiku, { ...both, client: lagging });
+    const payment = decodeHeader(await signFor(fresh, { ...owner, address }, { pays }));
+    payment.payload.signature = serializeErc6492Signature({
+      address,
+      data: "0x12",
+      signature: payment.payload.signature,
+    });
+    const response = await pay(fresh, encodeHeader(payment));
+    expect([response.status, response.headers.get("x-escrow-decision")]).toEqual([200, "release"]);
+    expect(unknown).toBeLessThan(0);
   });
 });
