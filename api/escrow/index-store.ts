@@ -1,6 +1,6 @@
 import pg from "pg";
 import { createBatcher } from "../platform/chain/batcher.ts";
-import { createReader } from "../platform/index/reader.ts";
+import { createReader, type IndexOptions } from "../platform/index/reader.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { FEE_BPS, type PaymentInfo } from "./payment.ts";
 
@@ -59,9 +59,9 @@ export interface EscrowBalances {
 const LOOK_UPS = { most: 50, underWay: 4, waitMs: 5 };
 
 /** Reads the escrow part of what the indexer stores in PostgreSQL. */
-export function createEscrowIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): EscrowIndex {
+export function createEscrowIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions): EscrowIndex {
   const queries = queriesOf(pg.escapeIdentifier(viewsSchema));
-  const send = createReader(pool);
+  const send = createReader(pool, log);
   const read = <Row extends pg.QueryResultRow>(name: keyof typeof queries, values: readonly unknown[]) =>
     send<Row>({ name: `escrow ${name} in ${viewsSchema}`, text: queries[name], values: [...values] });
   const payments = async (ids: readonly Hex[]) => {

@@ -89,7 +89,7 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
   const { baseUrl, escrowLimits: limits } = config;
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
-  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema, log });
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
   const arbiter = createAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });

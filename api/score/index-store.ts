@@ -7,7 +7,17 @@ import {
   WINDOW_DAYS,
   windowAt,
 } from "../../packages/verifier/src/score/facts.ts";
-import { createReader, DISTINCT, keyOf, MAX_LAG_MS, receivedIn, seenBefore, textOf } from "../platform/index/reader.ts";
+import {
+  createLagCheck,
+  createReader,
+  DISTINCT,
+  type IndexOptions,
+  keyOf,
+  MAX_LAG_MS,
+  receivedIn,
+  seenBefore,
+  textOf,
+} from "../platform/index/reader.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { ScoreIndex } from "./read-scores.ts";
@@ -17,8 +27,7 @@ type Chain = ChainReading["chain"];
 const NETWORK: Network = MAIN_NETWORK;
 const DAY_MS = 86_400_000;
 
-export interface ScoreIndexOptions {
-  readonly viewsSchema: string;
+export interface ScoreIndexOptions extends IndexOptions {
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -27,16 +36,19 @@ export interface ScoreIndexOptions {
  * Reads what the indexer stores in PostgreSQL: one statement for all wallets, so that every fact comes from the same
  * block.
  */
-export function createScoreIndex(pool: pg.Pool, { viewsSchema, maxLagMs = MAX_LAG_MS }: ScoreIndexOptions): ScoreIndex {
-  const read = createReader(pool);
+export function createScoreIndex(
+  pool: pg.Pool,
+  { viewsSchema, maxLagMs = MAX_LAG_MS, log }: ScoreIndexOptions,
+): ScoreIndex {
+  const read = createReader(pool, log);
+  const isCurrent = createLagCheck(maxLagMs, log);
   const query = { name: `score in ${viewsSchema}`, text: readingQuery(pg.escapeIdentifier(viewsSchema)) };
   return {
     async read(wallets, now) {
       const values = [wallets, now.getTime()];
       const rows = await read<ReadingRow>({ ...query, values });
       if (rows === null || rows.length < wallets.length) return null;
-      const isCurrent = ({ at }: ReadingRow) => now.getTime() - at * 1000 <= maxLagMs;
-      return rows.every(isCurrent) ? rows.map(renderReading) : null;
+      return rows.every(({ at }) => isCurrent(new Date(at * 1000), now)) ? rows.map(renderReading) : null;
     },
   };
 }

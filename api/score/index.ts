@@ -42,7 +42,7 @@ export function openLookUps(
   const { rpcUrls, perSecond, perClient, perHour } = config.lookUps;
   const provider = openProvider(rpcUrls, perSecond);
   return createLookUps({
-    index: createPayeesIndex(pool, { viewsSchema: config.indexViewsSchema }),
+    index: createPayeesIndex(pool, { viewsSchema: config.indexViewsSchema, log }),
     store: createLookupStore(pool),
     reader: createInflowReader({ provider, marks: createMarkStore(pool) }),
     budget: createLookupBudget(pool, { client: perClient, all: perHour }),
@@ -70,8 +70,8 @@ export function openScores(
   config: LookUpConfig & Pick<Config, "baseUrl">,
   needs: LookUpNeeds,
 ) {
-  const { pool, now } = platform;
-  const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const { pool, now, log } = platform;
+  const index = createScoreIndex(pool, { viewsSchema: config.indexViewsSchema, log });
   const lookUps = openLookUps(platform, config, needs);
   const certificates = createScoreCertificates(pool);
   const exams = createScoreExams(pool);

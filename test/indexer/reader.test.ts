@@ -67,6 +67,29 @@ describe("without an index", () => {
     await pool.end();
   });
 
+  test("the log says once why the index is unavailable, and again after it was available", async () => {
+    const said: unknown[][] = [];
+    const log = { warn: (...facts: unknown[]) => void said.push(facts) };
+    const index = createActivityIndex(reader, { viewsSchema: "live", log });
+    const [early, behind] = [at(9_999), new Date(at(10_000).getTime() + 60_001)];
+    expect(await index.activity(freshWallet(), early)).not.toBeNull();
+    expect([await index.activity(freshWallet(), behind), await index.activity(freshWallet(), behind)]).toEqual([
+      null,
+      null,
+    ]);
+    const lagging = [{ behind_seconds: 60 }, "the index is behind the chain; it counts as unavailable"];
+    expect(said).toEqual([lagging]);
+    expect(await index.activity(freshWallet(), early)).not.toBeNull();
+    expect(await index.activity(freshWallet(), behind)).toBeNull();
+    expect(said).toEqual([lagging, lagging]);
+    const nowhere = createActivityIndex(reader, { viewsSchema: "nowhere", log });
+    expect(await nowhere.activity(freshWallet(), at(0))).toBeNull();
+    expect(said.at(-1)).toEqual([
+      { err: expect.objectContaining({ message: 'relation "nowhere.coverage" does not exist' }) },
+      "the index cannot be read; it counts as unavailable",
+    ]);
+  });
+
   test("a read that waits for more than a second is given up, and nobody asks again for a second", async () => {
     const index = createActivityIndex(reader, { viewsSchema: "live" });
     let asked = 0;

@@ -1,6 +1,15 @@
 import pg from "pg";
 import type { Address } from "../wallet.ts";
-import { createReader, DISTINCT, keyOf, MAX_LAG_MS, type Read, seenBefore } from "./reader.ts";
+import {
+  createLagCheck,
+  createReader,
+  DISTINCT,
+  type IndexOptions,
+  keyOf,
+  MAX_LAG_MS,
+  type Read,
+  seenBefore,
+} from "./reader.ts";
 
 /** How many UTC calendar days of a wallet's history count (SPEC.md, limits). */
 export const ACTIVITY_DAYS = 90;
@@ -72,8 +81,7 @@ interface Reach {
   readonly position: IndexPosition;
 }
 
-export interface ActivityIndexOptions {
-  readonly viewsSchema: string;
+export interface ActivityIndexOptions extends IndexOptions {
   /** An index that lags further behind the requested time counts as unavailable. */
   readonly maxLagMs?: number;
 }
@@ -81,14 +89,15 @@ export interface ActivityIndexOptions {
 /** Reads what the indexer stores in PostgreSQL, through views that follow it across deployments. */
 export function createActivityIndex(
   pool: pg.Pool,
-  { viewsSchema, maxLagMs = MAX_LAG_MS }: ActivityIndexOptions,
+  { viewsSchema, maxLagMs = MAX_LAG_MS, log }: ActivityIndexOptions,
 ): ActivityIndex {
   const views = pg.escapeIdentifier(viewsSchema);
-  const read = createReader(pool);
+  const read = createReader(pool, log);
+  const isCurrent = createLagCheck(maxLagMs, log);
   const reach = cachedFor(REACH_CACHE_MS, () => readReach(read, viewsSchema));
   const current = async (now: Date) => {
     const reached = await reach();
-    return reached !== null && now.getTime() - reached.position.timestamp.getTime() <= maxLagMs ? reached : null;
+    return reached !== null && isCurrent(reached.position.timestamp, now) ? reached : null;
   };
   return {
     async activity(wallet, now) {

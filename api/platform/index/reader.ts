@@ -15,20 +15,50 @@ interface TimedQuery extends pg.QueryConfig {
 /** Null: the index cannot be read right now, which is not the caller's fault. */
 export type Read = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[] | null>;
 
+/** Is told why the index counts as unavailable: once, until it is available again. */
+export interface IndexLog {
+  warn(facts: object, message: string): void;
+}
+
+export interface IndexOptions {
+  readonly viewsSchema: string;
+  readonly log?: IndexLog;
+}
+
+/** Whether what an index shows at a block of this time is recent enough. */
+export function createLagCheck(maxLagMs: number, log?: IndexLog): (at: Date, now: Date) => boolean {
+  let wasBehind = false;
+  return (at, now) => {
+    const lagMs = now.getTime() - at.getTime();
+    const isBehind = lagMs > maxLagMs;
+    if (isBehind && !wasBehind)
+      log?.warn(
+        { behind_seconds: Math.round(lagMs / 1000) },
+        "the index is behind the chain; it counts as unavailable",
+      );
+    wasBehind = isBehind;
+    return !isBehind;
+  };
+}
+
 /** Reads what the indexer stores, without ever waiting long. */
-export function createReader(pool: pg.Pool): Read {
+export function createReader(pool: pg.Pool, log?: IndexLog): Read {
   let awayUntil = 0;
+  let wasAway = false;
   return async <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
     if (performance.now() < awayUntil) return null;
     try {
       const timed: TimedQuery = { ...query, query_timeout: TIMEOUT_MS };
       const { rows } = await pool.query<Row>(timed);
+      wasAway = false;
       return rows;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       // The pool drops a connection on every error, so a reader that keeps retrying would cost all other readers
       // theirs.
       awayUntil = performance.now() + ASK_AGAIN_MS;
+      if (!wasAway) log?.warn({ err: error }, "the index cannot be read; it counts as unavailable");
+      wasAway = true;
       return null;
     }
   };

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { dayOf, windowAt } from "../../../packages/verifier/src/score/facts.ts";
-import { createReader, keyOf, textOf } from "../../platform/index/reader.ts";
+import { createReader, type IndexOptions, keyOf, textOf } from "../../platform/index/reader.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { Payee } from "./examine.ts";
 import type { PayeesIndex, PayeesReading } from "./inflows.ts";
@@ -45,8 +45,8 @@ const payeesQuery = (views: string): string => `
   cross join ${views}.position order by k.place`;
 
 /** Reads who a wallet pays, and who else pays these. Only an index of scope `selective` has that. */
-export function createPayeesIndex(pool: pg.Pool, { viewsSchema }: { readonly viewsSchema: string }): PayeesIndex {
-  const read = createReader(pool);
+export function createPayeesIndex(pool: pg.Pool, { viewsSchema, log }: IndexOptions): PayeesIndex {
+  const read = createReader(pool, log);
   const views = pg.escapeIdentifier(viewsSchema);
   return {
     async payees(wallets, now) {
