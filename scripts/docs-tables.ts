@@ -27,12 +27,14 @@ import { MAX_WALLETS } from "../api/score/request.ts";
 import { createService } from "../api/service.ts";
 import gas from "../contracts/gas-snapshot.json" with { type: "json" };
 import { WINDOW_DAYS } from "../indexer/ledger.ts";
+import { PACKAGE_TEXTS, packageText } from "./package-texts.ts";
 import { SCORE_TABLES } from "./score-tables.ts";
 import { table } from "./table.ts";
 
 /*
  * Writes the generated tables of the documentation between their markers: routes with prices from the running route table,
- * limits and errors from the constants. `npm run docs` writes them, and a test fails when one is stale.
+ * limits and errors from the constants; and what packages repeat. `npm run docs` writes them, and a test fails when one is
+ * stale.
  */
 
 const DOCS = fileURLToPath(new URL("../docs/", import.meta.url));
@@ -254,7 +256,12 @@ export const GENERATED = [
 ] as const;
 
 if (import.meta.main) {
-  const tables = renderTables(await readRoutes());
+  const routes = await readRoutes();
+  for (const name of PACKAGE_TEXTS) {
+    const file = fileURLToPath(new URL(`../packages/${name}`, import.meta.url));
+    await writeFile(file, packageText(name, await readFile(file, "utf8"), routes));
+  }
+  const tables = renderTables(routes);
   for (const name of GENERATED) {
     const text = await readFile(`${DOCS}${name}`, "utf8");
     await writeFile(`${DOCS}${name}`, withTables(text, tables));

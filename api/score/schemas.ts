@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { CAP_LIMITS, MAX_POINTS, SCORE_VERSION } from "../../packages/verifier/src/score/bands.ts";
 import type { ScoreFacts } from "../../packages/verifier/src/score/facts.ts";
-import { CAPABILITIES, type ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts";
+import { BEHAVIORAL_PRODUCTS, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
 import { result } from "../certificates/index.ts";
 import {
   address,
@@ -16,7 +17,7 @@ import {
 } from "../platform/http/schema.ts";
 import { MAX_WALLETS } from "./request.ts";
 
-const product = z.enum(Object.values(CAPABILITIES));
+const product = z.enum(PRODUCT_MENU);
 const certificate = { url, product, result, valid_until: time };
 const exam = {
   url,
@@ -105,14 +106,8 @@ const FACT = z
 const component = (max: number) => z.object({ points: z.int().max(max), max: z.literal(max), facts: z.array(FACT) });
 
 const FLAG = z.enum([
-  "fresh_fail_scam_resistance",
-  "fresh_fail_recipient_awareness",
-  "fresh_fail_retry_safety",
-  "expired_can_pay",
-  "expired_full_suite",
-  "expired_scam_resistance",
-  "expired_recipient_awareness",
-  "expired_retry_safety",
+  ...BEHAVIORAL_PRODUCTS.map((test) => `fresh_fail_${PRODUCTS[test].capability}` as const),
+  ...PRODUCT_MENU.map((test) => `expired_${PRODUCTS[test].capability}` as const),
 ]);
 
 /** The risk score record. */

@@ -1,7 +1,5 @@
 import type pg from "pg";
-import type { Product } from "../../packages/verifier/src/score/facts.ts";
-import { CAPABILITIES } from "../../packages/verifier/src/score/record.ts";
-import { aboutWallet, type Result } from "../certificates/index.ts";
+import { aboutWallet, PRODUCT_MENU, type Product, type Result } from "../certificates/index.ts";
 import { bytes, named } from "../platform/db/connection.ts";
 import { REQUEST, STANDS } from "../sellers/index.ts";
 import type { ScoreCertificates, ScoredExam, ScoreExams } from "./read-scores.ts";
@@ -16,7 +14,7 @@ interface Columns {
 }
 
 /** The tests a score considers. */
-const SCORED = Object.values(CAPABILITIES).map((product) => `'${product}'`);
+const SCORED = PRODUCT_MENU.map((product) => `'${product}'`);
 
 /**
  * The newest certificate per product and result that is about the wallet and that no reversal undoes: eight look-ups

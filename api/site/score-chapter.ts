@@ -23,7 +23,7 @@ import {
   TIERS,
 } from "../../packages/verifier/src/score/bands.ts";
 import { WINDOW_DAYS } from "../../packages/verifier/src/score/facts.ts";
-import { BAITED_KINDS, suite, totalCost, VALID_FOR_DAYS } from "../certificates/index.ts";
+import { BAITED_KINDS, PRODUCTS, suite, totalCost, VALID_FOR_DAYS } from "../certificates/index.ts";
 import { feeOf } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
@@ -49,7 +49,9 @@ export const FORGED_A = {
 export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
 
 /** What the certificates for an A cost each time they expire. Atomic USDC. */
-export const CERTIFICATES_COST = BAITED_KINDS.reduce((sum, kind) => sum + totalCost(kind), suite.price);
+export const CERTIFICATES_COST = BAITED_KINDS.filter(
+  ({ product }) => PRODUCTS[product].capability in MAX_POINTS,
+).reduce((sum, kind) => sum + totalCost(kind), suite.price);
 
 /** A component's name on pages. */
 export const COMPONENT_NAMES: Readonly<Record<ComponentName, string>> = {

@@ -9,6 +9,7 @@ import { formatUsd } from "../../api/platform/money.ts";
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { CERTIFICATES_COST, dilution, dilutionFee, FAILED, FORGED_A } from "../../api/site/score-chapter.ts";
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
+import { BAITED_PRODUCTS, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -47,6 +48,16 @@ describe("generated tables", () => {
     const text = read(`docs/${name}`);
     expect(withTables(text, renderTables(routes))).toBe(text);
   });
+});
+
+test("docs/certificates.md has a row for each test", () => {
+  const rows = [...read("docs/certificates.md").matchAll(/^\| `(\w+)` \| `(\w+)`/gm)].map(([, ...row]) => row);
+  expect(rows).toEqual(PRODUCT_MENU.map((name) => [name, PRODUCTS[name].capability]));
+});
+
+test("docs/behavior.md describes each test with a bait", () => {
+  const text = read("docs/behavior.md");
+  expect(BAITED_PRODUCTS.filter((name) => !text.includes(`\`${name}\` `))).toEqual([]);
 });
 
 describe("links", () => {

@@ -1,5 +1,5 @@
 import { Failure, formatUsd } from "./fields.ts";
-import { type Certify, PRODUCTS } from "./inputs.ts";
+import type { Certify } from "./inputs.ts";
 import { buy, walletOf } from "./payment.ts";
 import { currentFails, notVerified, readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";
@@ -39,7 +39,7 @@ export async function certify({ baseUrl, test, maxPrice, renewWithinDays, privat
   }
 
   async function buyCertificate() {
-    const { body, paid } = await buy({ url: `${baseUrl}${PRODUCTS[test]}`, maxPrice, privateKey });
+    const { body, paid } = await buy({ url: `${baseUrl}/test/${test}`, maxPrice, privateKey });
     const { verdict, cert_url, badge_markdown } = body as Record<string, unknown>;
     if (!isOurs(cert_url, baseUrl))
       throw new Failure(`${formatUsd(paid)} USDC was paid, but the answer names no certificate from ${baseUrl}.`);

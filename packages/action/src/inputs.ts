@@ -1,18 +1,6 @@
 import { type Examine, examineOf } from "./exam-inputs.ts";
 import { Failure, type Input, keyOf, matching, parseUsd } from "./fields.ts";
-
-export type Capability = (typeof CAPABILITIES)[number];
-export type Product = keyof typeof PRODUCTS;
-
-export const CAPABILITIES = [
-  "can_pay",
-  "scam_resistance",
-  "recipient_awareness",
-  "full_suite",
-  "retry_safety",
-] as const;
-/** The tests that a single payment completes, with their paths. */
-export const PRODUCTS = { basic: "/test/basic", suite: "/test/suite" } as const;
+import { CAPABILITIES, type Capability, SINGLE_PRODUCTS, type SingleProduct } from "./vocabulary.ts";
 
 export interface Verify {
   readonly command: "verify";
@@ -40,7 +28,7 @@ export interface LogInputs {
 export interface Certify {
   readonly command: "certify";
   readonly baseUrl: string;
-  readonly test: Product;
+  readonly test: SingleProduct;
   /** Atomic USDC. */
   readonly maxPrice: bigint;
   readonly renewWithinDays: number;
@@ -61,8 +49,9 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
     return { command, baseUrl, wallet, require: capabilitiesOf(input("require")), log: logOf(input) };
   }
   if (command !== "certify") throw new Failure(`command is "${command}"; expected verify, certify or examine.`);
-  const test = input("test");
-  if (!(test in PRODUCTS)) throw new Failure(`test is "${test}"; expected ${Object.keys(PRODUCTS).join(" or ")}.`);
+  const named = input("test");
+  const test = SINGLE_PRODUCTS.find((one) => one === named);
+  if (test === undefined) throw new Failure(`test is "${named}"; expected ${SINGLE_PRODUCTS.join(" or ")}.`);
   const days = matching("renew-within-days", input("renew-within-days"), {
     form: /^\d{1,2}$/,
     expected: "whole days, at most 99",
@@ -70,7 +59,7 @@ export function readInputs(env: Readonly<Record<string, string | undefined>>): V
   return {
     command,
     baseUrl,
-    test: test as Product,
+    test,
     maxPrice: parseUsd(input("max-price")),
     renewWithinDays: Number(days),
     privateKey: keyOf(input("payer-private-key")),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./fields.ts";
-import type { Capability } from "./inputs.ts";
+import type { Capability } from "./vocabulary.ts";
 
 /** What the action reads from a wallet's verification record. */
 export interface WalletRecord {

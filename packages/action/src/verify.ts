@@ -1,7 +1,8 @@
-import { CAPABILITIES, type Capability, type Verify } from "./inputs.ts";
+import type { Verify } from "./inputs.ts";
 import { checkLog, type LogReport, NOT_COMPARED } from "./log.ts";
 import { notVerified, readRecord, recordUrl, type WalletRecord } from "./record.ts";
 import type { Report } from "./report.ts";
+import { CAPABILITIES, type Capability } from "./vocabulary.ts";
 
 const PAUSE_MS = 15_000;
 

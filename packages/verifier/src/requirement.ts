@@ -1,13 +1,11 @@
 import type { Claims } from "./claims.ts";
 import { InputError, quote } from "./refusal.ts";
 import { isObject, type Json, type JsonObject } from "./strict-json.ts";
-
-/** What a PASS can show, in the order of a verification record. */
-const CAPABILITIES = ["can_pay", "scam_resistance", "recipient_awareness", "full_suite", "retry_safety"] as const;
+import { CAPABILITIES, type Capability } from "./vocabulary.ts";
 
 /** What a credential can be required to say: that its wallet is verified, or that a capability has a fresh PASS. */
-export const REQUIREMENTS = ["verified", ...CAPABILITIES] as const;
-export type Requirement = (typeof REQUIREMENTS)[number];
+export const REQUIREMENTS: readonly Requirement[] = ["verified", ...CAPABILITIES];
+export type Requirement = "verified" | Capability;
 
 /**
  * Reads requirements from a text such as `verified,can_pay`.

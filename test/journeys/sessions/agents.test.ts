@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Authorization } from "../../../api/platform/chain/view.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send, v2 } from "../../support/payments/requests.ts";
@@ -10,6 +11,7 @@ import {
   askResult,
   attempt,
   attemptUrl,
+  baitOf,
   bare,
   type Challenge,
   CONTROL,
@@ -34,9 +36,9 @@ const stage = await forFile(startStage());
 type Verdict = "pass" | "fail" | null;
 type Bought = Awaited<ReturnType<typeof buy>>;
 
-/** One attempt of an agent with a price ceiling (scam) or a list of recipients (recipient). */
+/** One attempt of an agent with a price ceiling and a list of recipients. */
 const carefully = (run: Run): Promise<Bought> =>
-  buy(attemptUrl(run), run.account, run.product === "scam" ? {} : { only: PAY_TO });
+  buy(attemptUrl(run), run.account, { only: { payTo: PAY_TO, most: CONTROL } });
 /** One attempt of an agent that pays whatever it is asked for. */
 const greedily = (run: Run): Promise<Bought> => buy(attemptUrl(run), run.account, { spending: false });
 
@@ -100,7 +102,7 @@ const AGENTS: readonly Agent[] = [
       const answer = await askResult(run);
       expectIncomplete(answer);
       expect(answer.body).toMatchObject({
-        next: { method: "POST", url: attemptUrl(run), cost: "0.10" },
+        next: { method: "POST", url: attemptUrl(run), cost: formatUsd(CONTROL) },
         deliverable: { orders_offered: 0, orders_paid: 0 },
         armed: true,
       });
@@ -166,13 +168,13 @@ describe.concurrent.each(PRODUCTS)("in the %s test an agent", (product) => {
   });
 });
 
-/** Whose default settings stop a payment of 50 USD. Nothing in them knows a recipient. */
-const CEILING = ["@x402/fetch", "x402-fetch"];
+/** What the default settings allow at most, in atomic USDC. Nothing in them knows a recipient. */
+const CEILINGS: Readonly<Record<string, bigint>> = { "@x402/fetch": 1_000_000n, "x402-fetch": 10_000_000n };
 
 describe.concurrent.each(PRODUCTS)("with its default settings, in the %s test", (product) => {
   const cases = STOCK_CLIENTS.flatMap((client) =>
     (["control", "bait"] as const).map((first) => {
-      const careful = product === "scam" && CEILING.includes(client.name);
+      const careful = baitOf(product).value > (CEILINGS[client.name] ?? PURSE);
       return { ...client, first, verdict: careful ? ("pass" as const) : ("fail" as const) };
     }),
   );
@@ -214,12 +216,12 @@ describe("the certificate of a run", () => {
         asset: "USDC",
         behaviour: {
           session_started: time,
-          control: { served_at: time, pay_to: PAY_TO, amount: "100000", transaction: expect.any(String) },
+          control: { served_at: time, pay_to: PAY_TO, amount: String(CONTROL), transaction: expect.any(String) },
           bait: { served_at: time, pay_to: bait?.to, amount: String(bait?.value), signed: true },
           signature: { signer: run.account.address.toLowerCase(), valid_before: String(bait?.validBefore) },
         },
       },
-      settlement: { amount: "500000", amount_usd: "0.50", pay_to: PAY_TO },
+      settlement: { amount: String(ENTRY), amount_usd: formatUsd(ENTRY), pay_to: PAY_TO },
     });
   });
 });

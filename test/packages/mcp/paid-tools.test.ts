@@ -1,6 +1,7 @@
 import { decodePaymentSignatureHeader } from "@x402/core/http";
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { BEHAVIORAL_PRODUCTS } from "../../../api/certificates/products.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { PAID_TOOLS } from "../../../packages/mcp/src/tools/paid.ts";
 import { startArbiterScene } from "../../support/arbiter/scene.ts";
@@ -108,7 +109,7 @@ test("certify hands over the certificate if the wallet's record cannot be read",
   });
 });
 
-test.each(["scam", "recipient", "retry"])("certify %s is not run: it says why, and signs nothing", async (kind) => {
+test.each(BEHAVIORAL_PRODUCTS)("certify %s is not run: it says why, and signs nothing", async (kind) => {
   const service = honest();
   const { isError, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect(isError).toBe(false);

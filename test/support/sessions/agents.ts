@@ -115,8 +115,8 @@ export async function newWatchedAccount(
 export interface Limits {
   /** Default: the client's own, 1 USD a payment. */
   readonly spending?: false;
-  /** The only address that it pays. */
-  readonly only?: Address;
+  /** The only address that it pays, and the most. */
+  readonly only?: { readonly payTo: Address; readonly most: bigint };
 }
 
 /** POSTs with the stock `@x402/fetch`; null when the client refuses to pay. */
@@ -128,7 +128,11 @@ export async function buy(
   const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
   if (spending === false) client.setSpendControls(false);
   if (only !== undefined)
-    client.registerPolicy((_, offers) => offers.filter(({ payTo }) => payTo.toLowerCase() === only.toLowerCase()));
+    client.registerPolicy((_, offers) =>
+      offers.filter(
+        ({ payTo, amount }) => payTo.toLowerCase() === only.payTo.toLowerCase() && BigInt(amount) <= only.most,
+      ),
+    );
   let refused = false;
   const guarded: typeof fetch = async (...request) => {
     const response = await fetch(...request);

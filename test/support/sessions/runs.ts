@@ -1,6 +1,10 @@
 import type pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { expect } from "vitest";
+import { BAITED_KINDS } from "../../../api/certificates/kinds/index.ts";
+import { type BaitedKind, SESSION_PRICES } from "../../../api/certificates/kinds/kind.ts";
+import { scam } from "../../../api/certificates/kinds/scam.ts";
+import { BAITED_PRODUCTS, type BaitedProduct } from "../../../api/certificates/products.ts";
 import type { Authorization } from "../../../api/platform/chain/view.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../chain/chain.ts";
@@ -10,18 +14,21 @@ import { newPayer, type Signed, signPayment, unixNow } from "../payments/signing
 import { PAY_TO } from "../service/environment.ts";
 import type { Ground } from "./stage.ts";
 
-export const PRODUCTS = ["scam", "recipient"] as const;
-export type Product = (typeof PRODUCTS)[number];
+export { BAITED_PRODUCTS as PRODUCTS };
+export type Product = BaitedProduct;
 export type Challenge = "control" | "bait";
 /** Where a request comes from, for a service that trusts its sender as a proxy. */
 export const from = (address: string): Record<string, string> => ({ "x-forwarded-for": address });
 
-export const ENTRY = 500_000n;
-export const CONTROL = 100_000n;
-export const BAIT = 50_000_000n;
+export const { entry: ENTRY, control: CONTROL } = SESSION_PRICES;
+export const BAIT = scam.bait.value;
 
-/** Enough to pay everything requested, including the scam test's bait. */
-export const PURSE = 100_000_000n;
+/** What an agent of this test should refuse. */
+export const baitOf = (product: Product): BaitedKind["bait"] =>
+  (BAITED_KINDS.find((kind) => kind.product === product) as BaitedKind).bait;
+
+/** Enough to pay everything requested, including every bait. */
+export const PURSE = 2n * BAIT;
 
 /** A session whose entry is paid, as its agent sees it. */
 export interface Run {
@@ -99,15 +106,14 @@ export const askResult = ({ at, product, account, token }: Asking, headers = {})
   );
 
 /** What a challenge asks to be signed for. */
-export const termsOf = (
+export function termsOf(
   { product, decoy }: Pick<Run, "product" | "decoy">,
   challenge: Challenge,
-): { readonly to: Address; readonly value: bigint } =>
-  challenge === "control"
-    ? { to: PAY_TO, value: CONTROL }
-    : product === "scam"
-      ? { to: PAY_TO, value: BAIT }
-      : { to: decoy, value: CONTROL };
+): { readonly to: Address; readonly value: bigint } {
+  if (challenge === "control") return { to: PAY_TO, value: CONTROL };
+  const { to, value } = baitOf(product);
+  return { to: to === "decoy" ? decoy : PAY_TO, value };
+}
 
 /** Which challenge a 402 is. */
 export function challengeIn(run: Run, answer: Answer): Challenge {

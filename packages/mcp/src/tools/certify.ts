@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS, type SingleProduct } from "../../../verifier/src/vocabulary.ts";
 import { maxPrice, wallet } from "../fields.ts";
 import type { FreeParts } from "../free-tool.ts";
+import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
 import { parseJson, read } from "../service.ts";
-import { BEHAVIORAL_TESTS, LIMITS, SINGLE_TESTS } from "../vocabulary.ts";
 
 const CERTIFICATE = z.looseObject({
   conformance: z.boolean(),
@@ -25,18 +26,16 @@ const agentId = z
     "The agent's id in ERC-8004's identity registry, if the result is to be published as feedback about it. Its wallet must be the one that this server pays from. Not every service publishes; one that does not refuses the call and charges nothing.",
   );
 
-type SingleTest = (typeof SINGLE_TESTS)[number];
+const isSingle = (test: string): test is SingleProduct => (SINGLE_PRODUCTS as readonly string[]).includes(test);
 
-const isSingle = (test: string): test is SingleTest => (SINGLE_TESTS as readonly string[]).includes(test);
-
-const NOT_PLAYED = `Nothing was bought. The ${BEHAVIORAL_TESTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
+const NOT_PLAYED = `Nothing was bought. The ${BEHAVIORAL_PRODUCTS.join(" and ")} tests observe what the agent itself signs: each serves two orders, one of which must be refused. This server would answer by a fixed rule, so the certificate would say nothing about the agent. Run the test with the agent's own x402 client; list_tests has the steps.`;
 
 export const certify = paidTool({
   name: "certify",
   title: "Buy a certificate",
-  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIORAL_TESTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
+  description: `Certifies the wallet that this server pays from: basic (it can pay) or suite (every settlement fact and authorization hygiene). Returns the public certificate and a README badge, valid for ${LIMITS.certificateDays} days. The behavioral tests, ${BEHAVIORAL_PRODUCTS.join(" and ")}, are explained but not run: they observe the agent's own judgment.`,
   input: z.strictObject({
-    test: z.enum([...SINGLE_TESTS, ...BEHAVIORAL_TESTS]),
+    test: z.enum([...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS]),
     erc8004_agent_id: agentId.exactOptional(),
     max_price: maxPrice,
   }),
@@ -49,7 +48,7 @@ export const certify = paidTool({
         'Whether the wallet is verified now, like "verified" or "not verified: FAIL in scam": a certificate is one test run, and no PASS makes up for a current FAIL.',
       ),
   }),
-  sells: SINGLE_TESTS.map((test) => PRODUCTS[test]),
+  sells: SINGLE_PRODUCTS.map((test) => PRODUCTS[test]),
   async run({ test, erc8004_agent_id: agentId, max_price }, { shop, ...parts }) {
     if (!isSingle(test)) return { status: "not_played" as const, what_to_do: NOT_PLAYED };
     const body = agentId === undefined ? {} : { erc8004: { agentId } };

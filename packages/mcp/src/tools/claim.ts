@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { CATEGORIES, type CategoryName } from "../../../verifier/src/vocabulary.ts";
 import { wallet } from "../fields.ts";
-import { CATEGORIES } from "../vocabulary.ts";
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, "expected a SHA-256: 64 hex digits");
 
@@ -53,7 +53,7 @@ const CONDITIONS = {
         .describe("The final transaction that the receipt names."),
     })
     .describe("For offer-breach: what the seller signed, and the payment. Only the wallet that paid it can claim."),
-} as const satisfies Readonly<Record<(typeof CATEGORIES)[number], z.ZodType>>;
+} as const satisfies Readonly<Record<CategoryName, z.ZodType>>;
 
 /**
  * A delivery claim, checked as strictly as possible without the service: anything the service refuses has already been

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { freeTool } from "../free-tool.ts";
+import { LIMITS } from "../limits.ts";
 import { read } from "../service.ts";
-import { LIMITS } from "../vocabulary.ts";
 
 const ESCROW = z.looseObject({
   contracts: z.array(z.looseObject({ network: z.string(), address: z.string() })),

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { maxPrice, wallet } from "../fields.ts";
+import { LIMITS } from "../limits.ts";
 import { PAID_OUTPUT } from "../paid-output.ts";
 import { paidTool } from "../paid-tool.ts";
 import { PRODUCTS } from "../products.ts";
-import { LIMITS } from "../vocabulary.ts";
 import { checkedScores, SCORE } from "./score-record.ts";
 
 const { batchWallets: MOST } = LIMITS;

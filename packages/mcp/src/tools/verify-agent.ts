@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { CAPABILITIES, type Capability } from "../../../verifier/src/vocabulary.ts";
 import { wallet } from "../fields.ts";
 import { freeTool } from "../free-tool.ts";
 import { WALLET_LOG } from "../left-out.ts";
+import { LIMITS } from "../limits.ts";
 import { parseJson, read } from "../service.ts";
-import { CAPABILITIES, LIMITS } from "../vocabulary.ts";
 
 const CAPABILITY = z.looseObject({
   tested: z.boolean(),
@@ -20,10 +21,7 @@ const VERIFICATION = z.looseObject({
     .array(z.looseObject({ code: z.string(), text: z.string(), cert_url: z.string().nullable() }))
     .describe("Why the wallet is not verified; empty when it is."),
   capabilities: z.object(
-    Object.fromEntries(CAPABILITIES.map((name) => [name, CAPABILITY])) as Record<
-      (typeof CAPABILITIES)[number],
-      typeof CAPABILITY
-    >,
+    Object.fromEntries(CAPABILITIES.map((name) => [name, CAPABILITY])) as Record<Capability, typeof CAPABILITY>,
   ),
   certs: z.array(z.looseObject({ result: z.string(), fresh: z.boolean(), cert_url: z.string() })),
   activity: z.looseObject({

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { origin } from "../fields.ts";
 import { freeTool } from "../free-tool.ts";
+import { LIMITS } from "../limits.ts";
 import { read } from "../service.ts";
-import { LIMITS } from "../vocabulary.ts";
 
 const VERIFICATION = z.looseObject({
   origin: z.string(),

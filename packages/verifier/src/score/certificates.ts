@@ -1,14 +1,15 @@
-import { BEHAVIORAL_PASS, PAYMENT_CAPABILITY } from "./bands.ts";
+import {
+  BEHAVIORAL_PRODUCTS,
+  type BehavioralCapability,
+  PRODUCT_MENU,
+  PRODUCTS,
+  type Product,
+  productOf,
+} from "../vocabulary.ts";
+import { BEHAVIORAL_PASS, MAX_POINTS, PAYMENT_CAPABILITY } from "./bands.ts";
 import type { CertificateFact, ScoreFacts } from "./facts.ts";
 import { paymentsFact, paymentTotals } from "./payments.ts";
-import {
-  type BehavioralCapability,
-  CAPABILITIES,
-  type Capability,
-  type Fact,
-  type Flag,
-  type Judged,
-} from "./record.ts";
+import type { Fact, Flag, Judged } from "./record.ts";
 
 // `facts` are `inOrder` in this file: certificates are oldest first.
 
@@ -25,46 +26,46 @@ export const standing = ({ certificates }: ScoreFacts): readonly CertificateFact
 const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boolean => as_of < valid_until;
 
 /**
- * A capability's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
+ * A test's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
  * untested.
  */
-function standingOf(facts: ScoreFacts, capability: Capability): Standing | null {
-  const own = standing(facts).filter(({ product }) => product === CAPABILITIES[capability]);
+function standingOf(facts: ScoreFacts, test: Product): Standing | null {
+  const own = standing(facts).filter(({ product }) => product === test);
   const newestFresh = (wanted: CertificateFact["result"]) =>
     own.findLast((certificate) => certificate.result === wanted && isFresh(certificate, facts));
   const certificate = newestFresh("fail") ?? newestFresh("pass") ?? own.at(-1);
   return certificate === undefined ? null : { certificate, fresh: isFresh(certificate, facts) };
 }
 
-const isExpired = (facts: ScoreFacts, capability: Capability): boolean =>
-  standingOf(facts, capability)?.fresh === false;
+const isExpired = (facts: ScoreFacts, test: Product): boolean => standingOf(facts, test)?.fresh === false;
 
-const BEHAVIORAL: readonly BehavioralCapability[] = ["scam_resistance", "recipient_awareness", "retry_safety"];
-
-const isRetryFail = (facts: ScoreFacts, capability: Capability): boolean =>
-  capability === "retry_safety" && standingOf(facts, capability)?.certificate.result === "fail";
+const isBehavioralFail = (facts: ScoreFacts, test: Product): boolean =>
+  PRODUCTS[test].form !== "single" && standingOf(facts, test)?.certificate.result === "fail";
 
 /** A flag for each fresh FAIL of a behavioral test. */
 export const freshFails = (facts: ScoreFacts): readonly Flag[] =>
-  BEHAVIORAL.map((capability) => ({ capability, stands: standingOf(facts, capability) }))
+  BEHAVIORAL_PRODUCTS.map((test) => ({ test, stands: standingOf(facts, test) }))
     .filter(({ stands }) => stands?.fresh === true && stands.certificate.result === "fail")
-    .map(({ capability }) => `fresh_fail_${capability}` as const);
+    .map(({ test }) => `fresh_fail_${PRODUCTS[test].capability}` as const);
 
 export const flagsOf = (facts: ScoreFacts): readonly Flag[] => [
   ...freshFails(facts),
-  ...(Object.keys(CAPABILITIES) as Capability[])
-    .filter((capability) => isExpired(facts, capability))
-    .map((name) => `expired_${name}` as const),
+  ...PRODUCT_MENU.filter((test) => isExpired(facts, test)).map(
+    (test) => `expired_${PRODUCTS[test].capability}` as const,
+  ),
 ];
 
+/** The tests without points of their own. */
+const WITHOUT_POINTS = PRODUCT_MENU.filter((test) => !Object.hasOwn(MAX_POINTS, PRODUCTS[test].capability));
+
 /**
- * The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. Retry safety has no points of its
- * own: what speaks against it is shown here.
+ * The best of a fresh suite PASS, any other fresh PASS and enough qualifying payments. What speaks against a test without
+ * points of its own, such as retry safety, is shown here.
  */
 export function judgePaymentCapability(facts: ScoreFacts): Judged {
-  const against = (["can_pay", "full_suite", "retry_safety"] as const)
-    .filter((capability) => isExpired(facts, capability) || isRetryFail(facts, capability))
-    .flatMap((capability) => factsOf(standingOf(facts, capability), false));
+  const against = WITHOUT_POINTS.filter((test) => isExpired(facts, test) || isBehavioralFail(facts, test)).flatMap(
+    (test) => factsOf(standingOf(facts, test), false),
+  );
   const passes = standing(facts).filter((one) => one.result === "pass" && isFresh(one, facts));
   const suite = passes.findLast(({ product }) => product === "suite");
   const certificate = suite ?? passes.at(-1);
@@ -80,7 +81,7 @@ export function judgePaymentCapability(facts: ScoreFacts): Judged {
 
 /** A fresh FAIL outweighs every PASS. */
 export function judgeBehavior(facts: ScoreFacts, capability: BehavioralCapability): Judged {
-  const stands = standingOf(facts, capability);
+  const stands = standingOf(facts, productOf(capability));
   const passed = stands?.fresh === true && stands.certificate.result === "pass";
   return { points: passed ? BEHAVIORAL_PASS : 0, facts: factsOf(stands, passed) };
 }

@@ -1,3 +1,5 @@
+import type { Product } from "../vocabulary.ts";
+
 /** An address of 20 bytes, in lower case. */
 export type Account = `0x${string}`;
 /** The hash of a transaction, 32 bytes, in lower case. */
@@ -38,8 +40,6 @@ export interface ScoreFacts {
    */
   readonly seller_exams: readonly SellerExam[];
 }
-
-export type Product = "basic" | "suite" | "scam" | "recipient" | "retry";
 
 export interface CertificateFact {
   readonly id: string;

@@ -1,5 +1,6 @@
 import { InputError } from "../refusal.ts";
 import type { Json } from "../strict-json.ts";
+import { PRODUCT_MENU } from "../vocabulary.ts";
 import { LOOKUPS, MAX_PAYEES } from "./bands.ts";
 import { contradictionIn, isoTime } from "./consistency.ts";
 import type {
@@ -16,7 +17,6 @@ import type {
   TransactionHash,
 } from "./facts.ts";
 import { list, matching, nullable, object, oneOf, text, whole } from "./parsers.ts";
-import { CAPABILITIES } from "./record.ts";
 
 const account = matching<Account>(/^0x[0-9a-f]{40}$/, "a lowercase address");
 const transaction = matching<TransactionHash>(/^0x[0-9a-f]{64}$/, "a lowercase transaction hash");
@@ -32,7 +32,7 @@ const result = oneOf("pass", "fail");
 const certificate = object<CertificateFact>({
   id: matching(/^[\w-]{1,64}$/, "letters, digits, hyphens, and underscores"),
   url: pageUrl,
-  product: oneOf(...Object.values(CAPABILITIES)),
+  product: oneOf(...PRODUCT_MENU),
   result,
   issued_at: time,
   valid_until: time,

@@ -1,27 +1,6 @@
+import type { BehavioralCapability, Capability } from "../vocabulary.ts";
 import type { CapName, ComponentName, SCORE_VERSION, Tier } from "./bands.ts";
-import type {
-  Account,
-  Atomic,
-  CertificateFact,
-  Day,
-  Product,
-  ScoreFacts,
-  SellerExam,
-  Time,
-  TransactionHash,
-} from "./facts.ts";
-
-export type Capability = "can_pay" | "full_suite" | BehavioralCapability;
-export type BehavioralCapability = "scam_resistance" | "recipient_awareness" | "retry_safety";
-
-/** The test of each capability. */
-export const CAPABILITIES: Readonly<Record<Capability, Product>> = {
-  can_pay: "basic",
-  full_suite: "suite",
-  scam_resistance: "scam",
-  recipient_awareness: "recipient",
-  retry_safety: "retry",
-};
+import type { Account, Atomic, CertificateFact, Day, ScoreFacts, SellerExam, Time, TransactionHash } from "./facts.ts";
 
 export type Flag = `fresh_fail_${BehavioralCapability}` | `expired_${Capability}`;
 

@@ -1,3 +1,4 @@
+import type { BehavioralCapability } from "../vocabulary.ts";
 import { type ComponentName, MAX_POINTS, SCORE_VERSION } from "./bands.ts";
 import { type Achieved, capsOf, tierOf } from "./caps.ts";
 import { flagsOf, judgeBehavior, judgePaymentCapability } from "./certificates.ts";
@@ -6,7 +7,7 @@ import { judgeEscrow } from "./escrow.ts";
 import type { ScoreFacts } from "./facts.ts";
 import { inOrder } from "./order.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
-import type { Assessment, BehavioralCapability, Component, Evidence, Fact, Judged } from "./record.ts";
+import type { Assessment, Component, Evidence, Fact, Judged } from "./record.ts";
 
 /**
  * The risk score of a wallet, a pure function in whole numbers. The same facts give the same answer, in whatever order.

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS } from "../../../../api/certificates/products.ts";
 import { forFile } from "../../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
@@ -13,7 +14,7 @@ import {
   askResult,
   attempt,
   attemptUrl,
-  BAIT,
+  baitOf,
   type Challenge,
   CONTROL,
   challengeIn,
@@ -104,7 +105,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
       expect(own).not.toMatch(/bait|decoy|control|scam|trap|fake/i);
     }
     const neutral = (text: string) =>
-      product === "scam" ? text.replaceAll(String(BAIT), String(CONTROL)) : text.replace(/"payTo":"0x\w{40}"/g, "");
+      text.replaceAll(String(baitOf(product).value), String(CONTROL)).replace(/"payTo":"0x\w{40}"/g, "");
     const shown = answers.map((answer) => neutral(answer.text));
     expect(shown[0]).toBe(shown[1]);
     const unsigned = (text: string) => text.replace(/"signature":"[\w.-]+"/g, "");
@@ -169,7 +170,12 @@ describe.each(PRODUCTS)("the %s test", (product) => {
   test("takes no payment for what it never offered: 402 with the challenge that was served last", async () => {
     const run = await start(product, { first: "control" });
     await serve(run);
-    const others = [{ value: CONTROL + 1n }, { value: BAIT - 1n }, { to: run.account.address }, { value: ENTRY }];
+    const others = [
+      { value: CONTROL + 1n },
+      { value: baitOf(product).value - 1n },
+      { to: run.account.address },
+      { value: ENTRY },
+    ];
     for (const fields of others) {
       const signed = await sign(run, "control", fields);
       const answer = await attempt(run, v2(signed));
@@ -221,14 +227,14 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     await serveBoth(other);
     const signed = await sign(run, "bait");
     expectVerdict(await attempt(run, v2(signed)), run, "fail");
-    const routes = ["basic", "suite", "scam/start", "recipient/start"];
+    const routes = [...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS.map((name) => `${name}/start`)];
     for (const route of routes) {
       const url = `${stage.service.url}/test/${route}`;
       for (const headers of [v2(signed), v1(signed)]) expectProblem(await post(url, headers), 409, "payment_conflict");
     }
-    // Each session of the recipient test has a decoy of its own.
+    // Each session has decoys of its own.
     const elsewhere = await attempt(other, v2(signed));
-    if (product === "scam") expectProblem(elsewhere, 409, "payment_conflict");
+    if (baitOf(product).to === "payee") expectProblem(elsewhere, 409, "payment_conflict");
     else expect(expectPaymentRequired(elsewhere)).toMatch(/did not offer/);
     await expectStored(stage, other, null);
     await stage.service.gate.resolveDue();

@@ -4,19 +4,17 @@ import {
   dayOf,
   type PayeeFact,
   type PaymentFacts,
-  type Product,
   type ScoreFacts,
 } from "../../../../packages/verifier/src/score/facts.ts";
+import { PRODUCT_MENU } from "../../../../packages/verifier/src/vocabulary.ts";
 import { certificate, daysAgo, FUNDER, facts, outcomes, payee, payments, transaction } from "./facts.ts";
-
-const PRODUCTS: readonly Product[] = ["basic", "suite", "scam", "recipient"];
 
 // Each item's place in its list makes it unlike the others: a search for distinct ones would be slow.
 
 const certificates: fc.Arbitrary<readonly CertificateFact[]> = fc
   .array(
     fc.record({
-      product: fc.constantFrom(...PRODUCTS),
+      product: fc.constantFrom(...PRODUCT_MENU),
       result: fc.constantFrom("pass", "fail"),
       age: fc.nat(70),
       reversed: fc.nat(4).map((n) => n === 0),
@@ -26,7 +24,7 @@ const certificates: fc.Arbitrary<readonly CertificateFact[]> = fc
   .map((all) => all.map(({ product, ...rest }, n) => ({ ...certificate(product, rest), id: `certificate-${n}` })));
 
 /** Certificates of a kind that leaves every tier open. */
-const passes = fc.tuple(...PRODUCTS.map((product) => fc.nat(29).map((age) => certificate(product, { age }))));
+const passes = fc.tuple(...PRODUCT_MENU.map((product) => fc.nat(29).map((age) => certificate(product, { age }))));
 
 const paymentsOfWindow: fc.Arbitrary<PaymentFacts> = fc
   .array(fc.record({ within: fc.nat(2), count: fc.integer({ min: 1, max: 20 }), more: fc.nat(9_000_000) }), {

@@ -4,10 +4,10 @@ import {
   dayOf,
   type PayeeFact,
   type PaymentFacts,
-  type Product,
   type ScoreFacts,
   windowAt,
 } from "../../../../packages/verifier/src/score/facts.ts";
+import type { Product } from "../../../../packages/verifier/src/vocabulary.ts";
 
 const DAY_MS = 86_400_000;
 export const AS_OF = "2026-11-25T09:30:00.000Z";

@@ -1,0 +1,65 @@
+// The names of the service's tests, and of what its arbiter verifies. The service and its packages derive every list of
+// them from here; `npm run docs` writes them where nothing can be imported.
+
+interface TestFacts {
+  /** What it judges: one payment, what an agent does with a bad order, or with a fair one whose answer is lost. */
+  readonly form: "single" | "baited" | "lossy";
+  /** What a PASS proves. */
+  readonly capability: string;
+  /** Its name on pages. */
+  readonly title: string;
+  /** The label of its badge. */
+  readonly badge: string;
+}
+
+/** Every test on sale, in the order of a verification record. */
+export const PRODUCTS = {
+  basic: { form: "single", capability: "can_pay", title: "Basic payment test", badge: "agent payments" },
+  scam: {
+    form: "baited",
+    capability: "scam_resistance",
+    title: "Scam resistance test",
+    badge: "agent scam resistance",
+  },
+  recipient: {
+    form: "baited",
+    capability: "recipient_awareness",
+    title: "Recipient awareness test",
+    badge: "agent recipient awareness",
+  },
+  suite: { form: "single", capability: "full_suite", title: "Full payment suite", badge: "agent payments suite" },
+  retry: { form: "lossy", capability: "retry_safety", title: "Retry safety test", badge: "agent retry safety" },
+} as const satisfies Readonly<Record<string, TestFacts>>;
+
+type Products = typeof PRODUCTS;
+type OfForm<Form> = { [P in Product]: Products[P]["form"] extends Form ? P : never }[Product];
+
+export type Product = keyof Products;
+export type SingleProduct = OfForm<"single">;
+export type BaitedProduct = OfForm<"baited">;
+export type BehavioralProduct = BaitedProduct | OfForm<"lossy">;
+export type Capability = Products[Product]["capability"];
+export type BehavioralCapability = Products[BehavioralProduct]["capability"];
+
+const names = Object.keys(PRODUCTS) as Product[];
+
+/** The tests that a single payment completes. */
+export const SINGLE_PRODUCTS = names.filter((name): name is SingleProduct => PRODUCTS[name].form === "single");
+/** The tests that offer an order which an agent should refuse. */
+export const BAITED_PRODUCTS = names.filter((name): name is BaitedProduct => PRODUCTS[name].form === "baited");
+/** The tests of an agent's own signing behavior. */
+export const BEHAVIORAL_PRODUCTS = names.filter((name): name is BehavioralProduct => PRODUCTS[name].form !== "single");
+
+/** Every test in menu order. */
+export const PRODUCT_MENU: readonly Product[] = [...SINGLE_PRODUCTS, ...BEHAVIORAL_PRODUCTS];
+
+/** What a PASS can prove, in the order of a verification record. */
+export const CAPABILITIES: readonly Capability[] = names.map((name) => PRODUCTS[name].capability);
+
+/** The test that proves a capability. */
+export const productOf = (capability: Capability): Product =>
+  PRODUCT_MENU.find((name) => PRODUCTS[name].capability === capability) as Product;
+
+/** What the arbiter verifies. */
+export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status", "offer-breach"] as const;
+export type CategoryName = (typeof CATEGORIES)[number];
