@@ -19,6 +19,9 @@ import { createCertification } from "./certify.ts";
 import { createDecoys } from "./decoys/decoys.ts";
 import { createDecoyRefunds } from "./decoys/give-back.ts";
 import { createDecoyStore } from "./decoys/store.ts";
+import { requireDistinctOrders } from "./kinds/distinct-orders.ts";
+import { BAITED_KINDS } from "./kinds/index.ts";
+import { retry as retrySafety } from "./kinds/retry.ts";
 import type { SharedAddresses } from "./links.ts";
 import { createOgRenderer, OG_FONTS } from "./og-image.ts";
 import { createProofs } from "./proofs/publish-proofs.ts";
@@ -95,10 +98,14 @@ export async function createCertificates(platform: Platform, config: Config, nee
   } = platform;
   const { baseUrl } = config;
   const { publicLog, shared } = needs;
+  requireDistinctOrders([...BAITED_KINDS, retrySafety]);
   const stored = createCertificateStore(pool);
   const certificates = meter === null ? stored : countedCertificates(stored, meter);
   const publications = createPublicationStore(pool);
-  const activity: ActivityIndex = createActivityIndex(pool, { viewsSchema: config.indexViewsSchema });
+  const activity: ActivityIndex = createActivityIndex(pool, {
+    viewsSchema: config.indexViewsSchema,
+    log: platform.log,
+  });
   const certification = createCertification({
     certificates,
     verifications: createVerificationReader(pool, activity),
