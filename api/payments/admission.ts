@@ -14,7 +14,8 @@ export type Admitted = { readonly input: unknown } | { readonly refused: Answer 
 
 interface Asked {
   readonly route: PaidRoute;
-  readonly body: { readonly value: unknown } | undefined;
+  /** Undefined if its bytes are not JSON. */
+  readonly body: unknown;
 }
 
 interface Signed extends Pick<Asked, "route"> {
@@ -28,9 +29,9 @@ const UNFIT = "The body is not valid for this route. Nothing was charged.";
 /** Reads a request's body as its route does. */
 export function readForm({ route, body }: Asked): Admitted {
   if (body === undefined) return malformed("The body is not JSON.");
-  if (!isStorable(body.value))
+  if (!isStorable(body))
     return malformed("The body is nested too deeply, or contains U+0000 or an unpaired surrogate.");
-  const parsed = route.input.safeParse(body.value ?? undefined);
+  const parsed = route.input.safeParse(body ?? undefined);
   if (parsed.success) return { input: parsed.data };
   const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
   return { refused: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };

@@ -34,7 +34,7 @@ export interface PaidRequest {
   readonly payment: PresentedPayment;
   readonly fingerprint: Buffer;
   /** The parsed body; undefined if its bytes are not JSON. */
-  readonly body: { readonly value: unknown } | undefined;
+  readonly body: unknown;
   /** Why no new payments are accepted; null while they are. */
   readonly over: string | null;
   /** The key that its sender is counted under. */

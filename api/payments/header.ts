@@ -3,6 +3,7 @@ import { isValidPaymentId, PAYMENT_IDENTIFIER } from "@x402/extensions/payment-i
 import canonicalize from "canonicalize";
 import { z } from "zod";
 import { type Envelope, type PaymentHeaders, readEnvelopes } from "../../packages/escrow/src/envelope.ts";
+import { parseJson } from "../platform/http/request.ts";
 import type { ClaimedTerms, Extensions, PresentedPayment, ProtocolVersion, SchemeRules } from "./scheme.ts";
 
 /** The largest payment header, with room for an ERC-1271 signature of 2 KiB and echoed extensions. */
@@ -146,22 +147,15 @@ export function fingerprint({ method, route, query, body }: RequestShape): Buffe
 
 function bodyDigest(body: Uint8Array): Buffer {
   const hash = createHash("sha256");
-  const parsed = parseJson(body);
-  const canonical = parsed === undefined ? undefined : tryCanonicalize(parsed.value);
+  const parsed = bodyJson(body);
+  const canonical = parsed === undefined ? undefined : tryCanonicalize(parsed);
   return canonical === undefined
     ? hash.update("bytes:").update(body).digest()
     : hash.update("json:").update(canonical).digest();
 }
 
-/** The JSON value of a body, `{ value: null }` if there is no body, undefined if the bytes are not JSON. */
-export function parseJson(body: Uint8Array): { readonly value: unknown } | undefined {
-  if (body.length === 0) return { value: null };
-  try {
-    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown };
-  } catch {
-    return undefined;
-  }
-}
+/** The JSON value of a body, null if there is no body, undefined if the bytes are not JSON. */
+export const bodyJson = (body: Uint8Array): unknown => (body.length === 0 ? null : parseJson(body));
 
 function tryCanonicalize(value: unknown): string | undefined {
   try {

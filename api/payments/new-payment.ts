@@ -26,7 +26,7 @@ interface NewRequest {
   readonly route: PaidRoute;
   readonly terms: Terms;
   readonly payment: PresentedPayment;
-  readonly body: { readonly value: unknown } | undefined;
+  readonly body: unknown;
   readonly over: string | null;
   readonly client: string;
   readonly withhold?: unknown;

@@ -12,7 +12,7 @@ import { type Admitted, readForm } from "./admission.ts";
 import { lose, settlementPending } from "./answers.ts";
 import { type ChallengeParts, challenge, type PaymentChallenge, type Reasons, routeExtensions } from "./challenge.ts";
 import type { Answerable, Gate } from "./gate.ts";
-import { fingerprint, parseJson, parsePaymentHeaders, toBase64Json } from "./header.ts";
+import { bodyJson, fingerprint, parsePaymentHeaders, toBase64Json } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
 import type { OfferReceipt } from "./receipt.ts";
 import { diagnosticOf } from "./refusal.ts";
@@ -71,7 +71,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
     const print = fingerprint({ method: route.method, route: route.id, query, body });
-    const value = withQuery(parseJson(body), query, route.query ?? []);
+    const value = withQuery(bodyJson(body), query, route.query ?? []);
     const client = clientOf(c, parts.peers);
     const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
@@ -102,9 +102,9 @@ async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
   try {
     const body = await (route.hooks?.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
     if (body === null) return null;
-    const value = withQuery(parseJson(body), new URL(c.req.url).searchParams, route.query ?? []);
+    const value = withQuery(bodyJson(body), new URL(c.req.url).searchParams, route.query ?? []);
     const form = readForm({ route, body: value });
-    const isProbe = body.length === 0 && value?.value === null;
+    const isProbe = body.length === 0 && value === null;
     return isProbe && "refused" in form ? null : form;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -146,11 +146,11 @@ async function prepare(route: PaidRoute, input: unknown, client: string): Promis
 }
 
 /** The body plus the members given in the query; a member in both must be the same. */
-function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, names: readonly string[]) {
+function withQuery(body: unknown, query: URLSearchParams, names: readonly string[]) {
   const given = names.flatMap((name) => query.getAll(name).map((value) => [name, value] as const));
   if (body === undefined || given.length === 0) return body;
-  if (body.value !== null && (typeof body.value !== "object" || Array.isArray(body.value))) return body;
-  const value: Record<string, unknown> = { ...body.value };
+  if (body !== null && (typeof body !== "object" || Array.isArray(body))) return body;
+  const value: Record<string, unknown> = { ...body };
   for (const [name, text] of given) {
     if (value[name] !== undefined && value[name] !== text)
       throw new Problem("malformed_request", {
@@ -158,7 +158,7 @@ function withQuery(body: ReturnType<typeof parseJson>, query: URLSearchParams, n
       });
     value[name] = text;
   }
-  return { value };
+  return value;
 }
 
 /** The handler of a quoted route: an unpaid call gets its terms, a paid one buys what it signed for. */
@@ -180,7 +180,7 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     // A quoted URL holds its buyer's token, and nothing lists it: what repeats it is not given away.
     const own = { ...payment, paymentId, extensions: undefined };
     const client = clientOf(c, parts.peers);
-    const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: { value: input }, over, client };
+    const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: input, over, client };
     const answered = await (withhold === undefined ? gate.pay(order) : gate.withhold({ ...order, withhold }));
     const { answer, about } = answered;
     const { say } = answer;

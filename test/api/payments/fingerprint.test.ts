@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fingerprint, parseJson } from "../../../api/payments/header.ts";
+import { bodyJson, fingerprint } from "../../../api/payments/header.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 const print = (body: string | Uint8Array, query = "", { route = "score", method = "POST" } = {}) =>
@@ -66,10 +66,10 @@ describe("two requests are different requests", () => {
 
 describe("the JSON value of a body", () => {
   test.each<[string, Uint8Array, unknown]>([
-    ["an empty body is null", bytes(""), { value: null }],
-    ["an object is itself", bytes('{"a":[1]}'), { value: { a: [1] } }],
+    ["an empty body is null", bytes(""), null],
+    ["an object is itself", bytes('{"a":[1]}'), { a: [1] }],
     ["text that is no JSON is none", bytes("{a:1}"), undefined],
     ["bytes that are no UTF-8 are none", Buffer.from([0x22, 0xff, 0x22]), undefined],
     ["two values are none", bytes("{}{}"), undefined],
-  ])("%s", (_, body, value) => expect(parseJson(body)).toEqual(value));
+  ])("%s", (_, body, value) => expect(bodyJson(body)).toEqual(value));
 });
