@@ -16,7 +16,7 @@ import { memoize } from "../platform/memo.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Call } from "../platform/relayer/form.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { Task } from "./ports.ts";
+import type { Task } from "./store.ts";
 
 /** What ends a held payment. */
 export interface Ending {

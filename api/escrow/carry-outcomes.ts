@@ -1,7 +1,9 @@
 import { EventEmitter, once } from "node:events";
 import type { Hex } from "../platform/wallet.ts";
+import type { EscrowChain, HoldEnd } from "./chain.ts";
 import { gasCharged } from "./payment.ts";
-import type { EscrowChain, EscrowSender, EscrowStore, Outcome, Task } from "./ports.ts";
+import type { EscrowSender } from "./sender-chain.ts";
+import type { EscrowStore, Task } from "./store.ts";
 
 /** How many outcomes a process has under way at most: some transactions full of them. */
 const AT_ONCE = 200;
@@ -135,12 +137,12 @@ export interface Notices {
   /** Calls `hear` after each decision that is stored. */
   onDecided(hear: () => void): void;
   /** Resolves with what ended the payment's hold once it is stored, or with null when nobody wants to know any more. */
-  ended(payment: Hex, unwanted: AbortSignal): Promise<Outcome | null>;
+  ended(payment: Hex, unwanted: AbortSignal): Promise<HoldEnd | null>;
 }
 
 /** The same store, and notices of what it stores. */
 export function withNotices(store: EscrowStore): { readonly store: EscrowStore; readonly notices: Notices } {
-  const stored = new EventEmitter<Record<string, [outcome?: Outcome]>>().setMaxListeners(0);
+  const stored = new EventEmitter<Record<string, [outcome?: HoldEnd]>>().setMaxListeners(0);
   const told: EscrowStore = {
     ...store,
     async decide(...decision) {

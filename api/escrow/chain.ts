@@ -18,6 +18,7 @@ import { discreet } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { EscrowIndex } from "./index-store.ts";
+import type { Decision, EscrowStatus } from "./payment.ts";
 import {
   ESCROW_NETWORK,
   FEE_BPS,
@@ -27,7 +28,51 @@ import {
   STATUSES,
   TIMEOUT_SECONDS,
 } from "./payment.ts";
-import type { EscrowChain, HoldState, Outcome } from "./ports.ts";
+
+/** What ended a hold, and the block that shows it. */
+export interface HoldEnd extends Block {
+  readonly decision: Decision;
+  readonly transaction: Hex;
+}
+
+export interface Block {
+  readonly block: number;
+  readonly blockHash: Hex;
+}
+
+/** What the contract says of a payment at the head. */
+export interface HoldState {
+  readonly status: EscrowStatus;
+  /** From then on anyone may refund it; Unix seconds of the chain. */
+  readonly refundableFrom: number;
+  /** The head's time, Unix seconds, and its number. */
+  readonly time: number;
+  readonly block: number;
+}
+
+/** Our own view of the escrow contracts. Every method rejects if the chain cannot be read. */
+export interface EscrowChain {
+  /** Searches the contracts' logs, newest first; null if there is none. */
+  holdById(payment: Hex): Promise<Hold | null>;
+  /** Every hold that a transaction made, in their order. */
+  holdsByTransaction(transaction: Hex): Promise<readonly Hold[]>;
+  state(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldState>;
+  /** Whether an account, or a contract by ERC-1271, signed the digest. */
+  isSigned(signer: Address, digest: Hex, signature: Hex): Promise<boolean>;
+  /** The same at a block; null: the head. Rejects if the node does not have that block's state. */
+  isSignedAt(
+    block: number | null,
+    signed: { readonly signer: Address; readonly digest: Hex; readonly signature: Hex },
+  ): Promise<boolean>;
+  /** What released or refunded a payment; null if nothing has yet. */
+  outcome(hold: { readonly contract: Address; readonly payment: Hex }): Promise<HoldEnd | null>;
+  /** The newest final block, by two readings. */
+  final(): Promise<number>;
+  /** What has become of a block, by three readings before it counts as final. */
+  standing(block: Block): Promise<"pending" | "final" | "unknown">;
+  /** Unix seconds of the head. */
+  time(): Promise<number>;
+}
 
 /** Those that ask at the same time share a call. */
 const READS = { most: 100, underWay: 4, waitMs: 5 };
@@ -211,7 +256,7 @@ const heldIn = (logs: readonly MinedLog[], contracts: readonly EscrowContract[])
 async function outcome(
   { logs, client }: Reader,
   { contract, custody, payment }: HeldAt & Pick<EscrowContract, "custody">,
-): Promise<Outcome | null> {
+): Promise<HoldEnd | null> {
   const head = await client.getBlockNumber({ cacheTime: 0 });
   const from = notNegative(head - LOOKED_BACK);
   const allowance = createAllowance(Number.MAX_SAFE_INTEGER);

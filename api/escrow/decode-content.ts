@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
-import type { Delivery } from "./ports.ts";
+import type { Delivery } from "./delivery.ts";
 
 /** The most that is decoded, of every coding. */
 export const MAX_DECODED_BYTES = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ import { codeBlock, facts, mark, renderPage } from "../platform/page/page.ts";
 import { contestPath } from "./contest/contest-record.ts";
 import type { escrowOverview } from "./overview.ts";
 import { TIMEOUT_TEXT } from "./payment.ts";
-import type { Answered } from "./ports.ts";
+import type { Answered } from "./record.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 
 type Overview = ReturnType<typeof escrowOverview>;

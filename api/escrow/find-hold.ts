@@ -1,9 +1,9 @@
 import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
+import type { EscrowChain } from "./chain.ts";
 import type { Forward } from "./delivery.ts";
 import { type Hold, paymentId } from "./payment.ts";
-import type { EscrowChain } from "./ports.ts";
 
 /** A hold's terms, held or not. */
 export type Terms = Pick<Hold, "network" | "contract" | "id" | "info">;

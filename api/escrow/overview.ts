@@ -5,10 +5,9 @@ import type { EscrowLimits } from "../platform/config/values.ts";
 import { formatUsd } from "../platform/money.ts";
 import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
 import { contestPolicy, contestSigned } from "./contest/grounds.ts";
-import { DELIVERY_TYPES, deliveryDomain } from "./delivery.ts";
+import { DELIVERY_TYPES, DELIVERY_VERSION, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/sell-espresso.ts";
 import { custodyOf, FEE_BPS, FEE_TEXT, GAS_A_FEE_UNIT, OUTCOME_GAS, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
-import { DELIVERY_VERSION } from "./ports.ts";
 
 /** Concatenated, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");

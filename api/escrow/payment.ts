@@ -3,9 +3,10 @@ import { FEE_BPS, REFUNDABLE_AFTER_SECONDS } from "../../packages/escrow/src/ter
 import type { EscrowContract } from "../payments/index.ts";
 import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { Decision } from "./ports.ts";
 
 export { payerAgnosticHash, paymentId } from "../payments/index.ts";
+
+export type Decision = "release" | "refund";
 
 export type { PaymentInfo };
 export { FEE_BPS };

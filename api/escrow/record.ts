@@ -4,10 +4,31 @@ import type { Rule } from "../../packages/escrow/src/rules.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Hex } from "../platform/wallet.ts";
 import { atSecond } from "./contest/contest-record.ts";
-import type { ContestWindow } from "./contest/store.ts";
-import { sha256 } from "./delivery.ts";
+import type { ContestAnswer, ContestWindow } from "./contest/store.ts";
+import type { Delivery } from "./delivery.ts";
+import { DELIVERY_VERSION, sha256 } from "./delivery.ts";
+import type { Decision } from "./payment.ts";
 import { feeOf, type Hold } from "./payment.ts";
-import { DELIVERY_VERSION, type Delivery } from "./ports.ts";
+
+/** An evaluation as stored permanently. */
+export interface Evaluation {
+  readonly payment: Hex;
+  readonly decision: Decision;
+  readonly rule: string;
+  readonly record: Hex;
+  /** The signed document, byte for byte. */
+  readonly document: string;
+}
+
+/** An evaluation and its outcome on chain. */
+export interface Answered {
+  readonly evaluation: Evaluation;
+  readonly status: "pending" | "released" | "refunded";
+  /** The transaction that carried it out. */
+  readonly transaction: Hex | null;
+  /** What the payer's contest came to; null without one, or before it is answered. */
+  readonly contest: ContestAnswer | null;
+}
 
 export const evaluationPath = (payment: Hex): string => `/escrow/evaluation/${payment}`;
 

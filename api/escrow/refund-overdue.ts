@@ -1,7 +1,14 @@
 import type { EscrowLimits } from "../platform/config/values.ts";
 import type { CarryingParts } from "./carry-outcomes.ts";
+import type { EscrowChain } from "./chain.ts";
 import { type Hold, OUTCOME_GAS } from "./payment.ts";
-import type { EscrowChain, EscrowStore, OverdueHolds } from "./ports.ts";
+import type { EscrowStore } from "./store.ts";
+
+/** Holds that were not decided in time. */
+export interface OverdueHolds {
+  /** Held and past `refundable_from` (unix seconds), oldest first; null if the index does not answer. */
+  overdue(now: number, page: { readonly limit: number; readonly after: Hold | null }): Promise<readonly Hold[] | null>;
+}
 
 /** How many overdue holds a pass looks at. */
 const PAGE = 1_024;

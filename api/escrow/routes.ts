@@ -15,7 +15,7 @@ import { FORWARD } from "./delivery.ts";
 import { renderEscrow, renderEvaluation } from "./escrow-page.ts";
 import type { Ambiguous } from "./find-hold.ts";
 import { escrowOverview, VERIFY_PATH } from "./overview.ts";
-import type { Answered, Evaluation } from "./ports.ts";
+import type { Answered, Evaluation } from "./record.ts";
 import { evaluationPath, type evaluationRecord } from "./record.ts";
 import { ESCROW, EVALUATED, EVALUATION } from "./schemas.ts";
 import type { Escrow, Refusal } from "./settle-deliveries.ts";

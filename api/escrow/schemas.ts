@@ -19,10 +19,9 @@ import type { Signed } from "../platform/signing/document.ts";
 import { PROOF } from "../platform/signing/schemas.ts";
 import { CONTEST_TYPES } from "./contest/claim.ts";
 import { CONTEST_POLICY } from "./contest/schemas.ts";
-import { DELIVERY_TYPES } from "./delivery.ts";
+import { DELIVERY_TYPES, DELIVERY_VERSION } from "./delivery.ts";
 import type { escrowOverview } from "./overview.ts";
 import { FEE_BPS, TIMEOUT_SECONDS } from "./payment.ts";
-import { DELIVERY_VERSION } from "./ports.ts";
 import type { evaluationRecord } from "./record.ts";
 
 const decision = z.enum(["release", "refund"]);

@@ -17,8 +17,24 @@ import {
   succeedingIn,
   verdictDigest,
 } from "./calldata.ts";
+import type { Block } from "./chain.ts";
 import type { EscrowIndex } from "./index-store.ts";
-import type { Carried, EscrowSender, OverdueHolds, Task } from "./ports.ts";
+import type { OverdueHolds } from "./refund-overdue.ts";
+import type { Task } from "./store.ts";
+
+/** Sends to the escrow contracts. */
+export interface EscrowSender {
+  /**
+   * Sends the arbiter's decision, with others that wait, and waits for its block. Whatever was sent before is not sent a
+   * second time unless it was mined in vain. Rejects if nothing could be sent.
+   */
+  carry(task: Task): Promise<Carried>;
+}
+
+/** In a block, or not in time, or in vain. */
+export type Carried =
+  | ({ readonly state: "mined"; readonly transaction: Hex; readonly gas: bigint } & Block)
+  | { readonly state: "pending" | "failed"; readonly transaction: Hex };
 
 /** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };

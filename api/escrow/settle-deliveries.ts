@@ -4,25 +4,19 @@ import type { FieldError } from "../platform/http/schema.ts";
 import type { Signer } from "../platform/signing/document.ts";
 import type { Hex } from "../platform/wallet.ts";
 import { type Carrying, type CarryingParts, createCarrying } from "./carry-outcomes.ts";
+import type { EscrowChain, HoldState } from "./chain.ts";
 import { type ContestParts, type Contests, createContests } from "./contest/answer-contests.ts";
 import { closesAt, promisedBy, type WindowRefusal, windowOf } from "./contest/conditions.ts";
 import type { ContestWindow } from "./contest/store.ts";
 import { decodeContent } from "./decode-content.ts";
+import type { Delivery, StatedContest } from "./delivery.ts";
 import { deliveryDigest, deliveryOf, type Forward, sha256, signedOf } from "./delivery.ts";
 import { type Ambiguous, holdsNamed, namedIn, signedAmong, type Terms } from "./find-hold.ts";
 import { gasCharged, type Hold } from "./payment.ts";
-import type {
-  Answered,
-  Decided,
-  Delivery,
-  EscrowChain,
-  EscrowStore,
-  Evaluation,
-  HoldState,
-  StatedContest,
-} from "./ports.ts";
+import type { Answered, Evaluation } from "./record.ts";
 import { evaluationPath, evaluationRecord, recordHash } from "./record.ts";
 import { createKeeper, type KeeperParts } from "./refund-overdue.ts";
+import type { Decided, EscrowStore } from "./store.ts";
 
 /** The time a release needs to be mined; a later one would revert, and its payment would never end. */
 const RELEASE_WITHIN_SECONDS = 60;

@@ -1,11 +1,104 @@
 import pg from "pg";
 import { bytes, hex, inTransaction, named } from "../platform/db/connection.ts";
 import { createSharedMessages, type Share } from "../platform/db/shared-messages.ts";
+import type { Network } from "../platform/networks.ts";
 import { NETWORKS, networkOfChain } from "../platform/networks.ts";
-import type { Hex } from "../platform/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
+import type { Block, HoldEnd } from "./chain.ts";
 import type { ContestWindow } from "./contest/store.ts";
+import type { Decision } from "./payment.ts";
 import { type Hold, OUTCOME_GAS, type PaymentInfo } from "./payment.ts";
-import type { Cost, Decision, EscrowStore, Evaluation, Stored, Task } from "./ports.ts";
+import type { Evaluation } from "./record.ts";
+
+/** What should happen to one payment on chain. Each payment has one task, so both outcomes are never requested. */
+export interface Task {
+  readonly network: Network;
+  readonly contract: Address;
+  readonly payment: Hex;
+  readonly info: PaymentInfo;
+  /** What should happen or, for a final task, what did happen. */
+  readonly decision: Decision;
+  /**
+   * What the arbiter says with the outcome: SHA-256 of the evaluation, or zero if its rule does not count. Null if the
+   * clock alone decided, so that the arbiter says nothing.
+   */
+  readonly record: Hex | null;
+  /** The transaction that ended the hold; null while the task is open. */
+  readonly transaction: Hex | null;
+  /** `final` is the end; a reorganization may still undo `mined`. */
+  readonly state: "open" | "mined" | "final";
+  /** What that transaction did, which may differ from the decision: anyone may refund after 30 minutes. */
+  readonly found: Decision | null;
+  /** Until then the release waits for a contest of the payer, in unix seconds of the chain; null if it does not. */
+  readonly contestUntil: number | null;
+  /** The block that showed its hold. */
+  readonly heldBlock: number;
+}
+
+/** Its share of the gas of our own transaction that carried it; null if somebody else may have paid for that. */
+export interface Paid {
+  readonly gas: bigint | null;
+}
+
+/** What an outcome adds to an account's gas of the day, which is at least zero, and the most that may be on it then. */
+export interface Cost {
+  readonly gas: bigint;
+  readonly most: bigint;
+}
+
+/** `taken`: the payment has a task already. `spent`: the account has no gas left today. */
+export type Stored = "stored" | "taken" | "spent";
+
+/** What is stored of a payment. What the clock decided has a task and no evaluation. */
+export interface Decided {
+  readonly evaluation: Evaluation | null;
+  readonly task: Task | null;
+}
+
+export interface EscrowStore {
+  decided(payment: Hex): Promise<Decided>;
+  /**
+   * Stores an evaluation and its task with the record that the chain is told, and the window that a release waits for, all
+   * or nothing, on the merchant's account.
+   */
+  decide(
+    hold: Hold,
+    evaluation: Evaluation,
+    on: Cost & { readonly told: Hex; readonly window: ContestWindow | null },
+  ): Promise<Stored>;
+  /** Stores a refund decided by the clock, on the account of all such. */
+  timeOut(hold: Hold, cost: Cost): Promise<Stored>;
+  /**
+   * Claims due open tasks for half a minute each: those whose value has waited most, value times age, but a merchant's
+   * second counts half, its third a third.
+   */
+  take(limit: number): Promise<readonly Task[]>;
+  /**
+   * An open task is looked at again after this many seconds, unless its window has ended since it was read: then it is due
+   * already, and stays so.
+   */
+  lookAgain(seen: Pick<Task, "payment" | "contestUntil">, seconds: number): Promise<void>;
+  /**
+   * Ends the wait of a release whose window has closed. An open contest keeps it waiting until anyone may refund the hold:
+   * then the clock's refund takes its place, and this much gas goes back to the merchant's account. Null if an answer came
+   * first: the task may have changed.
+   */
+  closeWindow(
+    payment: Hex,
+    at: { readonly isRefundable: boolean; readonly gas: bigint },
+  ): Promise<Decision | "contested" | null>;
+  /** Records what ended an open task's hold, and where; gas that it was reckoned with and did not take goes back, once. */
+  mined(task: Pick<Task, "payment" | "record" | "info">, outcome: HoldEnd & Paid): Promise<void>;
+  hasMined(): Promise<boolean>;
+  /** Blocks that show outcomes of mined tasks, if they are due or not after the given one; oldest first. */
+  blocks(final: number, limit: number): Promise<readonly Block[]>;
+  /** These blocks still stand: their tasks are mined, and looked at again after this many seconds. */
+  wait(blocks: readonly Block[], seconds: number): Promise<void>;
+  /** The block is final, and so are its tasks. Returns those that did not end as decided. */
+  finish(block: Block): Promise<readonly Pick<Task, "payment" | "decision" | "found">[]>;
+  /** The chain has another block in its place: its tasks are open again. */
+  reopen(block: Block): Promise<void>;
+}
 
 /** The account of holds that nobody decided, whose parties anybody can make up. */
 const NOBODY = Buffer.alloc(20);

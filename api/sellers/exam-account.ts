@@ -1,10 +1,17 @@
+import type { Authorization } from "../../packages/escrow/src/authorization.ts";
 import { isCollector } from "../../packages/seller-check/src/exam/hold.ts";
-import type { Authorization, Payer } from "../../packages/seller-check/src/exam/payment.ts";
+import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { Commitments, ExamWork, TakenExam } from "./ports.ts";
+import type { Commitments, ExamWork, TakenExam } from "./exam-work-store.ts";
 import { MOST_OPEN, mostSpent, PAYMENTS_A_RUN } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
+
+/** Pays in exams. */
+export interface ExamAccount {
+  readonly address: Address;
+  balance(): Promise<bigint>;
+}
 
 /**
  * What an authorization may take from the account that signs it. USDC wants a time after `validAfter` and before

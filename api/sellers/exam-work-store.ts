@@ -1,12 +1,94 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
+import type { Authorization } from "../../packages/escrow/src/authorization.ts";
 import { bytes, hex, inTransaction, lock, named } from "../platform/db/connection.ts";
 import { NETWORKS } from "../platform/networks.ts";
-import type { Hex } from "../platform/wallet.ts";
+import type { Address, Hex } from "../platform/wallet.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
-import type { WatchedPayments } from "./payment-fate.ts";
-import type { Commitments, ExamWork, Standing, StoredSignature, TakenExam } from "./ports.ts";
+import type { Fate, WatchedPayments } from "./payment-fate.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
+import type { Exam, ExamOrder } from "./record.ts";
+
+/** An order of an origin that was admitted, by the payment that buys it. */
+export interface OpenOrder {
+  readonly origin: string;
+  readonly payer: Address;
+  readonly nonce: Hex;
+  /** What one payment of it costs. */
+  readonly amount: bigint;
+}
+
+/** What stands in an order's way in the database. */
+export interface Standing {
+  /** Whether another order of the origin is open. */
+  readonly isOpen: boolean;
+  /** For how many seconds the origin is left alone; 0 if it is not. */
+  readonly restsFor: number;
+  /** Of all other orders. */
+  readonly commitments: Commitments;
+}
+
+/** What exams have taken from the account, or may take. In atomic units. */
+export interface Commitments {
+  /** Of orders that are open: what they may still cost at most. */
+  readonly open: bigint;
+  readonly openExams: number;
+  /** What buyers are owed. */
+  readonly owed: bigint;
+  /** Signed by exams that have ended, and not settled, though it still could be. */
+  readonly kept: bigint;
+  /** Signed within 24 hours. */
+  readonly signed: bigint;
+}
+
+/** An authorization that an earlier or the present run signed. */
+export interface StoredSignature {
+  readonly nonce: Hex;
+  readonly run: string;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+}
+
+/** An exam that this process holds under a lease. */
+export interface TakenExam {
+  readonly order: ExamOrder;
+  /** The lease. */
+  readonly run: string;
+  /** How often it was taken before. */
+  readonly attempts: number;
+}
+
+/** Exams without a result. An origin has one at a time, from the order to the result; any process may take it. */
+export interface ExamWork {
+  standing(origin: string): Promise<Standing>;
+  /**
+   * Opens an order for a short while, within which its payment may begin to settle; from then on it is open until the
+   * payment is void or the exam has a result. The same payment may come again.
+   * @param judge why it must not be opened; null if it may
+   * @returns what it said
+   */
+  open<Refusal>(order: OpenOrder, judge: (standing: Standing) => Refusal | null): Promise<Refusal | null>;
+  commitments(): Promise<Commitments>;
+  take(): Promise<TakenExam | null>;
+  /** Renews the lease. False once another process has the exam. */
+  keep(taken: TakenExam): Promise<boolean>;
+  /** Gives the exam back, for after some seconds. */
+  putBack(taken: TakenExam, seconds: number): Promise<void>;
+  /** What has to stay in the account when this exam is paid back: all that open orders may cost, and earlier refunds. */
+  reservedBefore(taken: TakenExam): Promise<bigint>;
+  /** What became of the payment that bought it; null until that is final. */
+  purchaseFate(order: ExamOrder): Promise<Fate | null>;
+  /** Ends what is left of an exam that has a result. With a refund it is written down; both or neither. */
+  end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
+  /** Every authorization of the exam so far. */
+  signatures(id: string): Promise<readonly StoredSignature[]>;
+  /**
+   * Writes down an authorization before it is signed.
+   * @param cost what it may take from the account
+   * @throws Error if the lease is lost, or the exam has signed all that it may
+   */
+  note(taken: TakenExam, authorization: Authorization, cost: bigint): Promise<void>;
+}
 
 const LEASE = "interval '30 s'";
 const REST = `interval '${COOLDOWN_MINUTES} min'`;

@@ -22,9 +22,25 @@ import {
   requestKey,
   urlRefusal,
 } from "./exam-request.ts";
-import type { Found, ProbeStore, Prospect, SellerQuote, Visitor } from "./ports.ts";
+import type { ProbeStore } from "./orders-store.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
-import type { ExaminedRequest } from "./record.ts";
+import type { Consent, ExaminedRequest } from "./record.ts";
+import type { Visitor } from "./visitor-web.ts";
+
+/** What a seller answered to an unpaid request. */
+export type SellerQuote = { readonly refusal: Refusal } | { readonly payTo: Address; readonly amount: string };
+
+/** An origin's file, and the quote if a line of it covers the request; null if the seller was not asked. JSON. */
+export interface Found extends ConsentFile {
+  readonly quote: SellerQuote | null;
+}
+
+/** A seller's quote, and the line by which it may be examined. */
+export interface Prospect {
+  readonly payTo: Address;
+  readonly amount: bigint;
+  readonly consent: Consent;
+}
 
 export interface LookParts {
   readonly probes: ProbeStore;

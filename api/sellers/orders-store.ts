@@ -2,9 +2,18 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import { bytes, inTransaction, lock, named } from "../platform/db/connection.ts";
 import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
-import type { Found, ProbeStore } from "./ports.ts";
+import type { Found } from "./look.ts";
 import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
+
+/** Remembers what sellers answered, for all processes. */
+export interface ProbeStore {
+  /** The newest answer to this request, if it still counts. */
+  fresh(request: Buffer): Promise<Found | null>;
+  /** Takes one of the origin's probes. A number of seconds: none is left until then. */
+  begin(origin: string, request: Buffer): Promise<{ readonly id: string } | number>;
+  finish(id: string, found: Found): Promise<void>;
+}
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
   ON CONFLICT (exam) DO UPDATE SET token_sha256 = excluded.token_sha256

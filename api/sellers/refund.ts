@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
+import type { Authorization } from "../../packages/escrow/src/authorization.ts";
 import { factsOf } from "../../packages/seller-check/src/exam/chain-facts.ts";
 import type { Ledger, Settled } from "../../packages/seller-check/src/exam/ledger.ts";
-import type { Authorization } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { evidenceDigest, evidenceOf } from "./evidence.ts";
+import type { ExamAccount } from "./exam-account.ts";
 import type { NewResult } from "./exam-store.ts";
+import type { ExamWork, TakenExam } from "./exam-work-store.ts";
 import type { WatchParts } from "./payment-fate.ts";
-import type { ExamAccount, ExamWork, TakenExam } from "./ports.ts";
 import { EXAM_ASSET, EXAM_PRICE, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 

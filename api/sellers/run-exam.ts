@@ -7,14 +7,16 @@ import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import type { Address } from "../platform/wallet.ts";
 import { isUnder } from "./consent.ts";
 import { evidenceDigest, evidenceOf, keptChecks } from "./evidence.ts";
+import type { ExamAccount } from "./exam-account.ts";
 import { guardedPayer } from "./exam-account.ts";
 import type { ExamStore, NewResult } from "./exam-store.ts";
+import type { ExamWork, StoredSignature, TakenExam } from "./exam-work-store.ts";
 import { fetchConsent } from "./look.ts";
 import { examClock, type NetworkHealthParts, ours, watchNetworkHealth } from "./network-health.ts";
-import type { ExamAccount, ExamWork, StoredSignature, TakenExam, Visitor } from "./ports.ts";
 import { EXAM_ASSET, EXAM_NETWORK, MOST_OPEN, MOST_RUNS, PAYMENTS_A_RUN, QUOTE_MINUTES } from "./products.ts";
 import { type ChainSettlement, type ExamOrder, VALID_DAYS } from "./record.ts";
 import { interrupted, type RefundParts, refund } from "./refund.ts";
+import type { Visitor } from "./visitor-web.ts";
 
 export interface RunnerParts {
   readonly store: Pick<ExamStore, "complete" | "get">;

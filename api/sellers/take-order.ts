@@ -2,12 +2,14 @@ import { answered, type Completion, jsonAnswer } from "../platform/http/answer.t
 import { Problem } from "../platform/http/errors.ts";
 import type { Intake, NotYet, Sale } from "../platform/http/route.ts";
 import type { Address } from "../platform/wallet.ts";
+import type { ExamAccount } from "./exam-account.ts";
 import { noRoom } from "./exam-account.ts";
 import { orderedDocument } from "./exam-document.ts";
 import { type ExamRequest, examId, examPath, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
+import type { ExamWork, OpenOrder, Standing } from "./exam-work-store.ts";
+import type { Prospect } from "./look.ts";
 import { type Looked, type LookParts, lookAt, prospectOf, suggestedLine } from "./look.ts";
-import type { ExamAccount, ExamWork, OpenOrder, Prospect, Standing } from "./ports.ts";
 import { QUOTE_MINUTES } from "./products.ts";
 
 export interface IntakeParts extends LookParts {

@@ -12,7 +12,14 @@ import {
   resolvePublic,
 } from "../platform/web/guarded-fetch/dial.ts";
 import { bareHost, type GuardSettings, targetFault } from "../platform/web/target.ts";
-import type { Visitor } from "./ports.ts";
+
+/** Requests to a seller, through the guard of public addresses. */
+export interface Visitor {
+  /** For one exam or probe: its requests together keep a seller busy for no more than `withinMs`. */
+  visit(withinMs: number, signal: AbortSignal): Transport;
+  /** After a request failed: unless a name of ours does not resolve either, where the seller's did not. */
+  resolves(failure: unknown): Promise<boolean>;
+}
 
 export interface VisitorSettings extends GuardSettings {
   readonly userAgent: string;

@@ -2,9 +2,9 @@ import { type ClaimSettings, type EvidenceParts, gatherEvidence } from "../../ar
 import type { Signer } from "../../platform/signing/document.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import { Busy } from "../../platform/web/guarded-fetch/request.ts";
+import type { EscrowChain } from "../chain.ts";
 import { signedDigest } from "../delivery.ts";
 import { gasCharged } from "../payment.ts";
-import type { EscrowChain } from "../ports.ts";
 import { recordHash } from "../record.ts";
 import { type ContestClaim, contestDigest, hashedClaim } from "./claim.ts";
 import { contestPath, contestRecord } from "./contest-record.ts";

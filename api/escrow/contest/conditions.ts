@@ -4,8 +4,9 @@ import type { Content } from "../../../packages/escrow/src/rules.ts";
 import { type Claim, type ClaimSettings, claimSchema } from "../../arbiter/index.ts";
 import type { FieldError } from "../../platform/http/schema.ts";
 import { type Fetched, isWanted, type Measure } from "../../platform/web/guarded-fetch/request.ts";
+import type { HoldState } from "../chain.ts";
+import type { Delivery, StatedContest } from "../delivery.ts";
 import type { PaymentInfo } from "../payment.ts";
-import type { Delivery, HoldState, StatedContest } from "../ports.ts";
 
 /** What the offer's conditions are as claims, and what was measured for them; JSON, so that it can be stored. */
 export interface Promised {

@@ -1,4 +1,4 @@
-import type { Answered } from "../ports.ts";
+import type { Answered } from "../record.ts";
 import { evaluationPath } from "../record.ts";
 import { atSecond, contestPath, type contestRecord } from "./contest-record.ts";
 import type { ContestView } from "./store.ts";

@@ -3,8 +3,8 @@ import type { Fact, Verdict } from "../../arbiter/index.ts";
 import type { NetworkFacts } from "../../platform/networks.ts";
 import type { Address } from "../../platform/wallet.ts";
 import { type SignedDelivery, textHash } from "../delivery.ts";
+import type { Decision } from "../payment.ts";
 import { TIMEOUT_TEXT } from "../payment.ts";
-import type { Decision } from "../ports.ts";
 import { CONTEST_TYPES, type ContestClaim, contestDomain, hashedClaim } from "./claim.ts";
 import { CONTEST_PATH } from "./contest-record.ts";
 
@@ -73,7 +73,14 @@ export function judgePayloadHash(forwarded: SignedDelivery, claimed: ClaimedDeli
   const compared = [plain("status"), plain("body_sha256"), header("content_type"), header("content_encoding")];
   const facts = compared.map(({ field, expected, observed, isMatch }) => {
     const result = isMatch ? "true" : "false";
-    return { fact: "condition", condition: field, expected, observed, result, reason: isMatch ? "match" : "mismatch" };
+    return {
+      fact: "condition" as const,
+      condition: field,
+      expected,
+      observed,
+      result,
+      reason: isMatch ? "match" : "mismatch",
+    };
   });
   return judgedBy(facts.every(({ result }) => result === "true") ? "release" : "refund", facts);
 }

@@ -3,8 +3,7 @@ import { bytes, hex, inTransaction, named } from "../../platform/db/connection.t
 import { createPresence, isGone } from "../../platform/db/presence.ts";
 import type { Hex } from "../../platform/wallet.ts";
 import type { SignedDelivery } from "../delivery.ts";
-import type { Hold } from "../payment.ts";
-import type { Decision } from "../ports.ts";
+import type { Decision, Hold } from "../payment.ts";
 import { giveBack, parseTask, type TaskColumns, WAITING } from "../store.ts";
 import type { ContestClaim } from "./claim.ts";
 import type { Promised } from "./conditions.ts";

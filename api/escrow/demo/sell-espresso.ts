@@ -5,9 +5,10 @@ import type { Sale } from "../../platform/http/route.ts";
 import { NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Notices } from "../carry-outcomes.ts";
+import type { EscrowChain, HoldEnd } from "../chain.ts";
 import { deliveryDigest } from "../delivery.ts";
 import { paymentId } from "../payment.ts";
-import type { Answered, EscrowChain, Outcome } from "../ports.ts";
+import type { Answered } from "../record.ts";
 import { evaluationPath } from "../record.ts";
 import type { Escrow } from "../settle-deliveries.ts";
 
@@ -135,7 +136,7 @@ function refunded(payment: Hex): Completion {
 
 interface Watching {
   /** What ended the hold, as soon as this process has stored it. */
-  readonly isOver: Promise<Outcome | null>;
+  readonly isOver: Promise<HoldEnd | null>;
   readonly watching: AbortSignal;
   /** The sale's. */
   readonly signal: AbortSignal;
@@ -161,7 +162,7 @@ async function untilReleased(
 }
 
 /** As it was decided, which the store need not be asked for. */
-const endedBy = ({ evaluation, contest }: Answered, { decision, transaction }: Outcome): Answered => ({
+const endedBy = ({ evaluation, contest }: Answered, { decision, transaction }: HoldEnd): Answered => ({
   evaluation,
   contest,
   status: decision === "release" ? "released" : "refunded",

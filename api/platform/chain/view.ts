@@ -1,16 +1,7 @@
 import type { Asker } from "../http/request.ts";
 import type { Address, Hex } from "../wallet.ts";
 
-/** What a payer signs in every scheme so far, an EIP-3009 authorization: atomic units, times in unix seconds. */
-export interface Authorization {
-  readonly from: Address;
-  /** Who receives the tokens: the seller, or the contract that holds them for the seller. */
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
+export type { Authorization } from "../../../packages/escrow/src/authorization.ts";
 
 export interface Head {
   readonly number: number;

@@ -1,6 +1,17 @@
-import type { TypedDataDomain } from "viem";
+import type { Address, Hex, TypedDataDomain } from "viem";
 import { type PaymentInfo, payerAgnosticNonce } from "./payment-info.ts";
 import { type EscrowFacts, placeOf } from "./terms.ts";
+
+/** What a payer signs, an EIP-3009 authorization: atomic units, times in unix seconds. */
+export interface Authorization {
+  readonly from: Address;
+  /** Who receives the tokens: the seller, or the contract that holds them for the seller. */
+  readonly to: Address;
+  readonly value: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly nonce: Hex;
+}
 
 const TYPES = {
   ReceiveWithAuthorization: [

@@ -1,22 +1,14 @@
 import type { Address, Hex } from "viem";
+import type { Authorization } from "./authorization.ts";
 import { type PaymentHeaders, readEnvelopes } from "./envelope.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import { address, hex, record, unlessMalformed, whole } from "./wire-fields.ts";
 
-/** The authorization as stated in the payment; the contract derives its own from the terms. */
-export interface PresentedAuthorization {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
-
 /** A payment's payload; none of it has been verified yet. */
 export interface PresentedPayload {
   readonly info: PaymentInfo;
-  readonly authorization: PresentedAuthorization;
+  /** As stated in the payment; the contract derives its own from the terms. */
+  readonly authorization: Authorization;
   readonly signature: Hex;
   /** What the salt is made of, if the offer has a policy. */
   readonly saltNonce?: bigint | undefined;
@@ -79,7 +71,7 @@ function readPayload(given: unknown): PresentedPayload {
 }
 
 /** The EIP-3009 authorization of a payload. @throws Malformed */
-export function readAuthorization(given: unknown): PresentedAuthorization {
+export function readAuthorization(given: unknown): Authorization {
   const { from, to, value, validAfter, validBefore, nonce } = record(given, "payload.authorization");
   return {
     from: address(from, "authorization.from"),

@@ -1,3 +1,4 @@
+export type { Authorization } from "../../escrow/src/authorization.ts";
 export { chainLedger } from "./chain-ledger.ts";
 export { type ExamOrder, type ExamReport, examine } from "./exam/examine.ts";
 export { ExaminersFault } from "./exam/examiners-fault.ts";
@@ -6,7 +7,7 @@ export type { Authorizations, Bar, Ledger, Reading, Settled } from "./exam/ledge
 export { CHECK_WEIGHTS, type Level } from "./exam/level.ts";
 export { namedRoute } from "./exam/named-route.ts";
 export type { OtherRoute } from "./exam/other-routes.ts";
-export type { Authorization, Payer, TypedAuthorization } from "./exam/payment.ts";
+export type { Payer, TypedAuthorization } from "./exam/payment.ts";
 export { type Remedy, remedyOf } from "./exam/remedies.ts";
 export type { Payable, Terms } from "./exam/terms.ts";
 export type { Resource, VisitParts } from "./exam/visit.ts";

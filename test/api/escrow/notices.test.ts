@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { withNotices } from "../../../api/escrow/carry-outcomes.ts";
-import type { EscrowStore, Stored, Task } from "../../../api/escrow/ports.ts";
+import type { EscrowStore, Stored, Task } from "../../../api/escrow/store.ts";
 
 /** Everything that can happen without a write has happened. */
 const turns = () => new Promise((done) => setImmediate(done));

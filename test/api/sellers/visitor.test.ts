@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction, Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Failed } from "../../../api/platform/web/guarded-fetch/dial.ts";
-import type { Visitor } from "../../../api/sellers/ports.ts";
+import type { Visitor } from "../../../api/sellers/visitor-web.ts";
 import { createVisitor } from "../../../api/sellers/visitor-web.ts";
 import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/urls.ts";
 

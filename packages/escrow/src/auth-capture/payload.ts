@@ -1,6 +1,7 @@
 import type { Hex } from "viem";
+import type { Authorization } from "../authorization.ts";
 import type { ContestTerms } from "../contest-terms.ts";
-import { type PresentedAuthorization, readAuthorization, readSignature } from "../payment-header.ts";
+import { readAuthorization, readSignature } from "../payment-header.ts";
 import type { PaymentInfo } from "../payment-info.ts";
 import { FEE_BPS, type Offer } from "../terms.ts";
 import { Malformed, record, unlessMalformed, whole } from "../wire-fields.ts";
@@ -19,7 +20,7 @@ export interface ClaimedRequirements {
 /** The `payload` of an "auth-capture" payment; none of it has been verified yet. */
 export interface AuthCapturePayload {
   /** Null for a Permit2 authorization, which this service does not take. */
-  readonly authorization: PresentedAuthorization | null;
+  readonly authorization: Authorization | null;
   readonly signature: Hex;
   readonly salt: bigint;
   /** What the salt is made of under a policy; undefined if the offer has none. */
@@ -71,7 +72,7 @@ const seconds = (value: unknown): number =>
  * salt, and the two deadlines that it sends back.
  */
 export function termsOf(
-  { authorization, salt, accepted }: AuthCapturePayment & { readonly authorization: PresentedAuthorization },
+  { authorization, salt, accepted }: AuthCapturePayment & { readonly authorization: Authorization },
   { escrow, merchant, price }: Offer,
 ): PaymentInfo {
   const { captureDeadline, refundDeadline } = deadlinesOf(accepted);

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { type Address, getAddress, type Hex, isAddress, isAddressEqual, toHex, zeroAddress } from "viem";
+import type { Authorization } from "../../../escrow/src/authorization.ts";
 import { boundSalt } from "../../../escrow/src/contest-terms.ts";
 import { type PaymentInfo, payerAgnosticNonce, paymentId } from "../../../escrow/src/payment-info.ts";
-import type { Authorization } from "./payment.ts";
 import type { Terms } from "./terms.ts";
 
 /** The x402 scheme whose payments an escrow holds. */

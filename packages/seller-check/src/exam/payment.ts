@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { decodePaymentResponseHeader } from "@x402/core/http";
 import type { Address, Hex } from "viem";
+import type { Authorization } from "../../../escrow/src/authorization.ts";
 import type { Answer } from "./exchange.ts";
 import { type Bound, bind, type HoldKey } from "./hold.ts";
 import type { Terms } from "./terms.ts";
@@ -15,16 +16,6 @@ const MEMBERS = [
 ] as const;
 /** Anybody may submit the first; the second only its recipient. */
 const TYPES = { TransferWithAuthorization: MEMBERS, ReceiveWithAuthorization: MEMBERS } as const;
-
-/** An EIP-3009 authorization. Times in seconds, the value in atomic units. */
-export interface Authorization {
-  readonly from: Address;
-  readonly to: Address;
-  readonly value: bigint;
-  readonly validAfter: bigint;
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-}
 
 /** What is signed, in viem's form. */
 export interface TypedAuthorization {
