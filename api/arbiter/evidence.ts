@@ -1,6 +1,7 @@
 import type { TransactionFact } from "../../packages/verifier/src/verdict/v2/evidence.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { Fact, TransferKey } from "./policy/category.ts";
+import type { Fact } from "./facts.ts";
+import type { Question, TransferKey } from "./policy/category.ts";
 import type { Verdict } from "./policy/policy.ts";
 
 /** What the arbiter saw for a claim, and what follows from it. */
@@ -9,7 +10,11 @@ export interface Evidence {
   /** What was observed and how every condition was judged: identical for the same claim and state. */
   readonly facts: readonly Fact[];
   /** When each look was taken (ISO 8601), kept out of the facts, which would otherwise differ by it. */
-  readonly timeline: readonly { readonly source: string; readonly started_at: string; readonly finished_at: string }[];
+  readonly timeline: readonly {
+    readonly source: Question["source"];
+    readonly started_at: string;
+    readonly finished_at: string;
+  }[];
   /** The transfer that a release or a refund decides: once, no matter who claims what about it. */
   readonly transfer?: TransferKey & {
     /** What follows if another verdict has decided it. */

@@ -5,7 +5,8 @@ import { checkSignatures, didDocumentUrl, type FoundKey } from "../../packages/v
 import type { Fetched, Fetcher, FetchLimits } from "../platform/web/guarded-fetch/request.ts";
 import type { Claim } from "./claim.ts";
 import type { CheckRuns, Evidence, Transactions } from "./evidence.ts";
-import type { Fact, Observation, Question, SignaturesReading } from "./policy/category.ts";
+import type { Fact } from "./facts.ts";
+import type { Observation, Question, SignaturesReading } from "./policy/category.ts";
 import { type PolicyVersions, type Rules, rulesFor } from "./policy/version.ts";
 
 /** How often a document is asked for that did not arrive. */

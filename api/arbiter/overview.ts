@@ -6,7 +6,7 @@ import { conditionsSha256 } from "./claim.ts";
 import { verdictPath } from "./document.ts";
 import { POLICY_VERSIONS } from "./policy/index.ts";
 import type { Policy } from "./policy/policy.ts";
-import type { DecidingPolicies, DecidingPolicy } from "./policy/version.ts";
+import { type DecidingPolicies, type DecidingPolicy, versionFor } from "./policy/version.ts";
 import { ARBITER_NETWORK, CORRECTION_DAYS, PRICES, type Variant } from "./products.ts";
 import type { ListedVerdict, VerdictTotals } from "./store.ts";
 
@@ -117,13 +117,16 @@ export const EXAMPLE_INPUT: Readonly<Record<Variant, Readonly<Record<string, unk
 };
 
 /** The members of a verdict that callers read first. */
-export const exampleOutput = (variant: Variant, baseUrl: string): Readonly<Record<string, unknown>> => ({
+export const exampleOutput = (
+  variant: Variant,
+  { baseUrl, now }: { readonly baseUrl: string; readonly now: Date },
+): Readonly<Record<string, unknown>> => ({
   id: "0123456789abcdef0123456789abcdef",
   verdict: "release",
   category: CLAIM.category,
   conditions_sha256: conditionsSha256(CLAIM.category, CLAIM.conditions),
   deal_ref: CLAIM.deal_ref,
-  policy_version: POLICY_VERSIONS.at(-1)?.policy.version,
+  policy_version: versionFor(POLICY_VERSIONS, CLAIM.category, now)?.policy.version,
   verdict_url: `${baseUrl}/arbiter/verdict/0123456789abcdef0123456789abcdef`,
   ...(variant === "scored" && {
     parties: {

@@ -9,6 +9,7 @@ import type { Address } from "../platform/wallet.ts";
 import type { Arbiter } from "./arbiter.ts";
 import { openCategories } from "./claim.ts";
 import { verdictPath } from "./document.ts";
+import { verdictId } from "./facts.ts";
 import {
   arbiterOverview,
   EXAMPLE_INPUT,
@@ -24,7 +25,7 @@ import { renderVerdict } from "./pages/verdict-page.ts";
 import type { Category } from "./policy/category.ts";
 import { ARBITER_NETWORK, PRICES, type Variant } from "./products.ts";
 import { type RequestSettings, requestSchema } from "./request.ts";
-import { ARBITER, claimBody, LOG, POLICY, VERDICT, verdictId } from "./schemas.ts";
+import { ARBITER, claimBody, LOG, POLICY, VERDICT } from "./schemas.ts";
 
 export interface ArbiterRouteParts {
   readonly arbiter: Arbiter;
@@ -114,7 +115,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     output: json(VERDICT[variant]),
     ...(variant === "scored" ? { hooks: { prepare: arbiter.prepare } } : {}),
     intake: (request, payer) => arbiter.admit(request, { payer, variant }),
-    example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, baseUrl) },
+    example: { input: EXAMPLE_INPUT[variant], output: exampleOutput(variant, { baseUrl, now: claims.now() }) },
     sell: (sale) => arbiter.decide(sale, variant),
   });
 

@@ -3,8 +3,9 @@ import { npxCommand, VERIFIER } from "../../platform/packages.ts";
 import { html, instant, type Markup } from "../../platform/page/html.ts";
 import { codeBlock, facts, renderPage } from "../../platform/page/page.ts";
 import { type VerdictDocument, verdictPath } from "../document.ts";
+import type { Fact } from "../facts.ts";
 import { policyPath } from "../overview.ts";
-import type { Fact, JudgedCondition } from "../policy/category.ts";
+import type { JudgedCondition } from "../policy/category.ts";
 import type { StoredVerdict } from "../store.ts";
 import { conditionName, resultMark, VERDICT_TONES } from "./policy-page.ts";
 

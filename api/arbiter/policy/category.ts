@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { OfferBreachClaim, SignatureFact } from "../../../packages/verifier/src/verdict/v2/evidence.ts";
+import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { Fetched, FetchLimits, FetchRequest } from "../../platform/web/guarded-fetch/request.ts";
 import type { GuardSettings } from "../../platform/web/target.ts";
@@ -12,6 +13,7 @@ import type {
   TransactionQuestion,
   TransactionReading,
 } from "../evidence.ts";
+import type { Fact } from "../facts.ts";
 import type { Parties } from "../parties.ts";
 import type { ConditionResult } from "./policy.ts";
 
@@ -47,9 +49,6 @@ export type Observation =
   /** Nothing that is asked for: another verdict has decided the same transfer. */
   | { readonly source: "decided-before"; readonly verdict: string };
 
-/** An item of a verdict's `facts`, as published: JSON whose numbers are safe integers, and which contains no time. */
-export type Fact = Readonly<Record<string, unknown>>;
-
 /** One judged condition. `reason` says why in one stable word. */
 export interface JudgedCondition {
   readonly condition: string;
@@ -78,7 +77,7 @@ export type Claimed<Conditions> =
  * seen. Parsed conditions are JSON, so that a claim can be stored, and hold no payload.
  */
 export interface Category<Conditions = unknown> {
-  readonly name: string;
+  readonly name: CategoryName;
   /**
    * A custom issue is a refusal (422) whose `params.rule` is the policy's rule; any other is a malformed claim (400).
    */

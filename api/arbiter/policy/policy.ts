@@ -1,3 +1,5 @@
+import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
+
 /**
  * A condition of a claim is true, false or unknown; each category has a table of `DecisionRow` that says how it
  * decides.
@@ -20,7 +22,7 @@ export interface DecisionRow {
 }
 
 export interface PolicyCategory {
-  readonly name: string;
+  readonly name: CategoryName;
   readonly summary: string;
   readonly conditions: readonly { readonly name: string; readonly required: boolean; readonly means: string }[];
   readonly table: readonly DecisionRow[];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type Category, category } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import type { PolicyVersion, PolicyVersions } from "../../../api/arbiter/policy/version.ts";
+import type { CategoryName } from "../../../packages/verifier/src/vocabulary.ts";
 
 const [VERSION_1] = POLICY_VERSIONS;
 
@@ -10,7 +11,8 @@ export const TOY_DAY = "2026-11-25";
 
 /** A category that version 1 does not know. */
 const EVEN_NUMBER: Category<{ readonly number: number }> = {
-  name: "even-number",
+  // It is not among the service's own.
+  name: "even-number" as CategoryName,
   conditions: () => z.strictObject({ number: z.int() }),
   next: () => null,
   judge: ({ number }) => [

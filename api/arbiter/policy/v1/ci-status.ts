@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { refuse } from "../../claim.ts";
 import type { CheckRun, CheckRunsReading } from "../../evidence.ts";
-import { type Category, category, type Fact, type JudgedCondition, printable, readingsOf } from "../category.ts";
+import type { Fact } from "../../facts.ts";
+import { type Category, category, type JudgedCondition, printable, readingsOf } from "../category.ts";
 import { GOOD_CONCLUSIONS_V1 } from "./tables.ts";
 
 /** SHA-256 in hex of either case, with or without `0x`; returns lower case without it. */
@@ -102,7 +103,7 @@ function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): re
   return [
     { fact: "check_runs", ...about, outcome: "read", complete: !partial, count: runs.length },
     ...[...runs].sort(byId).map(({ id, name, status, conclusion, headSha }) => ({
-      fact: "check_run",
+      fact: "check_run" as const,
       id,
       name: printable(name, 120),
       status: printable(status, 40),

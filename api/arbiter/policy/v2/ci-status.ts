@@ -6,10 +6,10 @@ import type {
   CommitStatusesReading,
   Listed,
 } from "../../evidence.ts";
+import type { Fact } from "../../facts.ts";
 import {
   type Category,
   category,
-  type Fact,
   type JudgedCondition,
   type Observation,
   printable,
@@ -218,7 +218,7 @@ function next(commit: Conditions, seen: readonly Observation[]): Question | null
   return isGood && statuses === undefined ? { source: "commit-statuses", commit } : null;
 }
 
-const listFacts = (reading: Listed | { readonly outcome: string }, count: number): Fact =>
+const listMembers = (reading: Listed | { readonly outcome: string }, count: number) =>
   "partial" in reading
     ? { outcome: "read", complete: !reading.partial, consistent: !reading.changed, count }
     : { outcome: reading.outcome };
@@ -245,9 +245,9 @@ function suiteFacts({ runs, suites }: Readings): readonly Fact[] {
   const named = runs?.outcome === "read" ? runs.runs.flatMap((run) => suiteOf(run, byId) ?? []) : [];
   const shown = [...new Set(named)].toSorted((one, other) => one.id - other.id);
   return [
-    { fact: "check_suites", ...listFacts(suites, all.length) },
+    { fact: "check_suites", ...listMembers(suites, all.length) },
     ...shown.map((suite) => ({
-      fact: "check_suite",
+      fact: "check_suite" as const,
       id: suite.id,
       head_branch: suite.headBranch === null ? null : printable(suite.headBranch, 120),
       head_repository: suite.workflow?.head ? printable(suite.workflow.head.name, 140) : null,
@@ -260,11 +260,11 @@ function statusFacts(statuses: CommitStatusesReading | undefined): readonly Fact
   if (statuses === undefined) return [{ fact: "commit_statuses", outcome: "not_read" }];
   const all = statuses.outcome === "read" ? statuses.statuses : [];
   return [
-    { fact: "commit_statuses", ...listFacts(statuses, all.length) },
+    { fact: "commit_statuses", ...listMembers(statuses, all.length) },
     ...all
       .toSorted((one, other) => one.id - other.id)
       .map(({ id, context, state }) => ({
-        fact: "commit_status",
+        fact: "commit_status" as const,
         id,
         context: printable(context, 120),
         state: printable(state, 40),
@@ -278,7 +278,7 @@ function facts({ repo, commitSha }: Conditions, seen: readonly Observation[]): r
   if (runs === undefined) return [];
   const count = runs.outcome === "read" ? runs.runs.length : 0;
   return [
-    { fact: "check_runs", repo, commit_sha: commitSha, ...listFacts(runs, count) },
+    { fact: "check_runs", repo, commit_sha: commitSha, ...listMembers(runs, count) },
     ...runFacts(readings),
     ...suiteFacts(readings),
     ...statusFacts(readings.statuses),

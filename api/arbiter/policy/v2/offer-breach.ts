@@ -18,7 +18,8 @@ import { type Address, parseAddress } from "../../../platform/wallet.ts";
 import type { FetchLimits } from "../../../platform/web/guarded-fetch/request.ts";
 import { bareHost, type GuardSettings, isAllowedOrigin } from "../../../platform/web/target.ts";
 import { type Issues, malformed, refuse } from "../../claim.ts";
-import { type Category, type Claimed, category, type Fact, type Observation, type Question } from "../category.ts";
+import type { Fact } from "../../facts.ts";
+import { type Category, type Claimed, category, type Observation, type Question } from "../category.ts";
 import type { PolicyCategory } from "../policy.ts";
 import { conditionsOf } from "../v1/ci-status.ts";
 

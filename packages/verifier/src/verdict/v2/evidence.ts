@@ -80,11 +80,16 @@ export interface OfferBreachEvidence extends OfferBreachClaim {
   readonly decidedBy: string | null;
 }
 
+/** An item of a verdict's facts on an offer's breach. */
+export type BreachFact = Readonly<Record<string, unknown>> & {
+  readonly fact: "offer_breach_claim" | "signature" | "transaction" | "transfer" | "decided_before";
+};
+
 /** The claim and what was seen, as a verdict publishes it. What was not looked at is not in it. */
-export const factsOf = (evidence: OfferBreachEvidence): readonly Readonly<Record<string, unknown>>[] =>
+export const factsOf = (evidence: OfferBreachEvidence): readonly BreachFact[] =>
   [
     {
-      fact: "offer_breach_claim",
+      fact: "offer_breach_claim" as const,
       claimant: evidence.claimant,
       offer: evidence.offer,
       receipt: evidence.receipt,
@@ -93,5 +98,5 @@ export const factsOf = (evidence: OfferBreachEvidence): readonly Readonly<Record
     ...evidence.signatures,
     ...evidence.transactions,
     ...evidence.transfers,
-    ...(evidence.decidedBy === null ? [] : [{ fact: "decided_before", verdict: evidence.decidedBy }]),
-  ].map((fact) => fact as Readonly<Record<string, unknown>>);
+    ...(evidence.decidedBy === null ? [] : [{ fact: "decided_before" as const, verdict: evidence.decidedBy }]),
+  ].map((fact) => ({ ...fact }));
