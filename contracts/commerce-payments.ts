@@ -16,14 +16,6 @@ export const COMMERCE_PAYMENTS: {
   feeIsAmount: false,
 };
 
-/** What payers of base/commerce-payments transfer to, of both versions: escrows, and collectors by EIP-3009. */
-export const COMMERCE_PAYMENTS_CUSTODIES: readonly Address[] = [
-  COMMERCE_PAYMENTS.escrow,
-  COMMERCE_PAYMENTS.collector,
-  "0xf96815976523E00e65Be8f34cA5e64b4f41EB19c",
-  "0x8612dfdc421f80336cd14E8EF9cb1E765dB5ab88",
-];
-
 /** What this project asks of the escrow and its collector; everything else goes through `contracts/ArbiterOperator.sol`. */
 export const commercePaymentsAbi = parseAbi([
   "struct PaymentInfo { address operator; address payer; address receiver; address token; uint120 maxAmount; uint48 preApprovalExpiry; uint48 authorizationExpiry; uint48 refundExpiry; uint16 minFeeBps; uint16 maxFeeBps; address feeReceiver; uint256 salt; }",

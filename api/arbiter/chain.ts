@@ -7,11 +7,12 @@ import {
 } from "viem";
 import { usdcEventsAbi } from "../../contracts/abi.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
+import { forReading, type NodesClient } from "../platform/chain/failover.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { TransactionQuestion, TransactionReading, Transactions, WalletTransfer } from "./evidence.ts";
 
-const [, TRANSFER] = usdcEventsAbi;
+const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
 /** More transfers of one wallet in one transaction are nobody's purchase. */
 export const MOST_TRANSFERS = 32;
 /** A node that fails is asked once more. */
@@ -19,14 +20,8 @@ const TRIES = 2;
 
 export type FinalReader = Pick<ChainReader, "client" | "standingNow">;
 
-/**
- * Reads transactions of these chains that can no longer change.
- * @param custodies recipients that hold payments for others, in lower case
- */
-export const createTransactions = (
-  chains: Readonly<Record<Network, FinalReader>>,
-  custodies: ReadonlySet<string> = new Set(),
-): Transactions => ({
+/** Reads transactions of these chains that can no longer change. */
+export const createTransactions = (chains: Readonly<Record<Network, FinalReader>>): Transactions => ({
   async read(asked) {
     if (!isNetwork(asked.network)) return { outcome: "network_not_read" };
     for (let tries = 1; ; tries++) {
@@ -34,19 +29,11 @@ export const createTransactions = (
         ...asked,
         asset: NETWORKS[asked.network].usdc.address,
       }).catch(() => null);
-      if (reading !== null) return withCustody(reading, custodies);
+      if (reading !== null) return reading;
       if (tries >= TRIES) return { outcome: "unavailable" };
     }
   },
 });
-
-const withCustody = (reading: TransactionReading, custodies: ReadonlySet<string>): TransactionReading =>
-  reading.outcome !== "final"
-    ? reading
-    : {
-        ...reading,
-        transfers: reading.transfers.map((one) => (custodies.has(one.to) ? { ...one, custody: true } : one)),
-      };
 
 const isNetwork = (network: string): network is Network => Object.hasOwn(NETWORKS, network);
 
@@ -66,7 +53,33 @@ async function read(
   if (receipt.status !== "success") return { outcome: "reverted" };
   const transfers = transfersIn(receipt, { asset, from });
   if (transfers.length > MOST_TRANSFERS) return { outcome: "too_many_transfers" };
-  return { outcome: "final", block: Number(blockNumber), time: Number(timestamp), transfers };
+  const coded = await withCode(client, transfers, blockNumber);
+  return { outcome: "final", block: Number(blockNumber), time: Number(timestamp), transfers: coded };
+}
+
+/** Adds whether each recipient has code now. A deposit address may get its code after the payment. */
+async function withCode(
+  client: NodesClient,
+  transfers: readonly Transferred[],
+  paidIn: bigint,
+): Promise<readonly WalletTransfer[]> {
+  const head = await client.getBlockNumber();
+  const recipients = [...new Set(transfers.map(({ to }) => to))];
+  const read = async (to: Address) => [to, head < paidIn ? null : await hasCode(client, to, head)] as const;
+  const found = new Map(await Promise.all(recipients.map(read)));
+  return transfers.map((one) => ({ ...one, toHasCode: found.get(one.to) ?? null }));
+}
+
+/** Null if a node does not answer. An account without code is one that two nodes in turn show without. */
+async function hasCode(client: NodesClient, address: Address, blockNumber: bigint): Promise<boolean | null> {
+  const read = (reading: number): Promise<Hex | undefined | null> =>
+    forReading(client, reading)
+      .getCode({ address, blockNumber })
+      .catch(() => null);
+  const first = await read(0);
+  const code = first === undefined ? await read(1) : first;
+  if (code === null) return null;
+  return code !== undefined && code !== "0x";
 }
 
 const receiptOf = (client: PublicClient, hash: Hex): Promise<TransactionReceipt | null> =>
@@ -81,14 +94,23 @@ const isSame = (one: TransactionReceipt, other: TransactionReceipt): boolean =>
 const outline = ({ logs }: TransactionReceipt): string =>
   JSON.stringify(logs.map(({ address, topics, data, logIndex }) => [address, topics, data, logIndex]));
 
+type Transferred = Omit<WalletTransfer, "toHasCode">;
+
 /** What other contracts log proves nothing: they can log whatever they like. */
 function transfersIn(
   { logs }: TransactionReceipt,
   { asset, from }: { readonly asset: Address; readonly from: Address },
-): readonly WalletTransfer[] {
+): readonly Transferred[] {
   const own = logs.filter(({ address }) => address.toLowerCase() === asset);
+  // USDC logs the use of an authorization directly before the transfer.
+  const authorized = new Set(
+    parseEventLogs({ abi: [AUTHORIZATION_USED], logs: own }).flatMap(({ args, logIndex }) =>
+      args.authorizer.toLowerCase() === from ? [logIndex + 1] : [],
+    ),
+  );
   return parseEventLogs({ abi: [TRANSFER], logs: own }).flatMap(({ args, logIndex }) => {
     const [sender, to] = [args.from.toLowerCase(), args.to.toLowerCase() as Address];
-    return sender === from && to !== from && args.value > 0n ? [{ logIndex, asset, to, value: args.value }] : [];
+    if (sender !== from || to === from || args.value === 0n) return [];
+    return [{ logIndex, asset, to, value: args.value, byAuthorization: authorized.has(logIndex) }];
   });
 }

@@ -131,8 +131,10 @@ export interface WalletTransfer {
   readonly to: Address;
   /** Atomic units. */
   readonly value: bigint;
-  /** Present if the recipient is an escrow, or what collects payments for one. */
-  readonly custody?: true;
+  /** Made by an EIP-3009 authorization of the wallet. */
+  readonly byAuthorization: boolean;
+  /** Null if the nodes did not show it. */
+  readonly toHasCode: boolean | null;
 }
 
 /**

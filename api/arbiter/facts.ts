@@ -130,10 +130,11 @@ export const FACT = z
       from: address,
       to: address,
       value: atomic,
-      custody: z
-        .literal(true)
-        .exactOptional()
-        .describe("`to` is an escrow, or collects payments for one: a hold, and no payment to a seller."),
+      by_authorization: z.boolean().describe("Made by an EIP-3009 authorization of the payer, as `exact` is."),
+      to_has_code: z
+        .boolean()
+        .nullable()
+        .describe("Whether `to` has code, as an escrow has. `null`: the nodes did not show it."),
     }),
     z.object({ fact: z.literal("decided_before"), verdict: verdictId }),
     z.object({

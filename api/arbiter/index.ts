@@ -1,4 +1,3 @@
-import { COMMERCE_PAYMENTS_CUSTODIES } from "../../contracts/commerce-payments.ts";
 import { createChain } from "../platform/chain/chain.ts";
 import { sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -80,7 +79,6 @@ export function recordParts(
     checkRuns: createGithubChecks({ ...github, userAgent }),
     transactions: createTransactions(
       eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch })),
-      custodiesOf(config),
     ),
     policies: POLICY_VERSIONS,
     wait,
@@ -92,7 +90,3 @@ export function recordParts(
     now,
   };
 }
-
-/** Contracts that hold payments for others, or collect them to hold: base/commerce-payments and our own. */
-const custodiesOf = ({ escrowAddresses }: Config): ReadonlySet<string> =>
-  new Set([...COMMERCE_PAYMENTS_CUSTODIES, ...escrowAddresses].map((one) => one.toLowerCase()));

@@ -2,6 +2,7 @@ import type { Address, Hex, LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import type { VerdictDocument } from "../../../api/arbiter/document.ts";
+import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { didDocument, didWeb, keyUrl } from "../../../api/platform/signing/did.ts";
 import { COMMERCE_PAYMENTS } from "../../../contracts/commerce-payments.ts";
 import { replayVerdict } from "../../../packages/verifier/src/index.ts";
@@ -104,16 +105,22 @@ describe("an agent claims a breach", () => {
     expect(await holdersOf(bought)).toEqual([verdict.id]);
   });
 
-  test("a hold in an escrow is no breach of an exact offer of the same URL, with the service or without it", async () => {
-    const bought = await purchase({ paid: 250_000n, to: COMMERCE_PAYMENTS.collector });
-    await chain.finalize();
-    const verdict = await claimed(bought);
-    expect([verdict.verdict, undecided(verdict)]).toEqual(["escalate", ["settlement unknown held_in_custody"]]);
-    const to = COMMERCE_PAYMENTS.collector.toLowerCase();
-    expect(verdict.facts).toContainEqual(expect.objectContaining({ fact: "transfer", to, custody: true }));
-    expect(await replayVerdict(JSON.stringify(verdict))).toMatchObject({ same: true, computed: "escalate" });
-    expect(await holdersOf(bought)).toEqual([]);
-  });
+  test.each([
+    ["base/commerce-payments", COMMERCE_PAYMENTS.collector],
+    ["a contract that the service does not know", MULTICALL3],
+  ] as const)(
+    "a hold in %s is no breach of an exact offer of the same URL, with the service or without it",
+    async (_, custody) => {
+      const bought = await purchase({ paid: 1_000_000n, to: custody });
+      await chain.finalize();
+      const verdict = await claimed(bought);
+      expect([verdict.verdict, undecided(verdict)]).toEqual(["escalate", ["settlement unknown paid_to_contract"]]);
+      const transfer = { fact: "transfer", to: custody.toLowerCase(), by_authorization: true, to_has_code: true };
+      expect(verdict.facts).toContainEqual(expect.objectContaining(transfer));
+      expect(await replayVerdict(JSON.stringify(verdict))).toMatchObject({ same: true, computed: "escalate" });
+      expect(await holdersOf(bought)).toEqual([]);
+    },
+  );
 
   test("a payment as offered is released, by the key that the seller's host lists", async () => {
     const bought = await purchase({ paid: 250_000n, byHost: true });

@@ -22,6 +22,8 @@ const transfer = {
   from: claimant,
   to: payee,
   value: "250000",
+  by_authorization: true,
+  to_has_code: false,
 } as const;
 const EXACT: OfferBreachEvidence = {
   offer: { format: "eip712", payload, signature: "0x" },
@@ -111,6 +113,9 @@ test.each<readonly [string, unknown, string]>([
   ["transactions.0.time", DAY + 60, "release"],
   ["transactions.0.block", 10, "release"],
   ["transfers.0.log_index", 8, "release"],
+  ["transfers.0.by_authorization", false, "release"],
+  ["transfers.0.to_has_code", true, "release"],
+  ["transfers.0.to_has_code", null, "release"],
   ["receipt.payload.issuedAt", 0, "release"],
 ])("a payment as offered, but for %s as %j: %s", (path, to, verdict) => {
   expect(verdictOf(changed(EXACT, path.split("."), to))).toBe(verdict);

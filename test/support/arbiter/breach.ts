@@ -46,7 +46,10 @@ export const RECEIPT: Terms = {
   issuedAt: PAID_AT - 2,
   transaction: TX,
 };
-const PAYMENT: WalletTransfer = { logIndex: 7, asset: BASE.usdc.address, to: payTo, value: 250_000n };
+export const PAYMENT: WalletTransfer = {
+  ...{ logIndex: 7, asset: BASE.usdc.address, to: payTo, value: 250_000n },
+  ...{ byAuthorization: true, toHasCode: false },
+};
 
 /** The site that the offers are of, with its DID document, for one test. */
 export function showDocument(site: Site): void {
@@ -125,7 +128,7 @@ export const DEAR: WalletTransfer = { ...PAYMENT, value: 250_001n };
 const ELSEWHERE: WalletTransfer = { ...PAYMENT, to: OTHER };
 
 /** A hold under another scheme for the same URL. */
-const HELD: WalletTransfer = { ...ELSEWHERE, value: 300_000n, custody: true };
+const HELD: WalletTransfer = { ...ELSEWHERE, value: 300_000n, toHasCode: true };
 
 export const REFUNDED: readonly BreachRow[] = [
   ["more than offered", async () => ({ chain: { [BASE.id]: paidBy(DEAR) } }), ["amount false more"]],
@@ -161,9 +164,10 @@ export const RELEASED: readonly (readonly [title: string, given: () => Promise<C
     async () => ({
       offer: byHost({ ...OFFER, payTo: OTHER }),
       receipt: byHost(RECEIPT),
-      chain: { [BASE.id]: paidBy({ ...PAYMENT, to: OTHER, custody: true }) },
+      chain: { [BASE.id]: paidBy({ ...PAYMENT, to: OTHER, toHasCode: true }) },
     }),
   ],
+  ["whatever call made it", async () => ({ chain: { [BASE.id]: paidBy({ ...PAYMENT, byAuthorization: false }) } })],
   ["signed by a key of the resource's host", async () => ({ offer: byHost(), receipt: byHost(RECEIPT) })],
   [
     "beside other transfers of the payer in one transaction",
@@ -189,7 +193,17 @@ export const ESCALATED: readonly BreachRow[] = [
   [
     "a hold in an escrow, which the same URL offers too",
     async () => ({ chain: { [BASE.id]: paidBy(HELD) } }),
-    ["settlement unknown held_in_custody"],
+    ["settlement unknown paid_to_contract"],
+  ],
+  [
+    "a recipient whose code was not read",
+    async () => ({ chain: { [BASE.id]: paidBy({ ...ELSEWHERE, toHasCode: null }) } }),
+    ["settlement unknown recipient_not_read"],
+  ],
+  [
+    "more than offered by another scheme's call, as upto has it",
+    async () => ({ chain: { [BASE.id]: paidBy({ ...DEAR, byAuthorization: false }) } }),
+    ["settlement unknown not_by_authorization"],
   ],
   [
     "no receipt",

@@ -113,7 +113,13 @@ export const OFFER_BREACH_V2: PolicyCategory = {
     {
       condition: "settlement",
       observed:
-        "The transfer went, in place of the offer's payTo, to an escrow: a collector of base/commerce-payments, or an escrow contract of this service. It is a hold under another scheme that the same URL may offer.",
+        "The transfer is not as offered, and it went, in place of the offer's payTo, to an address that has code, or that two nodes do not both show without code: it may be a hold under another scheme that the same URL offers. Receipts name no scheme.",
+      result: "unknown",
+    },
+    {
+      condition: "settlement",
+      observed:
+        "The transfer is not as offered, and the payer's EIP-3009 authorization did not make it, as it makes payments by exact: it may be a payment under another scheme, such as upto.",
       result: "unknown",
     },
     { condition: "time", observed: "The block's time is at or before the offer's validUntil.", result: "true" },
@@ -261,7 +267,7 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
     }),
     transfers: read.flatMap(({ asked, reading }) =>
       (reading.outcome === "final" ? reading.transfers : []).map(
-        ({ logIndex, asset, to, value, custody }): TransferFact => ({
+        ({ logIndex, asset, to, value, byAuthorization, toHasCode }): TransferFact => ({
           fact: "transfer",
           network: asked.network,
           log_index: logIndex,
@@ -269,7 +275,8 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
           from: asked.from,
           to,
           value: value.toString(),
-          ...(custody && { custody }),
+          by_authorization: byAuthorization,
+          to_has_code: toHasCode,
         }),
       ),
     ),

@@ -10,7 +10,7 @@ import { USDC_ABI } from "../../../../scripts/embedded/usdc.ts";
 import { reorganize } from "../../../support/chain/blocks.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../../support/chain/nodes.ts";
-import { replyTo } from "../../../support/chain/rpc.ts";
+import { askNode, type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
@@ -76,7 +76,12 @@ test("is final once its block is, with the block's number and time", async () =>
     outcome: "final",
     block: Number(blockNumber),
     time: Number(timestamp),
-    transfers: [{ logIndex: logs.at(-1)?.logIndex, asset: usdc, to: PAY_TO, value: 250_000n }],
+    transfers: [
+      {
+        ...{ logIndex: logs.at(-1)?.logIndex, asset: usdc, to: PAY_TO, value: 250_000n },
+        ...{ byAuthorization: true, toHasCode: false },
+      },
+    ],
   });
   expect(await paymentsIn(hash, PAY_TO)).toEqual([]);
 });
@@ -129,6 +134,63 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
     await chain.finalize();
     expect(await paymentsIn(most, payer.address)).toHaveLength(32);
     expect(await paymentsIn(more, payer.address)).toBe("too_many_transfers");
+  });
+});
+
+/** What `final` shows of the recipients' code, and of what made the transfers. */
+const madeIn = async (transaction: Hex, from: string) => {
+  const reading = await read(transaction, from);
+  return reading.outcome === "final"
+    ? reading.transfers.map(({ byAuthorization, toHasCode }) => [byAuthorization, toHasCode])
+    : reading.outcome;
+};
+
+describe("shows whether an authorization made it, and whether the recipient has code", async () => {
+  const payer = devAccount(5);
+  const toContract = await signPayment(await newPayer(chain), { to: lower(MULTICALL3) });
+  const held = await broadcast(chain, toContract);
+  const transfer = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [PAY_TO, 5n] });
+  const direct = await client.sendTransaction({ account: payer, to: usdc, data: transfer });
+  await client.waitForTransactionReceipt({ hash: direct });
+  await chain.finalize();
+
+  test("to a contract by authorization, and to an account by a transfer", async () => {
+    expect(await madeIn(held, toContract.authorization.from)).toEqual([[true, true]]);
+    expect(await madeIn(direct, payer.address)).toEqual([[false, false]]);
+  });
+
+  test("a recipient that gets its code after the payment has code", async () => {
+    const deposit = lower(`0x${"de".repeat(20)}`);
+    const signed = await signPayment(await newPayer(chain), { to: deposit });
+    const hash = await broadcast(chain, signed);
+    await chain.finalize();
+    expect(await madeIn(hash, signed.authorization.from)).toEqual([[true, false]]);
+    await askNode(chain.rpcUrl)({ id: 1, method: "anvil_setCode", params: [deposit, "0x00"] });
+    expect(await madeIn(hash, signed.authorization.from)).toEqual([[true, true]]);
+  });
+
+  test.each([
+    ["an error", (call) => refuse(call, -32000, "header not found")],
+    ["null", (call) => replyTo(call, null)],
+    [
+      "a first answer of nothing, then an error",
+      (call, seen) => (seen === 0 ? replyTo(call, "0x") : refuse(call, -32000, "header not found")),
+    ],
+  ] as const satisfies readonly (readonly [string, (call: Call, seen: number) => Reply])[])(
+    "%s instead of code proves nothing",
+    async (_, fake) => {
+      let seen = 0;
+      node.become(async (call, pass) => (call.method === "eth_getCode" ? fake(call, seen++) : pass(call)));
+      expect(await madeIn(held, toContract.authorization.from)).toEqual([[true, null]]);
+    },
+  );
+
+  test("one node that shows code is enough", async () => {
+    let seen = 0;
+    node.become(async (call, pass) =>
+      call.method === "eth_getCode" && seen++ === 0 ? replyTo(call, "0x") : pass(call),
+    );
+    expect(await madeIn(held, toContract.authorization.from)).toEqual([[true, true]]);
   });
 });
 

@@ -58,8 +58,10 @@ export interface TransferFact {
   readonly to: string;
   /** Atomic units, as decimal digits. */
   readonly value: string;
-  /** Present if `to` is an escrow, or what collects payments for one: a hold, and no payment to a seller. */
-  readonly custody?: true;
+  /** Made by an EIP-3009 authorization of `from`. */
+  readonly by_authorization: boolean;
+  /** Whether `to` has code, as an escrow has. Null if the nodes did not show it. */
+  readonly to_has_code: boolean | null;
 }
 
 /** A claim that a payment broke an offer, as submitted. */

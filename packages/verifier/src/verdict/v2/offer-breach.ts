@@ -127,6 +127,8 @@ const transactionOn = (
 interface Paid {
   readonly transfer: TransferFact | null;
   readonly reason: "no_transfer" | "several_transfers" | "final";
+  /** The transfer is as offered. */
+  readonly isExact: boolean;
 }
 
 /**
@@ -143,25 +145,33 @@ function paidBy({ settlement, transfers, claimant }: OfferBreachEvidence, offer:
       one.value === offer.amount,
   );
   const [first] = exact.length > 0 ? exact : own;
-  if (first === undefined) return { transfer: null, reason: "no_transfer" };
-  return exact.length === 0 && own.length > 1
-    ? { transfer: null, reason: "several_transfers" }
-    : { transfer: first, reason: "final" };
+  const isExact = exact.length > 0;
+  if (first === undefined) return { transfer: null, reason: "no_transfer", isExact };
+  return !isExact && own.length > 1
+    ? { transfer: null, reason: "several_transfers", isExact }
+    : { transfer: first, reason: "final", isExact };
 }
 
-/** Only exact offers are judged. What was held under another scheme for the same URL is not paid under this one. */
+/** Only exact offers are judged. What was paid under another scheme for the same URL breaks none of them. */
 function judgeSettlement(
   evidence: OfferBreachEvidence,
-  { reason, transfer, offer }: Paid & { readonly offer: Payload },
+  { reason, transfer, isExact, offer }: Paid & { readonly offer: Payload },
 ): Judged {
   const { settlement, decidedBy } = evidence;
   const found = transactionOn(evidence, settlement.network);
   if (found === undefined) return unknown("final", "not_read");
   if (found.outcome !== "final") return unknown("final", found.outcome);
-  if (reason !== "final") return unknown("final", reason, found.block);
-  if (transfer?.custody === true && !same(transfer.to, String(offer.payTo)))
-    return unknown("final", "held_in_custody", transfer.to);
+  if (transfer === null) return unknown("final", reason, found.block);
+  const other = isExact ? null : otherScheme(transfer, offer);
+  if (other !== null) return unknown("final", other, transfer.to);
   return decidedBy === null ? truth("final", found.block, "final") : unknown("final", "decided_before", decidedBy);
+}
+
+/** Why a transfer may be a payment under another scheme than exact. A receipt names no scheme. */
+function otherScheme({ to, to_has_code, by_authorization }: TransferFact, { payTo }: Payload): string | null {
+  if (!by_authorization) return "not_by_authorization";
+  if (same(to, String(payTo)) || to_has_code === false) return null;
+  return to_has_code === true ? "paid_to_contract" : "recipient_not_read";
 }
 
 function judgeTime(evidence: OfferBreachEvidence, { validUntil }: Payload): Judged {

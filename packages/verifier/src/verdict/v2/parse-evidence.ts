@@ -38,6 +38,11 @@ function whole(value: Json | undefined, name: string): number {
   throw new InputError(`The verdict's ${name} is ${quote(value)}; expected a whole number.`);
 }
 
+function truth(value: Json | undefined, name: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new InputError(`The verdict's ${name} is ${quote(value)}; expected true or false.`);
+}
+
 const signatureOf = ({ of, signer, key, reason }: JsonObject): SignatureFact =>
   ({
     fact: "signature",
@@ -57,12 +62,10 @@ const transactionOf = ({ network, transaction, outcome, block, time }: JsonObjec
     time: time === null ? null : whole(time, "time"),
   }) as TransactionFact;
 
-function transferOf({ network, log_index, asset, from, to, value, custody }: JsonObject): TransferFact {
+function transferOf({ network, log_index, asset, from, to, value, ...more }: JsonObject): TransferFact {
   const amount = text(value, "transfer");
   if (!/^[1-9]\d*$/.test(amount))
     throw new InputError(`The verdict's transfer is of ${quote(value)}; expected atomic units.`);
-  if (custody !== undefined && custody !== true)
-    throw new InputError(`The verdict's custody is ${quote(custody)}; expected true, or none.`);
   return {
     fact: "transfer",
     network: text(network, "network"),
@@ -71,7 +74,8 @@ function transferOf({ network, log_index, asset, from, to, value, custody }: Jso
     from: text(from, "from"),
     to: text(to, "to"),
     value: amount,
-    ...(custody === true && { custody }),
+    by_authorization: truth(more.by_authorization, "by_authorization"),
+    to_has_code: more.to_has_code === null ? null : truth(more.to_has_code, "to_has_code"),
   };
 }
 
