@@ -9,7 +9,6 @@ const ALSO_LIKE_BASE = [
   "payments/reorganizations.slow",
   "payments/replays",
   "payments/stock-clients",
-  "payments/settlement-batch",
 ].map((name) => `test/journeys/${name}.test.ts`);
 
 /** Chaos, browsers, foreign clients, installed packages, whole-chain recounts: what `npm run test:slow` runs. */

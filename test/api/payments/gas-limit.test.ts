@@ -1,4 +1,4 @@
-import { encodeFunctionData, type Hex, pad, parseAbi, parseGwei } from "viem";
+import { type Hex, pad } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -11,7 +11,6 @@ import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../supp
 import { freshDatabase } from "../../support/service/database.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
-const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
 const MOST_GAS = 350_000n;
 const soon = { timeout: 10_000, interval: 50 };
 
@@ -92,27 +91,6 @@ describe.each(kinds)("%s that behaves in simulations", (_, deploy) => {
     expect(spent).toBeGreaterThan(50_000n);
     await nothingCharged(chain, payer);
   });
-});
-
-test("a payer who moves its USDC away just in time costs gas once", async () => {
-  const payer = await newPayer(chain);
-  const signed = await signPayment(payer);
-  await chain.setBalance(payer.address, 10n ** 18n);
-  await chain.client.setAutomine(false);
-  const answering = buy(one, signed);
-  const pending = async () => (await chain.client.getTxpoolStatus()).pending;
-  await expect.poll(pending, soon).toBe(1);
-  const away = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [RELAYER.address, 10_000_000n] });
-  const first = { maxFeePerGas: parseGwei("1000"), maxPriorityFeePerGas: parseGwei("500") };
-  const { usdc } = chain.network;
-  await chain.client.sendTransaction({ account: payer, to: usdc.address, data: away, gas: 100_000n, ...first });
-  await expect.poll(pending, soon).toBe(2);
-  await chain.mine();
-  await chain.client.setAutomine(true);
-  const answers = [await answering, await buy(other, signed), await buy(one, signed)];
-  for (const answer of answers) expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
-  expect(await sent()).toBe(1);
-  expect(await gasSpent()).toBeLessThanOrEqual(MOST_GAS);
 });
 
 test("what was mined and reverted is paid after all when its payer broadcasts it: the same header gets its result", async () => {

@@ -52,12 +52,8 @@ describe("a payment with a payment identifier", () => {
 
   test.each<[string, () => Fresh, RegExp]>([
     ["of another payee", () => ({ to: DEAD }), /it must pay/],
-    ["of another amount", () => ({ value: 1n }), /must be for exactly 250000/],
     ["that has expired", () => ({ validBefore: 1_700_000_000n }), /expired at 2023-11-14/],
-    ["that is about to expire", () => ({ validBefore: unixNow() + 19n }), /at least 20 seconds/],
-    ["that is not valid yet", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
     ["that is valid for years", () => ({ validBefore: unixNow() + 100_000_000n }), /at most 24 hours/],
-    ["of 2023 that paid a dead address", () => ({ to: DEAD, value: 1n, validBefore: 1_700_000_000n }), /it must pay/],
   ])("is not replayed for an authorization %s: 402, and its own one still gets it", async (_, fields, why) => {
     const signed = await signPayment(payer);
     const first = await post(basic(), v2(signed, { id }));
@@ -168,11 +164,8 @@ test("a refused payment frees its identifier for a new one", async () => {
 });
 
 test.each([
-  ["of 15 characters", "a".repeat(15)],
   ["of 129 characters", "a".repeat(129)],
   ["with a character that is not allowed", `${"a".repeat(20)}!`],
-  ["that is empty", ""],
-  ["that is a number", 12_345_678_901_234],
 ])("a payment identifier %s is 400, nothing charged", async (_, bad) => {
   const answer = await post(basic(), v2(await signPayment(payer), { id: bad }));
   expectProblem(answer, 400, "malformed_payment");

@@ -9,7 +9,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
-import { type Answer, challengeOf, encode, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
@@ -50,13 +50,7 @@ const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawReq
 describe("a payment header", () => {
   test.each<[string, Record<string, string>]>([
     ["that is not base64", { "PAYMENT-SIGNATURE": "{not base64}" }],
-    ["that is not JSON", { "PAYMENT-SIGNATURE": Buffer.from("no JSON").toString("base64") }],
-    ["of another version", { "PAYMENT-SIGNATURE": encode({ x402Version: 7, payload: {} }) }],
-    ["of version 1 without a scheme", { "PAYMENT-SIGNATURE": encode({ x402Version: 1, payload: {} }) }],
-    ["without a payload", { "PAYMENT-SIGNATURE": encode({ x402Version: 2 }) }],
-    ["without a payload in X-PAYMENT", { "X-PAYMENT": encode({ x402Version: 1, scheme: "exact", network: "base" }) }],
     ["of 12 KiB and a byte", { "PAYMENT-SIGNATURE": "A".repeat(12 * KIB + 1) }],
-    ["of 64 KiB", { "PAYMENT-SIGNATURE": "A".repeat(64 * KIB) }],
   ])("%s is 400", async (_, headers) => {
     const answer = await post(basic(), headers);
     expectProblem(answer, 400, "malformed_payment");
@@ -66,28 +60,6 @@ describe("a payment header", () => {
   test("larger than the server reads at all is 431, as a problem too", async () => {
     const answer = await raw({ method: "POST", headers: { "PAYMENT-SIGNATURE": "A".repeat(100 * KIB) } });
     expectProblem(answer, 431, "headers_too_large");
-  });
-
-  test("next to a different one is 400, and neither is charged", async () => {
-    const [one, other] = [await signPayment(payer), await signPayment(payer)];
-    expectProblem(await post(basic(), { ...v2(one), ...v1(other) }), 400, "malformed_payment");
-    const swapped = {
-      "PAYMENT-SIGNATURE": v1(one)["X-PAYMENT"] ?? "",
-      "X-PAYMENT": v2(other)["PAYMENT-SIGNATURE"] ?? "",
-    };
-    expectProblem(await post(basic(), swapped), 400, "malformed_payment");
-    await nothingCharged(chain, payer);
-  });
-
-  test("with bad hex or a missing field is refused by its name, and not charged", async () => {
-    const signed = await signPayment(payer);
-    const { authorization } = signed;
-    const short = { ...signed, authorization: { ...authorization, nonce: "0x12" as const } };
-    const answer = await post(basic(), v2(short));
-    expectProblem(answer, 400, "malformed_payment");
-    expect(answer.body.detail).toContain("payload.authorization.nonce");
-    expectProblem(await post(basic(), v2({ ...signed, signature: "0xzz" })), 400, "malformed_payment");
-    await nothingCharged(chain, payer);
   });
 });
 
@@ -120,9 +92,7 @@ describe("a request body", () => {
 
   test.each<[string, string]>([
     ["text with a NUL character", '{"a":"\\u0000"}'],
-    ["a name with a NUL character", '{"a\\u0000":1}'],
     ["half a surrogate pair", '["\\ud800"]'],
-    ["20,000 nested lists", "[".repeat(20_000) + "]".repeat(20_000)],
   ])("with %s, which no journal can keep, is 400, and nothing is charged", async (_, body) => {
     expectProblem(await post(basic(), v2(await signPayment(payer)), body), 400, "malformed_request");
     await nothingCharged(chain, payer);

@@ -163,16 +163,6 @@ describe("a holder that slept while another took over", () => {
     expect([await rowOf(payment), await countOf("settlement_mark")]).toEqual(before);
   });
 
-  test.each(STATES)("cannot repeat, as its last holder, a write that does not begin at %s", async (state) => {
-    const payment = await paymentIn(state);
-    const before = await rowOf(payment);
-    for (const [name, change] of Object.entries(CHANGES)) {
-      if ((change.from as readonly State[]).includes(state)) continue;
-      expect([name, await apply(journal, payment, { change, writes })]).toEqual([name, 0]);
-    }
-    expect(await rowOf(payment)).toEqual(before);
-  });
-
   test("loses its write to a take that was committed while the write waited", async () => {
     const payment = await paymentIn("settled");
     await withClient(database.ownerUrl, async (client) => {

@@ -6,11 +6,11 @@ import { type FaultyNode, standingStillAt, startFaultyNode } from "../../support
 import { eventually } from "../../support/eventually.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { startFacilitator, type TestFacilitator } from "../../support/payments/facilitator.ts";
-import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { binary, endBlocked } from "../../support/service/database.ts";
-import { ALONE, RELAYER, startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService, type TestService, type TestServicePlan } from "../../support/service/service.ts";
 
 const LIMIT = 90_000;
 
@@ -90,75 +90,7 @@ describe.concurrent("a node that lags behind the chain", () => {
     },
     LIMIT,
   );
-
-  test(
-    "does not know that a stranger has broadcast the authorization: charged once, and the result names that transaction",
-    async () => {
-      const at = await stage();
-      at.node.become(standingStillAt(await head()));
-      const transaction = await broadcast(chain, at.signed);
-      expectToWait(await at.pay());
-      at.node.become(null);
-      const answer = await at.pay();
-      expect(answer.body).toMatchObject({ settlement: { transaction } });
-      await expectBoughtOnce(at, answer);
-    },
-    LIMIT,
-  );
-
-  test(
-    "makes no payment expire: 503 by whatever clock, until the chain shows the settlement",
-    async () => {
-      let ahead = 0;
-      const now = () => new Date(Date.now() + ahead);
-      const at = await stage({ now, config: { facilitator: { remote: facilitator.url } } });
-      at.node.become(standingStillAt(await head()));
-      expectToWait(await at.pay());
-      ahead = 3_600_000;
-      expectToWait(await at.pay());
-      expect([at.handed(), await at.row()]).toEqual([1, { state: "settling", final: false }]);
-      at.node.become(null);
-      await expectBoughtOnce(at, await at.pay());
-    },
-    LIMIT,
-  );
-
-  test(
-    "counts the relayer's transactions late: no nonce is left out or used twice, each payment is charged once",
-    async () => {
-      const at = await stage({ config: ALONE });
-      const signed = [at.signed, await signedByNext(), await signedByNext()];
-      // The relayer's gas is in a block's state once that is mined.
-      await chain.mine();
-      const before = await head();
-      at.node.become(standingStillAt(before));
-      const answers = signed.map((payment) => at.pay(payment));
-      await eventually(relayed, 3);
-      at.node.become(null);
-      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
-
-      await chain.mine(8);
-      const open = () => countRelay(at.service, "state = 'sent'");
-      await eventually(open, 0);
-      at.node.become(standingStillAt(before));
-      const last = await signedByNext();
-      const answer = at.pay(last);
-      await eventually(relayed, 4);
-      at.node.become(null);
-      expect((await answer).status).toBe(200);
-      for (const payment of [...signed, last]) await chargedOnce(chain, payment);
-      expect(await countRelay(at.service, "true")).toBe(4);
-    },
-    LIMIT,
-  );
 });
-
-const relayed = () => chain.client.getTransactionCount({ address: RELAYER.address });
-const countRelay = (service: TestService, which: string) =>
-  withClient(service.database.ownerUrl, async (client) => {
-    const { rows } = await client.query<{ n: number }>(`SELECT count(*)::int AS n FROM relay WHERE ${which}`);
-    return rows[0]?.n;
-  });
 
 describe.concurrent("a node that reports an older head than before", () => {
   test(
@@ -184,32 +116,4 @@ describe.concurrent("a node that reports an older head than before", () => {
     },
     LIMIT,
   );
-
-  test(
-    "makes no payer who has settled pay again: 503, then the result",
-    async () => {
-      const at = await stage();
-      const before = await head();
-      expectToWait(await settledWithoutResult(at));
-      at.node.become(standingStillAt(before));
-      await at.endLease();
-      await eventually(at.row, { state: "settling", final: false });
-      expectToWait(await at.pay());
-      await chargedOnce(chain, at.signed);
-      at.node.become(null);
-      await expectBoughtOnce(at, await at.pay());
-    },
-    LIMIT,
-  );
 });
-
-/** The connection breaks while the result is stored. */
-const settledWithoutResult = ({ service: { database }, pay }: Stage): Promise<Answer> =>
-  withClient(database.ownerUrl, async (locking) => {
-    await locking.query("BEGIN");
-    await locking.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
-    const answer = pay();
-    await endBlocked(database, "INSERT INTO certificate");
-    await locking.query("ROLLBACK");
-    return answer;
-  });

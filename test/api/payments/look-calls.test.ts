@@ -1,13 +1,12 @@
 import { afterEach, expect, test } from "vitest";
-import { type ChainReader, createChain } from "../../../api/platform/chain/chain.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
-import { BASE, FREE_PLAN, type Profile } from "../../support/base-like/profiles.ts";
+import { BASE, type Profile } from "../../support/base-like/profiles.ts";
 import { payUnseen } from "../../support/base-like/stage.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
-import { altered, newPayer, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
 // What a look at a payment costs its node, whatever the payment's age and however narrow the provider's ranges.
@@ -85,17 +84,6 @@ test("one that its payer settled long before it arrived is found bit by bit, als
   await chargedOnce(chain, signed);
 });
 
-test("wrong signatures of one payer cost one look at its code", async () => {
-  const payer = await newPayer(chain);
-  const wrong = async () => {
-    const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
-    return post(`${service.url}/test/basic`, v2({ ...signed, signature: altered(signed.signature) }));
-  };
-  const first = await counted(wrong);
-  expect([first.answer.status, first.methods.eth_getCode]).toEqual([402, 1]);
-  expect((await counted(wrong)).methods).not.toHaveProperty("eth_getCode");
-});
-
 test("requests without a payment cost no call", async () => {
   const { calls } = await counted(async () => {
     const answers = await Promise.all(
@@ -106,31 +94,4 @@ test("requests without a payment cost no call", async () => {
     return answers[0] as Answer;
   });
   expect(calls).toBe(0);
-});
-
-/** Reads the first 64 blocks concurrently. */
-async function readBlocks({ client }: Pick<ChainReader, "client">): Promise<void> {
-  const numbers = Array.from({ length: 64 }, (_, number) => BigInt(number));
-  const blocks = await Promise.all(numbers.map((blockNumber) => client.getBlock({ blockNumber })));
-  expect(blocks.map(({ number }) => number)).toEqual(numbers);
-}
-
-test("concurrent calls go to Base's own nodes in batches of 10", async () => {
-  base.calls.reset();
-  await readBlocks(createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 }));
-  expect(base.calls.requests()).toBe(7);
-});
-
-test("a free plan that refuses batches above 3 is sent batches of 2 from then on", async () => {
-  const free = await startBaseLike({ profile: FREE_PLAN });
-  try {
-    const reader = createChain("eip155:8453", { rpcUrl: free.url, logBlockRange: 10 });
-    await readBlocks(reader);
-    free.calls.reset();
-    await readBlocks(reader);
-    // Six batches of 10 and one of 4, whose halves were the largest that all fit.
-    expect(free.calls.requests()).toBe(6 * 5 + 2);
-  } finally {
-    await free.stop();
-  }
 });

@@ -38,10 +38,8 @@ async function expectRefused(headers: Record<string, string>, why: RegExp): Prom
 describe("terms that were signed", () => {
   test.each<[string, () => Partial<Authorization>, RegExp]>([
     ["one unit too little", () => ({ value: 249_999n }), /must be for exactly 250000/],
-    ["one unit too much", () => ({ value: 250_001n }), /must be for exactly 250000/],
     ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
     ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
-    ["a window of 15 seconds", () => ({ validBefore: unixNow() + 15n }), /at least 20 seconds/],
     ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
   ])("with %s are 402, whichever version carries them", async (_, fields, why) => {
     const signed = await signPayment(payer, fields());
@@ -166,13 +164,6 @@ describe("an authorization that a stranger broadcast", () => {
     await broadcast(chain, signed);
     await chain.client.mine({ blocks: 200, interval: 0 });
     expect((await post(basic(), v2(signed))).status).toBe(200);
-    await chargedOnce(chain, signed);
-  });
-
-  test("at the same time as we did is charged and fulfilled once", async () => {
-    const signed = await signPayment(payer);
-    const [answer] = await Promise.all([post(basic(), v2(signed)), broadcast(chain, signed).catch(() => undefined)]);
-    expect(answer.status).toBe(200);
     await chargedOnce(chain, signed);
   });
 

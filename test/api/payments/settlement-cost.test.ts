@@ -23,7 +23,7 @@ const plan = { chain, now: base.now };
 const strict = await forFile(
   startService({ ...plan, config: { rpcUrls: base.rpcUrls, costCeiling: { percent: 5, ethUsd: 3_000 } } }),
 );
-const forgotten = () => new Promise((resolve) => setTimeout(resolve, FORGOTTEN_MS));
+const forgotten = () => passTime(FORGOTTEN_MS);
 const buy = (signed: Signed) => post(`${strict.url}/test/basic`, v2(signed));
 /** What the status says a settlement on Base costs, in wei. */
 async function shown({ url }: { readonly url: string }): Promise<number> {
@@ -49,7 +49,7 @@ test("a settlement that costs less than its share of the price is submitted", as
 
 test("while gas is fifty times dearer it waits: 503, nothing is submitted; the same header is settled afterwards", async () => {
   await base.fees(50);
-  await forgotten();
+  forgotten();
   base.calls.reset();
   const answer = await buy(signed);
   expectProblem(answer, 503, "payment_pending");
@@ -58,7 +58,7 @@ test("while gas is fifty times dearer it waits: 503, nothing is submitted; the s
   await nothingCharged(chain, signed.authorization.from);
   expect(strict.logged.some((line) => line.includes("more than 5%"))).toBe(true);
   await base.fees(1);
-  await forgotten();
+  forgotten();
   expect((await buy(signed)).status).toBe(200);
   await chargedOnce(chain, signed);
 });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { BASE, HALT_MINUTES, POOL_ERRORS } from "../../support/base-like/profiles.ts";
+import { HALT_MINUTES } from "../../support/base-like/profiles.ts";
 import { type BaseStage, expectBought, startBaseStage } from "../../support/base-like/stage.ts";
 import { eventually } from "../../support/eventually.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
@@ -94,44 +94,6 @@ describe.concurrent("a payment on a chain like Base", () => {
     await base.pass(1);
     await nothingCharged(base.chain, signed.authorization.from);
     expect(await at.relayed()).toEqual([]);
-  });
-
-  test("caught by a fee spike of fifty times is settled at what the market asks", async () => {
-    const at = await stage();
-    const { base } = at;
-    base.halt();
-    const signed = await at.sign(60);
-    await inPool(at, signed);
-    await base.fees(50);
-    await base.resume();
-    await base.pass(1);
-    await nothingCharged(base.chain, signed.authorization.from);
-    await at.age(1);
-    const { body } = await expectBought(at, signed);
-    const hash = (body.settlement as { transaction: `0x${string}` }).transaction;
-    const { maxFeePerGas = 0n } = await base.chain.client.getTransaction({ hash });
-    expect(maxFeePerGas).toBeLessThan(BASE.baseFee * 50n * 4n);
-  });
-
-  test("whose transaction the pool forgot is sent again, as it was", async () => {
-    const at = await stage();
-    const { base } = at;
-    base.halt();
-    const signed = await at.sign(60);
-    await inPool(at, signed);
-    base.pool.forget();
-    expect(base.pool.waiting()).toEqual([]);
-    await base.resume();
-    await expectBought(at, signed);
-    expect(await at.relayed()).toMatchObject([{ nonce: 0, signed: 1 }]);
-  });
-
-  test.each(["swallowed", "refused"] as const)("whose transaction the pool %s is settled once", async (how) => {
-    const at = await stage();
-    at.base.pool.fate(how === "swallowed" ? how : { refusedWith: POOL_ERRORS.full });
-    const signed = await at.sign(60);
-    await expectBought(at, signed);
-    expect(await at.relayed()).toMatchObject([{ nonce: 0, signed: 1 }]);
   });
 
   test.each([429, 503] as const)("while the provider answers %i has its result in the end", async (status) => {

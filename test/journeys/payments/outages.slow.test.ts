@@ -2,7 +2,6 @@ import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -66,11 +65,6 @@ test("while the chain cannot be read nothing is submitted: 503, and the same hea
   await nothingCharged(chain, payer);
   expect((await post(basic(), v2(signed))).status).toBe(200);
   await chargedOnce(chain, signed);
-});
-
-test("a smart wallet's signature that cannot be checked is not called wrong: 503", async () => {
-  const signed = await signPayment(payer, { from: NETWORKS["eip155:8453"].usdc.address });
-  expectToWait(await whileBroken(["eth_getCode"], () => post(basic(), v2(signed))));
 });
 
 test("a settlement whose broadcast failed is broadcast again, while the client waits for its answer", async () => {

@@ -219,13 +219,6 @@ describe("what nobody retries is finished by the next process", () => {
     await expectBoughtOnce(answer);
   }
 
-  test("its client went away after the settlement, before anyone had looked", async () => {
-    await standing(node.hold("eth_getLogs", payer.address).reached);
-    await expect.poll(() => settlements(chain, payer.address), PATIENT).toHaveLength(1);
-    expect(await state()).toBe("settling");
-    await expectFinishedAlone();
-  });
-
   test("its client went away after the settlement was seen, before it and its result were stored", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
