@@ -5,11 +5,9 @@ import { COMPILE_CACHE } from "./scripts/embedded/compile-cache.ts";
 process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
 
 /** Journeys that also run on a chain like Base. */
-const ALSO_LIKE_BASE = [
-  "payments/reorganizations.slow",
-  "payments/replays",
-  "payments/stock-clients",
-].map((name) => `test/journeys/${name}.test.ts`);
+const ALSO_LIKE_BASE = ["payments/reorganizations.slow", "payments/replays", "payments/stock-clients"].map(
+  (name) => `test/journeys/${name}.test.ts`,
+);
 
 /** Chaos, browsers, foreign clients, installed packages, whole-chain recounts: what `npm run test:slow` runs. */
 const SLOW = "test/**/*.slow.test.ts";
