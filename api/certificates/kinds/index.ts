@@ -16,4 +16,4 @@ export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]
 export const BAITED_KINDS: readonly BaitedKind[] = BAITED_PRODUCTS.map((name) => BAITED[name]);
 
 /** The tests of behavior, in menu order. */
-export const BEHAVIORAL_KINDS: readonly BehavioralKind[] = [...BAITED_KINDS, retry];
+const BEHAVIORAL_KINDS: readonly BehavioralKind[] = [...BAITED_KINDS, retry];

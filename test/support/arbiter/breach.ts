@@ -46,7 +46,7 @@ export const RECEIPT: Terms = {
   issuedAt: PAID_AT - 2,
   transaction: TX,
 };
-export const PAYMENT: WalletTransfer = {
+const PAYMENT: WalletTransfer = {
   ...{ logIndex: 7, asset: BASE.usdc.address, to: payTo, value: 250_000n },
   ...{ byAuthorization: true, toHasCode: false },
 };
