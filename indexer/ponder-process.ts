@@ -30,7 +30,10 @@ function withoutStartupParameters(databaseUrl: string): string {
   return url.href;
 }
 
-/** Starts Ponder on this folder, with what environment.ts reads. */
+/**
+ * Starts Ponder on this folder, with what environment.ts reads. It writes `ponder-env.d.ts` at every start, a link to
+ * /dev/null, so that the folder may be read-only.
+ */
 export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
   const ponder = findPackageJSON("ponder", import.meta.url);
   if (ponder === undefined) throw new Error("the ponder package is not installed: run npm install");
