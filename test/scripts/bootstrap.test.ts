@@ -32,7 +32,7 @@ async function createProject(): Promise<{ readonly root: string; readonly file: 
   writeFileSync(file("node/package/node.sh"), `#!/bin/sh\nexec "${process.execPath}" "$@"\n`, { mode: 0o755 });
   writeFileSync(
     file("node/package/hardhat.js"),
-    "require('fs').writeFileSync('seen-by-installers', String(process.env.SECRET)); console.log('hardhat', ...process.argv.slice(2));",
+    "require('fs').writeFileSync('seen-by-installers', String(process.env.SIGNING_KEY)); console.log('hardhat', ...process.argv.slice(2));",
   );
   json("native/package/package.json", { name: "native", version: "1.0.0" });
   for (const name of ["node", "native"])
@@ -46,7 +46,7 @@ test("an installation that lacks something is repeated; a whole one, by hand or 
   const { root, file } = await createProject();
   const native = file("node_modules/native/package.json");
   const bootstrap = async (...mode: string[]) =>
-    (await run(process.execPath, [file("scripts/bootstrap.mjs"), ...mode], { env: { ...process.env, SECRET: "1" } }))
+    (await run(process.execPath, [file("scripts/bootstrap.mjs"), ...mode], { env: { ...process.env, SIGNING_KEY: "1" } }))
       .stdout;
   await run("npm", BY_HAND, { cwd: root });
   expect(existsSync(native)).toBe(false);

@@ -7,10 +7,9 @@ import { startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
-import { folderForFile } from "../support/folder.ts";
-import { forFile } from "../support/for-file.ts";
-import { ARBITER_KEY, PAY_TO } from "../support/service/accounts.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
 import { createDatabase } from "../support/service/database.ts";
+import { ARBITER_KEY, PAY_TO } from "../support/service/environment.ts";
 
 const run = promisify(execFile);
 const NOT_ROOT = process.getuid?.() === 0 ? { user: { uid: 65_532, gid: 65_532 } } : {};

@@ -1,8 +1,7 @@
 import { BAITED_PRODUCTS, type BaitedProduct, SINGLE_PRODUCTS, type SingleProduct } from "../products.ts";
 import { basic } from "./basic.ts";
-import type { BaitedKind, BehavioralKind, Kind } from "./kind.ts";
+import type { BaitedKind, Kind } from "./kind.ts";
 import { recipient } from "./recipient.ts";
-import { retry } from "./retry.ts";
 import { scam } from "./scam.ts";
 import { suite } from "./suite.ts";
 
@@ -14,6 +13,3 @@ export const KINDS: readonly Kind[] = SINGLE_PRODUCTS.map((name) => SINGLE[name]
 
 /** The tests of behavior with a bait, in menu order. */
 export const BAITED_KINDS: readonly BaitedKind[] = BAITED_PRODUCTS.map((name) => BAITED[name]);
-
-/** The tests of behavior, in menu order. */
-const BEHAVIORAL_KINDS: readonly BehavioralKind[] = [...BAITED_KINDS, retry];
