@@ -46,8 +46,11 @@ test("an installation that lacks something is repeated; a whole one, by hand or 
   const { root, file } = await createProject();
   const native = file("node_modules/native/package.json");
   const bootstrap = async (...mode: string[]) =>
-    (await run(process.execPath, [file("scripts/bootstrap.mjs"), ...mode], { env: { ...process.env, SIGNING_KEY: "1" } }))
-      .stdout;
+    (
+      await run(process.execPath, [file("scripts/bootstrap.mjs"), ...mode], {
+        env: { ...process.env, SIGNING_KEY: "1" },
+      })
+    ).stdout;
   await run("npm", BY_HAND, { cwd: root });
   expect(existsSync(native)).toBe(false);
 
