@@ -38,11 +38,25 @@ describe("a false that has to be found twice", () => {
     ["404, 503", [sends(404), sends(503)], {}, "escalate", ["status unknown two_answers"]],
     ["503, 404", [sends(503), sends(404)], {}, "escalate", ["status unknown two_answers"]],
     [
-      "other bytes twice, not the same",
-      [sends(200, {}, "one"), sends(200, {}, "two")],
+      "other bytes twice, the same",
+      [sends(200, {}, "one")],
       { expect_sha256: sha256(TEXT) },
       "refund",
       ["status true match", "expect_sha256 false mismatch"],
+    ],
+    [
+      "other bytes twice, not the same, as pages of firewalls have",
+      [sends(200, {}, "one"), sends(200, {}, "two")],
+      { expect_sha256: sha256(TEXT) },
+      "escalate",
+      ["status true match", "expect_sha256 unknown two_answers"],
+    ],
+    [
+      "a text that is missing from two different pages",
+      [sends(200, {}, "one"), sends(200, {}, "two")],
+      { expect_contains: "three" },
+      "refund",
+      ["status true match", "expect_contains false mismatch"],
     ],
     [
       "other bytes, then the agreed ones",
@@ -63,6 +77,13 @@ describe("a false that has to be found twice", () => {
     expect(evidence.verdict).toBe(verdict);
     expect(judged(evidence)).toEqual(findings);
     expect(site.requests).toHaveLength(2);
+  });
+
+  test("of the statuses from 400 to 499 only 404 and 410 are false", async () => {
+    const refunded: number[] = [];
+    for (let status = 400; status <= 499; status++)
+      if ((await look([sends(status)])).verdict === "refund") refunded.push(status);
+    expect(refunded).toEqual([404, 410]);
   });
 
   test("the second attempt comes five seconds later, or immediately after one that decided nothing", async () => {

@@ -10,10 +10,10 @@ import {
 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { CI_STATUS_V2 } from "../../../api/arbiter/policy/v2/ci-status.ts";
 import {
+  ABSENT_STATUSES_V2,
   AGAIN_AFTER_MS_V2,
   CHALLENGE_HEADERS_V2,
   HTTP_DELIVERY_V2,
-  UNDECIDED_STATUSES_V2,
 } from "../../../api/arbiter/policy/v2/http-delivery.ts";
 import { OFFER_BREACH_V2 } from "../../../api/arbiter/policy/v2/offer-breach.ts";
 import { POLICY_V2, VERSION_2 } from "../../../api/arbiter/policy/v2/policy.ts";
@@ -42,7 +42,7 @@ test("version 2 of http-delivery is published with the time between its attempts
   expect(summary).toContain(`${AGAIN_AFTER_MS_V2 / 1000} seconds apart`);
   const rows = table.map(({ observed }) => observed).join("\n");
   for (const { name } of CHALLENGE_HEADERS_V2) expect(rows).toContain(name);
-  expect(rows).toContain(`Not expected: ${UNDECIDED_STATUSES_V2.join(", ")}.`);
+  expect(rows).toContain(`Not expected: ${ABSENT_STATUSES_V2.join(" or ")}.`);
 });
 
 test.each([VERSION_1, VERSION_2])(

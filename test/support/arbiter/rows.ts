@@ -56,6 +56,7 @@ interface Expected {
 }
 
 const TWICE = { asked: 2 };
+const REFUSED = { verdict: "escalate", findings: [status("unknown", "undecided_status")], asked: 2 } as const;
 
 const released = (is: string, serve: Handler, { conditions = {}, findings = [], v2 = {} }: Expected = {}): Row => ({
   is,
@@ -66,14 +67,14 @@ const released = (is: string, serve: Handler, { conditions = {}, findings = [], 
   asked: 1,
   v2,
 });
-const refunded = (is: string, serve: Handler, { conditions = {}, findings = [] }: Expected): Row => ({
+const refunded = (is: string, serve: Handler, { conditions = {}, findings = [], v2 = TWICE }: Expected): Row => ({
   is,
   serve,
   conditions,
   verdict: "refund",
   findings,
   asked: 1,
-  v2: TWICE,
+  v2,
 });
 const escalated = (is: string, serve: Handler, { conditions = {}, findings = [] }: Expected): Row => ({
   is,
@@ -155,8 +156,8 @@ export const DECIDED: readonly Row[] = [
   }),
   refunded("a 404", sends(404), { findings: [status("false", "mismatch")] }),
   refunded("a 410", sends(410), { findings: [status("false", "mismatch")] }),
-  refunded("a 400", sends(400), { findings: [status("false", "mismatch")] }),
-  refunded("a 418", sends(418), { findings: [status("false", "mismatch")] }),
+  refunded("a 400", sends(400), { findings: [status("false", "mismatch")], v2: REFUSED }),
+  refunded("a 418", sends(418), { findings: [status("false", "mismatch")], v2: REFUSED }),
   refunded("a 404 whose body never ends", endless({}, Buffer.alloc(100)).bind(null), {
     conditions: { expect_status: 404 },
     findings: [status("false", "mismatch")],

@@ -23,23 +23,18 @@ const ACCEPTED = 202;
 /** Successes that have no body, so whoever agrees on one agrees on an empty body. */
 const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
 
+/** Statuses that say that the content is not there. */
+export const ABSENT_STATUSES_V2: readonly number[] = [404, 410];
+
+const CLIENT_ERRORS = Array.from({ length: 100 }, (_, place) => 400 + place);
+
 /**
  * Statuses that say "not yet", "not now", "not like this", or "not you": they prove neither delivery nor its absence.
- * Firewalls refuse programs with 403, 405, 406, 428, or 429.
+ * Firewalls refuse programs with 400, 403, 405, 406, 418, 428, 429, 430, and others of their own.
  */
-export const UNDECIDED_STATUSES_V2: readonly number[] = [
+const UNDECIDED_STATUSES_V2: readonly number[] = [
   ACCEPTED,
-  401,
-  402,
-  403,
-  405,
-  406,
-  407,
-  408,
-  425,
-  428,
-  429,
-  451,
+  ...CLIENT_ERRORS.filter((status) => !ABSENT_STATUSES_V2.includes(status)),
 ];
 
 /** The browser of the second attempt; the arbiter's own name follows its `User-Agent`. */
@@ -86,12 +81,12 @@ const STATUS_ROWS: readonly DecisionRow[] = [
     result: "unknown",
   },
   { condition: "status", observed: "Another status from 200 to 299 that no row here names.", result: "false" },
+  { condition: "status", observed: `Not expected: ${ABSENT_STATUSES_V2.join(" or ")}.`, result: "false" },
   {
     condition: "status",
-    observed: "Another status of 400 or more, 404 and 410 among them, that no row here names.",
-    result: "false",
+    observed: `Not expected: 202, or any other status from 400 to 499. Firewalls refuse programs with many of them.`,
+    result: "unknown",
   },
-  { condition: "status", observed: `Not expected: ${UNDECIDED_STATUSES_V2.join(", ")}.`, result: "unknown" },
 ];
 
 /** The rows for the body, and those for what is no whole response, are version 1's. */
@@ -107,7 +102,7 @@ const TWICE: readonly DecisionRow[] = [
   {
     condition: "status, expect_sha256, min_bytes, expect_contains",
     observed:
-      "Two attempts were made and their results for it differ, or both statuses are false and not the same (reason two_answers), except for a second attempt that finds every condition true after a first one that decided nothing.",
+      "Two attempts were made and their results for it differ, or both are false with another status or another hash (reason two_answers), except for a second attempt that finds every condition true after a first one that decided nothing.",
     result: "unknown",
   },
 ];
@@ -154,10 +149,9 @@ const isAbsence = ({ expectStatus }: Conditions): boolean => (expectStatus ?? 0)
 
 /** A condition after both attempts: what they agree on. */
 function inBoth(one: JudgedCondition, other: JudgedCondition): JudgedCondition {
-  const isOtherStatus = other.condition === "status" && other.result === "false" && one.observed !== other.observed;
-  return one.result === other.result && !isOtherStatus
-    ? other
-    : { ...other, ...unknown("two_answers", other.observed) };
+  const isExact = other.condition === "status" || other.condition === "expect_sha256";
+  const isOther = isExact && other.result === "false" && one.observed !== other.observed;
+  return one.result === other.result && !isOther ? other : { ...other, ...unknown("two_answers", other.observed) };
 }
 
 function judge(given: Conditions, seen: readonly Fetched[]): Attempt {
