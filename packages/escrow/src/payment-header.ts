@@ -27,6 +27,8 @@ export interface DecodedHeader {
   /** Empty if the client left it out. */
   readonly accepted: Readonly<Record<string, unknown>>;
   readonly payload: unknown;
+  /** The URL that the payment says it is for; undefined if it does not say. */
+  readonly resource: unknown;
 }
 
 /** The largest payment header, in bytes, with room for an ERC-1271 signature of 2 KiB. */
@@ -50,9 +52,23 @@ function decode(headers: PaymentHeaders): DecodedHeader | { readonly malformed: 
   const [{ header, version, members }] = envelopes;
   const no = (why: string) => ({ malformed: `${header} is not an x402 version 2 payment: ${why}.` });
   if (version !== 2) return no("x402Version is 1, and this sale takes version 2 only");
-  const { accepted = {}, payload } = members;
-  const read = unlessMalformed(() => ({ accepted: record(accepted, "accepted"), header, payload }));
+  const { accepted = {}, payload, resource } = members;
+  const read = unlessMalformed(() => ({
+    ...{ accepted: record(accepted, "accepted"), header, payload },
+    resource: isRecord(resource) ? resource.url : (resource ?? undefined),
+  }));
   return "malformed" in read ? no(read.malformed) : read;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether the resource that a payment names is this URL: the same path, and the same query if it names one. */
+export function isFor(resource: unknown, url: string): boolean {
+  if (resource === undefined) return true;
+  if (typeof resource !== "string" || !URL.canParse(resource, url)) return false;
+  const [named, asked] = [new URL(resource, url), new URL(url)];
+  return named.pathname === asked.pathname && ["", asked.search].includes(named.search);
 }
 
 /** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */

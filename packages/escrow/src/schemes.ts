@@ -112,7 +112,11 @@ export function readPayment(
   headers: PaymentHeaders,
   offers: readonly Offer[],
   nowMs: number,
-): (Payment & { readonly offer: Offer }) | { readonly malformed: string } | { readonly refused: string } | null {
+):
+  | (Payment & Pick<DecodedHeader, "resource"> & { readonly offer: Offer })
+  | { readonly malformed: string }
+  | { readonly refused: string }
+  | null {
   const decoded = decodePaymentHeaders(headers);
   if (decoded === null || !("payload" in decoded)) return decoded;
   const { scheme = SCHEME } = decoded.accepted;
@@ -124,5 +128,5 @@ export function readPayment(
     };
   }
   const read = rulesOf(offer.escrow).read(decoded, offer, nowMs);
-  return "info" in read ? { ...read, offer } : read;
+  return "info" in read ? { ...read, offer, resource: decoded.resource } : read;
 }

@@ -8,6 +8,7 @@ import { type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
 import { payerSignature } from "./payer-signature.ts";
+import { isFor } from "./payment-header.ts";
 import { readEscrows } from "./read-escrow.ts";
 import { type Delivered, type Purchase, type SaleParts, sell } from "./sale.ts";
 import { type Payment, readPayment, requirements, rulesOf } from "./schemes.ts";
@@ -164,6 +165,10 @@ function clientOf({ client, rpcUrl }: SellerOptions): Client {
   return createClient({ transport: http(rpcUrl) });
 }
 
+const otherResource = (resource: unknown): string =>
+  `The payment is for ${String(resource).slice(0, 200)}, which is another resource. Nothing was held. Do not sign again; ` +
+  "send the same header there.";
+
 const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
 async function serve(request: SaleRequest, counter: Counter | null): Promise<Response> {
@@ -189,6 +194,7 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
       );
     if ("malformed" in payment) return answers.malformed(payment.malformed);
     if ("refused" in payment) return refuse(payment.refused);
+    if (!isFor(payment.resource, url)) return answers.conflict(otherResource(payment.resource));
     const { offer, info } = payment;
     const checked = await checkSignature(counter, payment);
     if ("refused" in checked) return refuse(checked.refused);

@@ -298,6 +298,18 @@ describe("the same payment again", () => {
     expect(await errorOf(response)).toMatch(/already bought POST \/haiku\.$/);
   });
 
+  test("is not sold to a payment that names another route of the same price: nothing is held", async () => {
+    const payer = await buyer();
+    const signed = decodeHeader(await signFor(shop, payer));
+    for (const url of [SHOP.replace("haiku", "ode"), `${SHOP}?another`, 7, {}]) {
+      const response = await pay(shop, encodeHeader({ ...signed, resource: { url } }));
+      expect([response.status, await errorOf(response)]).toEqual([409, expect.stringMatching(/another resource/)]);
+    }
+    expect(await holdsBy(scene, payer.address)).toBe(0);
+    const { resource: _, ...unnamed } = signed;
+    expect((await pay(shop, encodeHeader(unnamed))).status).toBe(200);
+  });
+
   test("is not given to somebody who read the terms from the chain", async () => {
     const { header } = await buyFrom(shop, await buyer());
     const payment = decodeHeader(header);

@@ -131,6 +131,10 @@ class _Shop:
                 return response_of(refusal) if refusal is not None else self._required(offers, url, "Payment required.")
             if request.method == "HEAD":
                 raise MalformedPayment("A HEAD request has no response to pay for. Nothing was held.")
+            if not payment.is_for(url):
+                named = str(payment.resource)[:200]
+                error = f"The payment is for {named}, which is another resource. Nothing was held."
+                return JSONResponse({"error": f"{error} Do not sign again; send the same header there."}, 409)
             signature = await self._signature(payment)
             whole = await received(request)
         except MalformedPayment as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
@@ -47,6 +48,18 @@ class Payment:
     offer: Offer
     info: PaymentInfo
     signature: bytes
+    #: The URL that the payment says it is for; None if it does not say.
+    resource: Any = None
+
+    def is_for(self, url: str) -> bool:
+        """Whether the resource that the payment names is this URL: its path, and its query if the payment names one."""
+        if self.resource is None:
+            return True
+        try:
+            named, asked = urlsplit(self.resource), urlsplit(url)
+        except (AttributeError, TypeError, ValueError):
+            return False
+        return (named.path or "/") == (asked.path or "/") and named.query in ("", asked.query)
 
     @property
     def id(self) -> bytes:
@@ -77,7 +90,9 @@ def read_payment(headers: Mapping[str, str], offers: Sequence[Offer], now: float
         raise _mismatch("accepted.scheme", scheme, " or ".join(one.escrow.scheme for one in offers))
     if accepted.get("network", offer.escrow.network) != offer.escrow.network:
         raise _mismatch("accepted.network", accepted["network"], offer.escrow.network)
-    return _matching(offer, accepted, payload, now)
+    resource = envelope.get("resource")
+    named = resource.get("url") if isinstance(resource, dict) else resource
+    return replace(_matching(offer, accepted, payload, now), resource=named)
 
 
 def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, Any], now: float) -> Payment:
