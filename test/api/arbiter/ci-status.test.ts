@@ -39,8 +39,9 @@ describe("the table of ci-status", () => {
   test.each([
     ["all good", [run(1, "success"), run(2, "neutral"), run(3, "skipped")], "release", "true all_good"],
     ["a failure", [run(1, "success"), run(2, "failure")], "refund", "false bad_conclusion"],
-    ...["timed_out", "action_required", "startup_failure", "a word of the future"].map(
-      (bad) => [bad, [run(1, bad)], "refund", "false bad_conclusion"] as const,
+    ...["timed_out", "startup_failure"].map((bad) => [bad, [run(1, bad)], "refund", "false bad_conclusion"] as const),
+    ...["action_required", "a word of the future"].map(
+      (other) => [other, [run(1, other), run(2, "cancelled")], "escalate", "unknown no_result"] as const,
     ),
     ...["cancelled", "stale"].map((ended) => [ended, [run(1, ended)], "escalate", "unknown cancelled"] as const),
     ["cancelled beside a success", [run(1, "cancelled"), run(2, "success")], "escalate", "unknown cancelled"],

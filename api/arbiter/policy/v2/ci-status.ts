@@ -19,6 +19,9 @@ import type { PolicyCategory } from "../policy.ts";
 import { type Conditions, commitConditions } from "../v1/ci-status.ts";
 import { CI_STATUS_V1, GOOD_CONCLUSIONS_V1 } from "../v1/tables.ts";
 
+/** Conclusions that say that a check failed. */
+const BAD_CONCLUSIONS_V2: readonly string[] = ["failure", "timed_out", "startup_failure"];
+
 /** Conclusions of a run that was ended before it had a result. */
 const ENDED_CONCLUSIONS_V2: readonly string[] = ["cancelled", "stale"];
 
@@ -38,13 +41,13 @@ export const CI_STATUS_V2: PolicyCategory = {
     },
     {
       condition: "check_runs",
-      observed: `The newest run of a check is completed with any other conclusion but ${ENDED_CONCLUSIONS_V2.join(" and ")}, whatever the others have.`,
+      observed: `The newest run of a check is completed with one of ${BAD_CONCLUSIONS_V2.join(", ")}, whatever the others have.`,
       result: "false",
     },
     { condition: "check_runs", observed: "No bad conclusion, and a newest run is not completed.", result: "unknown" },
     {
       condition: "check_runs",
-      observed: `No bad conclusion, and a newest run has the conclusion ${ENDED_CONCLUSIONS_V2.join(" or ")}.`,
+      observed: `No bad conclusion, and a newest run has the conclusion ${ENDED_CONCLUSIONS_V2.join(" or ")} (reason cancelled), or another one that is not good, as action_required (reason no_result).`,
       result: "unknown",
     },
     {
@@ -180,11 +183,12 @@ function judgeRuns(readings: Readings, commitSha: string): Judged {
   const states = [...new Set(all.filter(({ why }) => why === "newest").map(({ run }) => stateOf(run)))].sort();
   const observed = states.length === 0 ? null : states.map((one) => printable(one, 40)).join(", ");
   const isGood = (state: string) => GOOD_CONCLUSIONS_V1.includes(state);
-  const isEnded = (state: string) => ENDED_CONCLUSIONS_V2.includes(state);
-  if (states.some((state) => state !== "open" && !isGood(state) && !isEnded(state)))
+  if (states.some((state) => BAD_CONCLUSIONS_V2.includes(state)))
     return { result: "false", reason: "bad_conclusion", observed };
   if (states.includes("open")) return unknown("pending", observed);
-  if (states.some(isEnded)) return unknown("cancelled", observed);
+  const others = states.filter((state) => !isGood(state));
+  if (others.length > 0)
+    return unknown(others.every((state) => ENDED_CONCLUSIONS_V2.includes(state)) ? "cancelled" : "no_result", observed);
   if (states.length === 0) return unknown("no_runs");
   return { result: "true", reason: "all_good", observed };
 }
