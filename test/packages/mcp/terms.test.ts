@@ -58,6 +58,8 @@ describe("terms", () => {
     ["a payee in a list", { payTo: [PAYEE] }, /payTo is \["0x/],
     ["no time at all", { maxTimeoutSeconds: undefined }, /maxTimeoutSeconds is missing/],
     ["no time", { maxTimeoutSeconds: 0 }, /maxTimeoutSeconds/],
+    ["less than no time", { maxTimeoutSeconds: -300 }, /maxTimeoutSeconds is -300, expected 1 to 300/],
+    ["millennia", { maxTimeoutSeconds: 1e300 }, /maxTimeoutSeconds is 1e\+300, expected 1 to 300/],
   ])("%s are refused, and the error says why and that nothing was signed", (_name, change, message) => {
     const offered = change === null ? required() : required({ ...OFFER, ...change });
     expect(() => checkTerms(offered, ALLOWED)).toThrow(RefusedTerms);
