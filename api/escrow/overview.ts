@@ -7,7 +7,18 @@ import { explorerAddressUrl, NETWORKS } from "../platform/networks.ts";
 import { contestPolicy, contestSigned } from "./contest/grounds.ts";
 import { DELIVERY_TYPES, DELIVERY_VERSION, deliveryDomain } from "./delivery.ts";
 import { DEMO_PATH, DEMO_PRICE } from "./demo/sell-espresso.ts";
-import { custodyOf, FEE_BPS, FEE_TEXT, GAS_A_FEE_UNIT, OUTCOME_GAS, TIMEOUT_SECONDS, TIMEOUT_TEXT } from "./payment.ts";
+import {
+  custodyOf,
+  FEE_BPS,
+  FEE_TEXT,
+  GAS_A_FEE_UNIT,
+  OUTCOME_GAS,
+  SHARED_OUTCOME_GAS,
+  TIMEOUT_SECONDS,
+  TIMEOUT_TEXT,
+} from "./payment.ts";
+
+import { DELIVERY_VERSION } from "./ports.ts";
 
 /** Concatenated, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");
@@ -70,10 +81,10 @@ export function escrowOverview(
     },
     limits: {
       minimum_amount: limits.minimum.toString(),
-      merchant_gas_a_day: limits.merchantGas.toString(),
+      payer_gas_a_day: limits.payerGas.toString(),
       outcome_gas: OUTCOME_GAS.toString(),
       gas_paid_by_a_unit_of_fee: GAS_A_FEE_UNIT.toString(),
-      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. A release counts ${OUTCOME_GAS.toLocaleString("en")} gas, and once it is mined its share of its transaction if that is less; less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. A merchant whose releases of a day (UTC) sum up to more than ${limits.merchantGas.toLocaleString("en")} waits until the next with those whose fee does not pay for them. Refunds count for no merchant. The timeout stays as it is.`,
+      text: `Payments of less than ${formatUsd(limits.minimum)} USDC are not evaluated. A release counts ${OUTCOME_GAS.toLocaleString("en")} gas, and once it is mined its share of its transaction if that is less; less ${GAS_A_FEE_UNIT} for each atomic unit of its fee. It counts for the payer, who made the hold. If the releases of a payer's holds total more than ${limits.payerGas.toLocaleString("en")} gas in a day (UTC), the rest wait until the next day; a fee that pays for ${SHARED_OUTCOME_GAS.toLocaleString("en")} gas is never too small. Refunds count for no account. The timeout stays as it is.`,
     },
     verdict_policy: {
       version: DELIVERY_VERSION,

@@ -44,19 +44,19 @@ export const feeOf = (amount: bigint): bigint => (amount * BigInt(FEE_BPS)) / 10
 export const OUTCOME_GAS = 50_000n;
 /** The gas that an atomic unit of fee pays for: the fee of 0.10 USDC pays for one outcome. */
 export const GAS_A_FEE_UNIT = 50n;
-
-/** The gas that a release costs beyond its fee; negative if the fee pays for more. */
-const gasBeyondFee = (amount: bigint): bigint => OUTCOME_GAS - feeOf(amount) * GAS_A_FEE_UNIT;
+/** What a release costs in a full transaction. One whose fee pays for that is never held back. */
+export const SHARED_OUTCOME_GAS = 35_000n;
 
 /**
- * The gas that an evaluation puts on its merchant's account. A refund puts none there, because any stranger can cause one:
- * its hold cost somebody else more than twice the gas. A release that may still be contested earns no credit, because a
- * refund pays no fee.
+ * The gas that an evaluation adds to the account of its payer, who made the hold: a merchant cannot choose its buyers. A
+ * refund adds none, because its hold cost its payer more than twice the gas. A release that may still be contested earns
+ * no credit, because a refund pays no fee.
  */
 export function gasCharged({ decision, isContestable }: Charged, amount: bigint): bigint {
   if (decision === "refund") return 0n;
-  const gas = gasBeyondFee(amount);
-  return isContestable && gas < 0n ? 0n : gas;
+  const paid = feeOf(amount) * GAS_A_FEE_UNIT;
+  if (paid < SHARED_OUTCOME_GAS) return OUTCOME_GAS - paid;
+  return isContestable || paid < OUTCOME_GAS ? 0n : OUTCOME_GAS - paid;
 }
 
 interface Charged {

@@ -48,7 +48,7 @@ export function escrowRoutes(parts: EscrowRouteParts): readonly Route[] {
       "payment_conflict",
       "escrow_over",
       "unacceptable",
-      "merchant_refused",
+      "payer_gas_spent",
     ],
     handle: (c) => forward(c, parts),
   });
@@ -105,9 +105,9 @@ const REFUSALS: Readonly<Record<Refusal, (now: Date) => Problem>> = {
         "This payment is below the least amount that this service evaluates (limits.minimum_amount at GET /escrow). From 30 minutes after the hold anyone can refund it to its buyer.",
     }),
   gas_spent: (now) =>
-    new Problem("merchant_refused", {
+    new Problem("payer_gas_spent", {
       detail:
-        "The fee of this payment does not pay for its release, and today's releases of this merchant have spent its daily allowance of gas (limits at GET /escrow). Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
+        "The fee of this payment does not pay for its release, and today's releases of this payer's holds have spent its daily allowance of gas (limits at GET /escrow). No other buyer is affected. Nothing was decided: forward the delivery again after midnight UTC. From 30 minutes after the hold anyone can refund the buyer.",
       headers: { "retry-after": String(secondsToMidnight(now)) },
     }),
   too_late_for_window: () =>

@@ -77,7 +77,7 @@ CREATE INDEX escrow_gas_day ON escrow_gas (day);
 GRANT SELECT, INSERT, UPDATE, DELETE ON escrow_gas TO trust_api;
 
 COMMENT ON TABLE escrow_gas IS 'Gas that outcomes cost beyond their fees, by day (UTC). Past days are deleted.';
-COMMENT ON COLUMN escrow_gas.account IS 'the merchant, or twenty zero bytes for every payment without an evaluation';
+COMMENT ON COLUMN escrow_gas.account IS 'who made the hold, or twenty zero bytes for every payment without an evaluation';
 
 CREATE TABLE escrow_window (
   payment bytea PRIMARY KEY REFERENCES escrow_task,

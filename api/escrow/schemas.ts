@@ -56,7 +56,7 @@ export const ESCROW = z
     fee_policy: z.object({ fee_bps: z.literal(FEE_BPS), text: z.string() }),
     limits: z.object({
       minimum_amount: atomic,
-      merchant_gas_a_day: atomic,
+      payer_gas_a_day: atomic,
       outcome_gas: atomic,
       gas_paid_by_a_unit_of_fee: atomic,
       text: z.string(),

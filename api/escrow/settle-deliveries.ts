@@ -155,7 +155,7 @@ async function decide(
       return { refused: "wrong_signer" };
     const evaluation = await signed(parts, { hold, delivery, rule, window });
     const charged = { decision: evaluation.decision, isContestable: window !== null };
-    const cost = { gas: gasCharged(charged, hold.info.maxAmount), most: limits.merchantGas };
+    const cost = { gas: gasCharged(charged, hold.info.maxAmount), most: limits.payerGas };
     const told = rule.counts ? evaluation.record : NO_RECORD;
     const became = await store.decide(hold, evaluation, { ...cost, told, window });
     if (became === "stored") return { evaluation, contest: null, status: "pending", transaction: null };

@@ -59,7 +59,7 @@ export interface EscrowStore {
   decided(payment: Hex): Promise<Decided>;
   /**
    * Stores an evaluation and its task with the record that the chain is told, and the window that a release waits for, all
-   * or nothing, on the merchant's account.
+   * or nothing, on the payer's account.
    */
   decide(
     hold: Hold,
@@ -80,7 +80,7 @@ export interface EscrowStore {
   lookAgain(seen: Pick<Task, "payment" | "contestUntil">, seconds: number): Promise<void>;
   /**
    * Ends the wait of a release whose window has closed. An open contest keeps it waiting until anyone may refund the hold:
-   * then the clock's refund takes its place, and this much gas goes back to the merchant's account. Null if an answer came
+   * then the clock's refund takes its place, and this much gas goes back to the payer's account. Null if an answer came
    * first: the task may have changed.
    */
   closeWindow(
@@ -110,6 +110,9 @@ const accountOrder = (account: Buffer, payment: Buffer): string =>
 /** The day, in UTC, that an account's gas counts for. */
 const TODAY = "(now() AT TIME ZONE 'UTC')::date";
 
+/** Who made the hold, and is charged for its release. */
+const PAYER = "decode(substr(task.info->>'payer', 3), 'hex')";
+
 /** The day that the account of an outcome was charged on. */
 const DAY_CHARGED = "(task.created_at AT TIME ZONE 'UTC')::date";
 
@@ -122,11 +125,11 @@ const CHARGE = `INSERT INTO escrow_gas AS account SELECT $1::bytea, ${TODAY}, gr
     ON CONFLICT (account, day) DO UPDATE SET gas = greatest(0, account.gas + $2::bigint)
     WHERE $2::bigint <= 0 OR account.gas + $2::bigint <= $3::bigint`;
 
-/** Takes gas off the account of the payment's merchant, on the day on which it was charged. It is never less than zero. */
+/** Takes gas off the account of the payment's payer, on the day on which it was charged. It is never less than zero. */
 export async function giveBack(client: pg.PoolClient, payment: Buffer, gas: Cost["gas"]): Promise<void> {
   await client.query(
     `UPDATE escrow_gas AS account SET gas = greatest(0, account.gas - $2::bigint) FROM escrow_task AS task
-     WHERE task.payment = $1 AND account.account = task.merchant AND account.day = ${DAY_CHARGED}`,
+     WHERE task.payment = $1 AND account.account = ${PAYER} AND account.day = ${DAY_CHARGED}`,
     [payment, String(gas)],
   );
 }
@@ -224,7 +227,7 @@ function createDecisions(share: Share): Pick<EscrowStore, "decide" | "timeOut"> 
   return {
     decide(hold, { decision, rule, record, document }, { told, window, ...cost }) {
       const until = window?.until ?? null;
-      const charged = { ...cost, account: bytes(hold.info.receiver) };
+      const charged = { ...cost, account: bytes(hold.info.payer) };
       return store(DECIDE, [
         ...values(hold, charged, { decision, record: told, until }),
         rule,
@@ -366,7 +369,7 @@ export function createEscrowStore(pool: pg.Pool): EscrowStore {
       }),
 
     async mined({ payment, record, info }, { decision, transaction, block, blockHash, gas }) {
-      const account = record === null ? NOBODY : bytes(info.receiver);
+      const account = record === null ? NOBODY : bytes(info.payer);
       const ended = [bytes(payment), decision, bytes(transaction), block, bytes(blockHash)];
       await write(
         named(MINED, [...ended, account, gas === null ? null : String(gas)]),

@@ -68,8 +68,8 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     when: "This IP address has exceeded the rate limit.",
     remedy: "Wait for the number of seconds in Retry-After.",
   },
-  merchant_refused: {
-    when: "The payment’s fee does not pay for its release, and the merchant’s releases of today have spent its daily allowance of gas.",
+  payer_gas_spent: {
+    when: "The payment’s fee does not pay for its release, and releases of the same payer’s holds have spent its daily allowance of gas.",
     remedy: "Forward the delivery again after midnight UTC, or sell at prices whose fee pays for a release.",
   },
   payer_refused: {

@@ -123,7 +123,7 @@ async function answer(parts: ContestParts, payment: Hex): Promise<void> {
     const document = await signer.signAsText(unsigned, at);
     const { decision, id } = found.rule;
     const { maxAmount } = window.hold.info;
-    // No merchant pays for a refund.
+    // A refund costs its payer no gas.
     const gas = decision === "refund" ? gasCharged({ decision: "release", isContestable: true }, maxAmount) : 0n;
     return { decision, rule: id, record: recordHash(document), document, gas };
   });

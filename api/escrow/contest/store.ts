@@ -230,7 +230,7 @@ export interface ContestStore {
   lookAgain(payment: Hex, seconds: number): Promise<void>;
   /**
    * Stores the first answer and carries out what follows from it, all or nothing: the release need not wait any more, or
-   * becomes a refund. The gas goes back to the merchant's account. Returns the stored one.
+   * becomes a refund. The gas goes back to the payer's account. Returns the stored one.
    * @param sign makes the answer; `isOpen` says whether the release still waits
    */
   answer(

@@ -87,7 +87,7 @@ const ENVIRONMENT = z.object({
   ERC6492_FACTORIES: addressesOf("factories of smart wallets on Base").default([]),
   EVALUATOR_ADDRESS: contract("the evaluator of ERC-8183 jobs").optional(),
   ESCROW_MINIMUM: whole(MINIMUM_AMOUNT, 1_000_000_000).default(MINIMUM_AMOUNT),
-  ESCROW_MERCHANT_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
+  ESCROW_PAYER_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ESCROW_KEEPER_GAS: whole(0, 1_000_000_000_000).default(100_000_000),
   ERC8004_FEEDBACK: z.enum(["on", "off"], { error: "expected on or off" }).default("off"),
   ERC8004_IDENTITY: contract("ERC-8004's registry of agents").default(lower(ERC8004.identity)),
@@ -254,7 +254,7 @@ export function parseConfig(
     walletFactories: env.ERC6492_FACTORIES,
     escrowLimits: {
       minimum: BigInt(env.ESCROW_MINIMUM),
-      merchantGas: BigInt(env.ESCROW_MERCHANT_GAS),
+      payerGas: BigInt(env.ESCROW_PAYER_GAS),
       keeperGas: BigInt(env.ESCROW_KEEPER_GAS),
     },
     erc8004:

@@ -122,8 +122,8 @@ export interface RegistryAddresses {
 export interface EscrowLimits {
   /** The least that it evaluates or refunds by itself, in atomic USDC. */
   readonly minimum: bigint;
-  /** The gas that a merchant's releases may cost in a day (UTC) beyond what their fees pay for. */
-  readonly merchantGas: bigint;
+  /** The gas that the releases of a payer's holds may cost in a day (UTC) beyond what their fees pay for. */
+  readonly payerGas: bigint;
   /** The gas that refunds of holds which nobody decided may cost in a day (UTC), all together. */
   readonly keeperGas: bigint;
 }

@@ -19,7 +19,7 @@ export const PROBLEMS = {
   body_too_large: { status: 413, title: "Body too large" },
   unacceptable: { status: 422, title: "Request refused" },
   too_many_requests: { status: 429, title: "Too many requests" },
-  merchant_refused: { status: 429, title: "Merchant's gas is spent" },
+  payer_gas_spent: { status: 429, title: "Payer's gas is spent" },
   payer_refused: { status: 429, title: "Too many failed payments" },
   headers_too_large: { status: 431, title: "Headers too large" },
   internal_error: { status: 500, title: "Internal error" },

@@ -1,6 +1,6 @@
 import type { Hex } from "viem";
 import type { BoundContest } from "./contest-terms.ts";
-import { type Forward, ForwardRefused, HoldEnded, MerchantRefused } from "./forward.ts";
+import { type Forward, ForwardRefused, HoldEnded } from "./forward.ts";
 import type { PaymentInfo } from "./payment-info.ts";
 import type { DeliveryStore, Ending, KeptDelivery } from "./stores/delivery-store.ts";
 import type { EscrowFacts } from "./terms.ts";
@@ -9,20 +9,12 @@ import type { EscrowFacts } from "./terms.ts";
 const DECISION_WITHIN_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 60_000;
-/** Whatever the arbiter says, one sale in this time finds out whether it still refuses the merchant. */
-const LONGEST_PAUSE_SECONDS = 600;
 
 export interface DecisionParts {
   readonly escrow: EscrowFacts;
   readonly forward: Forward;
   readonly store: DeliveryStore;
   readonly log: (message: string, cause: unknown) => void;
-  readonly pause: Pause;
-}
-
-/** Until then the arbiter decides nothing for this merchant; by `performance.now()`, which no change of the clock moves. */
-export interface Pause {
-  until: number;
 }
 
 export interface Undecided {
@@ -70,15 +62,13 @@ async function retry(parts: DecisionParts, undecided: Undecided, first: Promise<
 }
 
 async function attempt(parts: DecisionParts, { id, delivery, info, contest }: Undecided): Promise<Attempt> {
-  const { escrow, forward, store, log, pause } = parts;
+  const { escrow, forward, store, log } = parts;
   try {
     const decision = await forward({ id, info, delivery, escrow, contest });
     await store.decide(id, decision);
     return decision;
   } catch (error) {
     if (error instanceof HoldEnded) return ended({ store, log }, id, error);
-    if (error instanceof MerchantRefused)
-      pause.until = performance.now() + Math.min(error.seconds, LONGEST_PAUSE_SECONDS) * 1_000;
     const isFinal = error instanceof ForwardRefused;
     log(
       isFinal

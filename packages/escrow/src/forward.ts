@@ -24,18 +24,8 @@ export interface ForwardRequest {
  */
 export type Forward = (request: ForwardRequest) => Promise<Decision>;
 
-/** The arbiter refuses this delivery permanently, or such releases for today. The buyer gets no goods meanwhile. */
+/** The arbiter refuses this delivery permanently, or this payer's for today. The buyer gets no goods meanwhile. */
 export class ForwardRefused extends Error {}
-
-/** For this many seconds it releases no payment whose fee is so small: such a sale is not paid meanwhile. */
-export class MerchantRefused extends ForwardRefused {
-  readonly seconds: number;
-
-  constructor(message: string, seconds: number) {
-    super(message);
-    this.seconds = seconds;
-  }
-}
 
 /** The hold ended before the delivery was evaluated: refunded, or too close to its end. The buyer gets no goods. */
 export class HoldEnded extends Error {}
@@ -71,14 +61,11 @@ export const forwardTo =
     if (response.ok && (answer.decision === "release" || answer.decision === "refund")) return answer.decision;
     const why = `The arbiter answered ${response.status} for ${id}: ${String(answer.detail ?? "no decision")}`;
     if (answer.code === "escrow_over") throw new HoldEnded(why);
-    // Sales whose fees do not pay for their releases have spent the merchant's gas of the day.
-    if (answer.code === "merchant_refused")
-      throw new MerchantRefused(why, secondsIn(response.headers.get("retry-after")));
-    const isFinal = response.status >= 400 && response.status < 500 && !PASSING.has(response.status);
+    // It would not be released before tomorrow, so it is no delay of a decision: the buyer gets no goods meanwhile.
+    const isSpent = answer.code === "payer_gas_spent";
+    const isFinal = isSpent || (response.status >= 400 && response.status < 500 && !PASSING.has(response.status));
     throw isFinal ? new ForwardRefused(why) : new Error(why);
   };
-
-const secondsIn = (retryAfter: string | null): number => (/^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : 0);
 
 /**
  * A response in the arbiter's form. Of the headers, only those that describe the body are passed on, and no cookies.

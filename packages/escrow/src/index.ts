@@ -8,15 +8,7 @@ export type { Validate, Validated } from "./validate.ts";
 export type { BoundContest, ContestConditions, ContestTerms } from "./contest-terms.ts";
 export type { Delivery } from "./delivery.ts";
 export { deliveryTypedData, MAX_BODY_BYTES, signDelivery } from "./delivery.ts";
-export {
-  type Decision,
-  type Forward,
-  ForwardRefused,
-  type ForwardRequest,
-  forwardTo,
-  HoldEnded,
-  MerchantRefused,
-} from "./forward.ts";
+export { type Decision, type Forward, ForwardRefused, type ForwardRequest, forwardTo, HoldEnded } from "./forward.ts";
 export { type HoldRequest, type SendHold, sendFrom } from "./hold.ts";
 export { requirements } from "./schemes.ts";
 export { createSeller, type SaleRequest, type SellerOptions } from "./seller.ts";

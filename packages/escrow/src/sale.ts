@@ -92,11 +92,9 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   const earlier = await parts.store.get(id);
   if (earlier !== null) return replay(parts, purchase, { id, kept: earlier });
   const refusal = await purchase.validate();
-  const isPaused = performance.now() < parts.pause.until;
-  if (refusal !== null || isPaused) {
+  if (refusal !== null) {
     const { status } = await readPayment(parts.client, parts.escrow.address, id);
-    if (status === "none")
-      return refusal === null ? { kind: "not_yet", error: paused(id) } : { kind: "invalid", refusal };
+    if (status === "none") return { kind: "invalid", refusal };
   }
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
@@ -240,10 +238,6 @@ const keptBack = (id: Hex): string =>
 const undecided = (id: Hex): string =>
   `The arbiter refuses to decide payment ${id} now, so its response is kept back. Do not sign again; send the same ` +
   "header again. From 30 minutes after the hold anyone can refund it.";
-
-const paused = (id: Hex): string =>
-  `The arbiter decides nothing for this merchant now, so nothing was held for payment ${id}. Do not sign again; send the ` +
-  "same header again later.";
 
 const notYet = (id: Hex): string =>
   `Payment ${id} is almost refundable, and its release is not on the chain yet. Do not sign again; send the same ` +

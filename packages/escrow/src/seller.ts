@@ -134,7 +134,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const send = options.hold ?? sendFrom(client, account);
   const forward = options.forward ?? forwardTo(arbiterUrl, account);
   const store = options.store ?? sharedMemory;
-  const parts = { client, send, forward, store, log, leastSecondsLeft, pause: { until: 0 } };
+  const parts = { client, send, forward, store, log, leastSecondsLeft };
   const signed = options.signsOffers === false ? null : offerReceipt(account);
   let known: Promise<readonly EscrowFacts[]> | undefined;
   return async () => {

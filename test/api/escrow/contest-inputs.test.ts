@@ -16,6 +16,7 @@ import { askedOnChain, hold, newMerchant, statusOf } from "../../support/escrow/
 import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { newPayer } from "../../support/payments/signing.ts";
 
 const scene = await forFile(startContestScene());
 const { service, at, pass, mineAt, now, chain } = scene;
@@ -199,14 +200,15 @@ test("many at once, and the release at the same time, in two processes: one cont
   }
 });
 
-test("a release that does not pay for itself counts until a contest makes a refund of it: no merchant pays for that", async () => {
+test("a release that does not pay for itself counts until a contest makes a refund of it", async () => {
   const seller = newMerchant();
   const gasOf = async () => {
-    const account = Buffer.from(seller.address.slice(2), "hex");
+    const account = Buffer.from(contested.info.payer.slice(2), "hex");
     const { rows } = await database.query("SELECT gas::int FROM escrow_gas WHERE account = $1", [account]);
     return (rows[0] as { gas: number }).gas;
   };
-  const contested = await holdWithWindow(at.escrow, seller, { conditions: TOO_SHORT, maxAmount: 20_000n });
+  const by = await newPayer(chain);
+  const contested = await holdWithWindow(at.escrow, seller, { conditions: TOO_SHORT, maxAmount: 20_000n, by });
   await deliverWithWindow(service, seller, { held: contested });
   expect(await gasOf()).toBe(40_000);
   expect((await contest(service, contested, EXPECT)).status).toBe(200);
@@ -214,9 +216,9 @@ test("a release that does not pay for itself counts until a contest makes a refu
   await pass();
   expect([await statusOf(at.escrow, contested), await gasOf()]).toEqual(["refunded", 0]);
   // A large fee is no credit while it may still be refunded.
-  const small = await hold(at.escrow, seller.address, { maxAmount: 20_000n });
+  const small = await hold(at.escrow, seller.address, { maxAmount: 20_000n, by });
   await deliver(service, seller, { ...small, ...GOOD });
-  await deliverWithWindow(service, seller, { held: await holdWithWindow(at.escrow, seller) });
+  await deliverWithWindow(service, seller, { held: await holdWithWindow(at.escrow, seller, { by }) });
   expect(await gasOf()).toBe(40_000);
 });
 

@@ -1,12 +1,19 @@
 import { pino } from "pino";
 import { encodeFunctionData, type Hex, type LocalAccount, multicall3Abi } from "viem";
 import { afterEach, expect, test, vi } from "vitest";
-import { type PaymentInfo, payerAgnosticHash, paymentId } from "../../../api/escrow/payment.ts";
+import {
+  gasCharged,
+  type PaymentInfo,
+  payerAgnosticHash,
+  paymentId,
+  SHARED_OUTCOME_GAS,
+} from "../../../api/escrow/payment.ts";
 import { createEscrowStore } from "../../../api/escrow/store.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
 import { escrowAbi } from "../../../contracts/abi.ts";
+import snapshot from "../../../contracts/gas-snapshot.json" with { type: "json" };
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deliverWithWindow, holdWithWindow } from "../../support/escrow/contest.ts";
@@ -46,7 +53,7 @@ const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 afterEach(() => chain.client.setAutomine(true));
 
 /** Holds of one payer for one merchant, in a few transactions. */
-async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id">[]> {
+async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id" | "info">[]> {
   const { client, network } = chain;
   const { address } = scene.escrow;
   const payer = await newPayer(chain, LEAST * BigInt(DUST) + 1n);
@@ -75,7 +82,7 @@ async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id">[]> {
     const hash = await client.sendTransaction({ account: devAccount(2), to: MULTICALL3, data, gas: 14_000_000n });
     expect((await client.waitForTransactionReceipt({ hash })).status).toBe("success");
   }
-  return infos.map((info) => ({ id: paymentId(info, network.chainId, address) }));
+  return infos.map((info) => ({ id: paymentId(info, network.chainId, address), info }));
 }
 
 test("ten honest sales beside 300 of dust are released within a minute of blocks, and dust costs little gas", async () => {
@@ -129,19 +136,20 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   );
   expect(gas / (DUST + HONEST)).toBeLessThanOrEqual(35_000);
   // The day's gas is spent as fast as it is used, less what the fees of dust pay for: 5,000 each.
-  const account = Buffer.from(attacker.address.slice(2), "hex");
+  const account = Buffer.from(dust[0]?.info.payer.slice(2) ?? "", "hex");
   const spent = await pool.query<{ gas: string }>("SELECT gas FROM escrow_gas WHERE account = $1", [account]);
   const counted = Number(spent.rows[0]?.gas) / DUST;
   expect(counted).toBeGreaterThan(20_000);
   expect(counted).toBeLessThanOrEqual(30_000);
 });
 
-test("a merchant whose fees pay for no release hears when the day's gas is spent; what pays for itself goes on", async () => {
-  const escrowLimits = { minimum: 20_000n, merchantGas: 100_000n, keeperGas: 0n };
+test("a payer whose holds' fees pay for no release hears when the day's gas is spent; what pays for itself goes on", async () => {
+  const escrowLimits = { minimum: 20_000n, payerGas: 100_000n, keeperGas: 0n };
   const strict = await startService({ chain, config: { ...config, escrowLimits } });
   try {
     const merchant = newMerchant();
-    const sell = (maxAmount: bigint) => hold(scene, merchant.address, { maxAmount });
+    const by = await newPayer(chain);
+    const sell = (maxAmount: bigint) => hold(scene, merchant.address, { maxAmount, by });
     const [little, small, other, second, third, large] = [
       await sell(19_999n),
       await sell(20_000n),
@@ -160,7 +168,7 @@ test("a merchant whose fees pay for no release hears when the day's gas is spent
     expect((await deliver(strict, merchant, { ...other, ...EMPTY })).status).toBe(200);
     expect((await deliver(strict, merchant, { ...second, ...GOOD })).status).toBe(200);
     const refused = await deliver(strict, merchant, { ...third, ...GOOD });
-    expectProblem(refused, 429, "merchant_refused");
+    expectProblem(refused, 429, "payer_gas_spent");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     // What was decided before is answered again.
     expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
@@ -170,34 +178,46 @@ test("a merchant whose fees pay for no release hears when the day's gas is spent
     for (const one of [small, second, third, large]) await expectOutcome(scene, one, "release");
     await expectOutcome(scene, other, "refund");
     const { limits } = (await (await fetch(`${strict.url}/escrow?format=json`)).json()) as { limits: object };
-    expect(limits).toMatchObject({ minimum_amount: "20000", merchant_gas_a_day: "100000" });
+    expect(limits).toMatchObject({ minimum_amount: "20000", payer_gas_a_day: "100000" });
   } finally {
     await strict.stop();
   }
 });
 
-test("a stranger's holds that end in refunds take nothing of a merchant's allowance, and block no release that pays for itself", async () => {
+test("a competitor's holds close no shop: refused or delivered, they count for its own wallet, and a release that pays for itself is never refused", async () => {
   const strict = await startService({
     chain,
-    config: { ...config, escrowLimits: { minimum: LEAST, merchantGas: 40_000n, keeperGas: 0n } },
+    config: { ...config, escrowLimits: { minimum: LEAST, payerGas: 40_000n, keeperGas: 0n } },
   });
   try {
     const merchant = newMerchant();
+    const by = await newPayer(chain);
+    const bought = (maxAmount: bigint) => hold(scene, merchant.address, { maxAmount, by });
     const refused = [{ ...GOOD, status: 422 }, { ...GOOD, status: 400 }, { ...GOOD, status: 500 }, EMPTY];
     for (const answer of refused) {
-      const { status, body } = await deliver(strict, merchant, { ...(await hold(scene, merchant.address)), ...answer });
+      const { status, body } = await deliver(strict, merchant, { ...(await bought(1_000_000n)), ...answer });
       expect([status, body.decision]).toEqual([200, "refund"]);
     }
-    const small = await hold(scene, merchant.address, { maxAmount: 20_000n });
-    expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
-    const next = await hold(scene, merchant.address, { maxAmount: 20_000n });
-    expectProblem(await deliver(strict, merchant, { ...next, ...GOOD }), 429, "merchant_refused");
+    const first = await bought(20_000n);
+    expect((await deliver(strict, merchant, { ...first, ...GOOD })).status).toBe(200);
+    for (const amount of [LEAST, 20_000n, 69_999n])
+      expectProblem(await deliver(strict, merchant, { ...(await bought(amount)), ...GOOD }), 429, "payer_gas_spent");
+    // In a full transaction the fee of 0.07 USDC pays for a release.
+    const enough = await bought(70_000n);
+    expect((await deliver(strict, merchant, { ...enough, ...GOOD })).status).toBe(200);
+    const honest = await hold(scene, merchant.address, { maxAmount: 20_000n });
+    expect((await deliver(strict, merchant, { ...honest, ...GOOD })).status).toBe(200);
     const contestable = await holdWithWindow(scene, merchant);
     expect((await deliverWithWindow(strict, merchant, { held: contestable })).status).toBe(200);
-    const large = await hold(scene, merchant.address, { maxAmount: 100_000n });
-    expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);
-    for (const one of [small, large]) await expectOutcome(scene, one, "release");
+    for (const one of [first, enough, honest]) await expectOutcome(scene, one, "release");
   } finally {
     await strict.stop();
   }
+});
+
+test("a fee that counts as enough for a release pays for its share of a full transaction", () => {
+  expect(snapshot.outcomes.batch.release[50]).toBeLessThanOrEqual(Number(SHARED_OUTCOME_GAS));
+  const charged = (amount: bigint, isContestable = false) => gasCharged({ decision: "release", isContestable }, amount);
+  expect([69_999n, 70_000n, 100_000n, 100_100n].map((amount) => charged(amount))).toEqual([15_050n, 0n, 0n, -50n]);
+  expect([69_999n, 70_000n, 100_100n].map((amount) => charged(amount, true))).toEqual([15_050n, 0n, 0n]);
 });

@@ -29,6 +29,7 @@ test("a task whose contest was answered while it was looked at is due at once, n
 });
 
 const MERCHANT = `0x${"ee".repeat(20)}` as const;
+const PAYER = `0x${"bb".repeat(20)}` as const;
 const COST = { gas: 50_000n, most: 150_000n };
 
 const decide = (by: typeof store, id: Hex) => {
@@ -37,12 +38,12 @@ const decide = (by: typeof store, id: Hex) => {
   const evaluation = { payment: id, decision: "release", rule: "delivered", record: id, document: "{}" } as const;
   return by.decide(holdOf(id), evaluation, { ...COST, told: id, window });
 };
-const holdOf = (id: Hex, receiver: Hex = MERCHANT) => {
+const holdOf = (id: Hex, payer: Hex = PAYER) => {
   const info = {
     ...({
       operator: `0x${"aa".repeat(20)}`,
-      payer: `0x${"bb".repeat(20)}`,
-      receiver,
+      payer,
+      receiver: MERCHANT,
       token: MERCHANT,
     } as const),
     ...{ maxAmount: 10_000n, preApprovalExpiry: 1, authorizationExpiry: 2, refundExpiry: 3, minFeeBps: 100 },
@@ -57,9 +58,9 @@ const payment = (place: number): Hex => `0x${String(place).padStart(64, "0")}`;
 const countOf = async (what: string) =>
   (await owner.query<{ count: number }>(`SELECT ${what} AS count`)).rows[0]?.count;
 
-const GAS = `FROM escrow_gas WHERE account = decode('${MERCHANT.slice(2)}', 'hex')`;
+const GAS = `FROM escrow_gas WHERE account = decode('${PAYER.slice(2)}', 'hex')`;
 
-test("of processes that decide one payment at the same time one stores it, and its merchant is charged once", async () => {
+test("of processes that decide one payment at the same time one stores it, and its payer is charged once", async () => {
   const other = createEscrowStore(await forFile(connect(database.apiUrl)));
   expect(await decide(store, payment(10))).toBe("stored");
   // Both have looked for the payment's task before either can store one.
@@ -74,13 +75,13 @@ test("of processes that decide one payment at the same time one stores it, and i
   expect(await Promise.all([10, 11].map((place) => decide(store, payment(place))))).toEqual(["taken", "taken"]);
 });
 
-test("a decision that its merchant has no gas left for stores nothing", async () => {
+test("a decision that its payer has no gas left for stores nothing", async () => {
   expect(await Promise.all([12, 13].map((place) => decide(store, payment(place))))).toEqual(["stored", "spent"]);
   expect(await store.decided(payment(13))).toEqual({ evaluation: null, task: null });
   expect(await countOf("(SELECT count(*)::int FROM escrow_window)")).toBe(3);
 });
 
-const SELLER = `0x${"ef".repeat(20)}` as const;
+const BUYER = `0x${"ef".repeat(20)}` as const;
 const CLOCK = `0x${"00".repeat(20)}` as const;
 const gasOf = async (account: Hex) =>
   (await owner.query("SELECT day, gas::int FROM escrow_gas WHERE account = decode($1, 'hex')", [account.slice(2)]))
@@ -90,12 +91,12 @@ const BLOCK = { block: 7, blockHash: `0x${"b1".repeat(32)}` } as const;
 const ended = (gas: bigint | null) => ({ decision: "refund", transaction: BLOCK.blockHash, ...BLOCK, gas }) as const;
 
 describe.each([
-  ["a merchant's account", SELLER],
+  ["a payer's account", BUYER],
   ["the account of what the clock decided", CLOCK],
 ] as const)("an outcome on %s", (what, account) => {
   const id = (place: number) => payment(place + (account === CLOCK ? 100 : 200));
   const reckoned = async (place: number) => {
-    const hold = holdOf(id(place), SELLER);
+    const hold = holdOf(id(place), BUYER);
     const evaluation = {
       payment: hold.id,
       decision: "refund",

@@ -165,7 +165,7 @@ describe("the rules of an evaluation", () => {
   });
 
   test("are published in their order, with the decision of each", () => {
-    const limits = { minimum: 10_000n, merchantGas: 0n, keeperGas: 0n };
+    const limits = { minimum: 10_000n, payerGas: 0n, keeperGas: 0n };
     const { verdict_policy, fee_policy } = escrowOverview([], { limits, baseUrl: "https://trust.example" });
     expect(verdict_policy.rules).toEqual(RULES.map(({ id, decision, when }) => ({ id, decision, when })));
     expect(RULES.map(({ id }) => id)).toEqual([

@@ -31,7 +31,12 @@ export async function holdWithWindow(
     seconds = 600,
     conditions = {},
     ...terms
-  }: { readonly seconds?: number; readonly conditions?: ContestConditions; readonly maxAmount?: bigint } = {},
+  }: {
+    readonly seconds?: number;
+    readonly conditions?: ContestConditions;
+    readonly maxAmount?: bigint;
+    readonly by?: LocalAccount;
+  } = {},
 ): Promise<ContestableHold> {
   const salt_nonce = toHex(randomBytes(32));
   const now = Number((await scene.chain.client.getBlock()).timestamp);

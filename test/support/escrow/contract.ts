@@ -71,11 +71,13 @@ export const newMerchant = (): LocalAccount => privateKeyToAccount(generatePriva
 
 const lower = (address: Address) => address.toLowerCase() as Address;
 
-/** A hold that a new buyer with 10 USDC has signed: of 1 USDC, or of the terms' amount. */
-async function signHold({ chain, escrow }: EscrowScene, merchant: Address, terms: Partial<PaymentInfo> = {}) {
+type Terms = Partial<PaymentInfo> & { readonly by?: LocalAccount };
+
+/** A hold that a new buyer with 10 USDC, or the one named, has signed: of 1 USDC, or of the terms' amount. */
+async function signHold({ chain, escrow }: EscrowScene, merchant: Address, { by, ...terms }: Terms = {}) {
   const { client, network } = chain;
   const { custody = escrow.address, collector = escrow.address } = escrow;
-  const buyer = await newPayer(chain, 10_000_000n);
+  const buyer = by ?? (await newPayer(chain, 10_000_000n));
   const now = Number((await client.getBlock()).timestamp);
   const info: PaymentInfo = {
     operator: escrow.address,
@@ -105,8 +107,8 @@ async function signHold({ chain, escrow }: EscrowScene, merchant: Address, terms
   return { buyer, info, id: paymentId(info, network.chainId, custody), call };
 }
 
-/** A new buyer's hold, in a transaction of its own. */
-export async function hold(scene: EscrowScene, merchant: Address, terms: Partial<PaymentInfo> = {}): Promise<Held> {
+/** A buyer's hold, in a transaction of its own. */
+export async function hold(scene: EscrowScene, merchant: Address, terms: Terms = {}): Promise<Held> {
   const { client } = scene.chain;
   const { call, ...signed } = await signHold(scene, merchant, terms);
   const transaction = await client.writeContract({ ...call, account: devAccount(2) });

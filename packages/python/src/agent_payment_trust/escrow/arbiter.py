@@ -23,8 +23,6 @@ _TIMEOUT_SECONDS = 30
 #: How long a buyer waits for the decision.
 _DECISION_WITHIN_SECONDS = 5
 _LONGEST_RETRY_SECONDS = 60
-#: One sale in this time finds out whether the arbiter still refuses the merchant.
-_LONGEST_PAUSE_SECONDS = 600
 #: Too early or too often: the same request may be accepted later.
 _PASSING = (404, 408, 425, 429)
 
@@ -37,12 +35,6 @@ class Arbiter:
         self._account = account
         self._store = store
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
-        self._paused_until = 0.0
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether the arbiter decides nothing for this merchant now, so that nothing may be held for a sale."""
-        return time.monotonic() < self._paused_until
 
     async def decide(self, payment: Payment, delivery: Delivery) -> _Answer:
         """Forward a delivery and wait at most 5 seconds. If it is still pending, retry in the background until the
@@ -82,12 +74,8 @@ class Arbiter:
         if code == "escrow_over":
             self._store.decide(payment.id, "ended")
             return "ended"
-        if code == "merchant_refused":
-            wait = response.headers.get("retry-after", "")
-            seconds = int(wait) if wait.isdecimal() else 0
-            self._paused_until = time.monotonic() + min(seconds, _LONGEST_PAUSE_SECONDS)
         is_final = response.is_client_error and response.status_code not in _PASSING
-        return "refused" if is_final or code == "merchant_refused" else "pending"
+        return "refused" if is_final or code == "payer_gas_spent" else "pending"
 
     async def _forward(self, payment: Payment, delivery: Delivery) -> httpx.Response:
         escrow = payment.offer.escrow

@@ -90,10 +90,10 @@ class Sales:
     async def _sell_once(self, order: Order) -> Sold | Unsold | Refusal:
         payment, shown = order.payment, f"0x{order.payment.id.hex()}"
         refusal = await order.validate()
-        if refusal is not None or self._arbiter.is_paused:
+        if refusal is not None:
             state = await self._chain.state(payment)
             if state.status == "none":
-                return _paused(shown) if refusal is None else Refusal(refusal)
+                return Refusal(refusal)
         held = await self._chain.hold(payment, order.signature)
         if isinstance(held, NotHeld):
             return _unsold(held, shown)
@@ -186,10 +186,6 @@ def _over(shown: str) -> Unsold:
         f"The hold of payment {shown} ended before the response was ready; the payer gets the money back. "
         "Sign a new one.",
     )
-
-
-def _paused(shown: str) -> Unsold:
-    return _not_yet(f"The arbiter decides nothing for this merchant now, so nothing was held for payment {shown}.")
 
 
 def _not_yet(why: str) -> Unsold:
