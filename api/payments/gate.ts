@@ -104,13 +104,20 @@ const HELD: Answer = { say: "wait", charged: false, because: "held" };
 async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
   if (asked === null) return unavailable(parts, request);
-  return { answer: await drive(parts, asked.subject, asked.event), about: asked.about };
+  return answered(parts, asked, await drive(parts, asked.subject, asked.event));
+}
+
+/** A refusal of the gate's own gets its scheme's code. */
+function answered(parts: PaymentParts, { about }: Pick<Asked, "about">, answer: Answer): Answered {
+  if (answer.say !== "pay" || answer.kind === undefined) return { answer, about };
+  const { worded } = schemeNamed(parts, about.scheme);
+  return { answer: { say: "pay", ...worded(answer.kind, answer.error) }, about };
 }
 
 async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answered> {
   const asked = await tryToAsk(parts, request);
   if (asked === null) return unavailable(parts, request);
-  return { answer: await answerWithheld(parts, request, asked), about: asked.about };
+  return answered(parts, asked, await answerWithheld(parts, request, asked));
 }
 
 const unavailable = ({ now }: PaymentParts, { route, payment }: PaidRequest): Answered => ({

@@ -6,8 +6,8 @@ import { readForm, takeIn } from "./admission.ts";
 import { type PaymentParts, schemeNamed } from "./commands.ts";
 import type { PaymentRow } from "./journal.ts";
 import { readAgain } from "./readings.ts";
-import type { Refusal } from "./refusal.ts";
-import type { PresentedPayment, RefusedFor } from "./scheme.ts";
+import type { Refusal, RefusedFor } from "./refusal.ts";
+import type { PresentedPayment } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import {
   closed,

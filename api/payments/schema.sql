@@ -21,6 +21,7 @@ CREATE TABLE payment (
   head_block bigint NOT NULL,
   state text NOT NULL CHECK (state IN ('received', 'settling', 'settled', 'fulfilled', 'void')),
   reason text CHECK (reason IN ('refused', 'expired', 'nonce_consumed', 'reverted', 'reversed', 'bait')),
+  refusal jsonb,
   state_changed_at timestamptz NOT NULL DEFAULT now(),
   admission_seq bigint NOT NULL DEFAULT 0,
   revived boolean NOT NULL DEFAULT false,
@@ -88,6 +89,7 @@ COMMENT ON COLUMN payment.scheme IS 'x402 payment scheme';
 COMMENT ON COLUMN payment.details IS 'what the scheme stores for this payment; null: nothing';
 COMMENT ON COLUMN payment.head_block IS 'head of the chain when the payment arrived; the search for its settlement starts there';
 COMMENT ON COLUMN payment.reason IS 'why the payment is void, or "bait" for one that is deliberately never submitted';
+COMMENT ON COLUMN payment.refusal IS 'why it was refused, for people and machines; null: it was not, or no cause is known';
 COMMENT ON COLUMN payment.state_changed_at IS 'last change of state';
 COMMENT ON COLUMN payment.admission_seq IS 'from the sequence payment_entry: orders one payer''s payments in flight';
 COMMENT ON COLUMN payment.revived IS

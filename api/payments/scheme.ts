@@ -5,7 +5,7 @@ import type { Offer, PaidRoute, Terms } from "../platform/http/route.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Lease } from "../platform/relayer/sender.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { Refusal } from "./refusal.ts";
+import type { Refusal, RefusedFor } from "./refusal.ts";
 
 /** What x402 says of a route that is paid for: the `resource` of its 402. */
 export interface Resource {
@@ -37,9 +37,6 @@ export interface ClaimedTerms {
   /** As it is in the header. */
   readonly extra?: unknown;
 }
-
-/** What the gate itself refuses a payment for, before it is submitted. */
-export type RefusedFor = "early" | "expired" | "valid for too long" | "unsigned" | "undeployed" | "short of funds";
 
 /** What a scheme reads from the `payload` of a payment header. */
 export interface Payload {

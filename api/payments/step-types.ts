@@ -19,6 +19,8 @@ export interface Row {
   readonly final: boolean;
   /** It was void and paid us after all. Its payer was told that it is never submitted. */
   readonly revived: boolean;
+  /** Why it was refused before it was submitted; null if it was not. */
+  readonly refusal: Refusal | null;
   readonly response: StoredAnswer | null;
 }
 
@@ -87,6 +89,8 @@ export interface Write {
   readonly from: readonly State[];
   readonly to: State;
   readonly reason?: Reason;
+  /** Stored with the reason `refused`. */
+  readonly refusal?: Refusal;
   readonly settlement?: Settlement;
   readonly final?: true;
   /** It does not count against its payer. */

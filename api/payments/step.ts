@@ -1,6 +1,6 @@
 import type { Settlement, View } from "../platform/chain/view.ts";
 import { result, unavailable, VOID_ERRORS, WAIT, WINDOW_ERROR } from "./answers.ts";
-import type { Refusal } from "./refusal.ts";
+import type { Refusal, RefusedFor } from "./refusal.ts";
 import type { Answer, Arrival, Command, Reason, Row, Run, StepDecision, StepEvent, Write } from "./step-types.ts";
 
 export const START: Run = {
@@ -32,7 +32,17 @@ const say = (given: Answer): Command => ({ do: "answer", answer: given });
 const release = (run: Run, given: Answer, failed = false): StepDecision =>
   run.holdsLease ? go(run, { do: "release", failed }, say(given)) : answer(run, given);
 
-const pay = (error: string): Answer => ({ say: "pay", error });
+const pay = (error: string, kind?: RefusedFor): Answer => ({ say: "pay", error, ...(kind && { kind }) });
+
+/** A void payment never gets a result from this header again. */
+function over(reason: Reason, refusal: Refusal | null = null): Answer {
+  if (reason === "expired") return pay(VOID_ERRORS.expired, "expired");
+  if (reason === "nonce_consumed") return pay(VOID_ERRORS.nonce_consumed, "consumed");
+  if (reason !== "refused" || refusal === null) return pay(VOID_ERRORS[reason]);
+  return { say: "pay", ...refusal, error: `${VOID_ERRORS.refused} It was refused because: ${refusal.error}` };
+}
+
+const overAgain = ({ reason, refusal }: Row): Answer => over(reason ?? "refused", refusal);
 
 /** Committed before a signature leaves the process. */
 const LEAVE: Write = { do: "write", from: ["received"], to: "settling" };
@@ -120,7 +130,7 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
     return answer(
       run,
       row.state === "void"
-        ? pay(VOID_ERRORS[row.reason ?? "refused"])
+        ? over(row.reason ?? "refused")
         : { say: "malformed", detail: "The signature is not that of the authorization's payer." },
     );
   }
@@ -132,7 +142,7 @@ function known(run: Run, row: Row, event: Arrival): StepDecision {
   if (row.fingerprint !== event.fingerprint)
     return answer(run, { say: "conflict", detail: "This payment already belongs to another request." });
   if (row.state === "void") {
-    return canRevive(row.reason) ? go(run, { do: "look" }) : answer(run, pay(VOID_ERRORS[row.reason ?? "refused"]));
+    return canRevive(row.reason) ? go(run, { do: "look" }) : answer(run, overAgain(row));
   }
   // An observer of the chain can rebuild the authorization, but not the identifier the payer sent with it.
   if (row.paymentId !== null && row.paymentId !== event.paymentId) {
@@ -172,7 +182,7 @@ function proceed(run: Run): StepDecision {
 }
 
 const refuse = (run: Run, refusal: Refusal): StepDecision =>
-  go(run, { do: "write", from: ["received"], to: "void", reason: "refused" }, say({ say: "pay", ...refusal }));
+  go(run, { do: "write", from: ["received"], to: "void", reason: "refused", refusal }, say({ say: "pay", ...refusal }));
 
 function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): StepDecision {
   if (event.outcome === "refused") {
@@ -180,7 +190,7 @@ function preflighted(run: Run, event: Extract<StepEvent, { on: "preflight" }>): 
     return refuse(run, refusal);
   }
   // A copy checked a moment later may have been told to pay again: once a row exists, only the open window counts.
-  if (event.outcome === "ok" && !event.windowOpen) return refuse(run, { error: WINDOW_ERROR });
+  if (event.outcome === "ok" && !event.windowOpen) return refuse(run, { error: WINDOW_ERROR, kind: "expired" });
   // A nonce that has already paid us needs no submission.
   if (event.outcome === "paid") return go(run, LEAVE, { do: "look" });
   return go({ ...run, marked: true }, LEAVE, { do: "submit" });
@@ -215,7 +225,7 @@ const end = (
   run: Run,
   ending: Pick<Write, "excused"> & { reason: "expired" | "nonce_consumed" | "reverted" },
 ): StepDecision =>
-  go(run, { do: "write", from: ["settling", "settled"], to: "void", ...ending }, say(pay(VOID_ERRORS[ending.reason])));
+  go(run, { do: "write", from: ["settling", "settled"], to: "void", ...ending }, say(over(ending.reason)));
 
 /** A sale that is made at once completes in the statement that stores its settlement. */
 const settle = (run: Run, settlement: Settlement): StepDecision =>
@@ -256,7 +266,7 @@ function unsettled(run: Run, submitAgain: boolean): StepDecision {
 
 /** A refused or reverted authorization that the chain shows paid to us is fulfilled after all. */
 function revive(run: Run, view: View): StepDecision {
-  if (view.nonce !== "paid") return answer(run, pay(VOID_ERRORS[run.row?.reason ?? "refused"]));
+  if (view.nonce !== "paid") return answer(run, run.row === null ? over("refused") : overAgain(run.row));
   const write: Write = { do: "write", from: ["settling"], to: "settled", settlement: view.settlement };
   const { settlement } = view;
   const revived = { ...run, settlement, noted: true, holdsLease: true };

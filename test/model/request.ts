@@ -25,6 +25,7 @@ export const ABANDONED: Row = {
   settlement: null,
   final: false,
   revived: false,
+  refusal: null,
   response: null,
 };
 

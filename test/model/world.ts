@@ -221,6 +221,7 @@ export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLiv
   settlement: row.place === 0 ? null : settlementAt(row.place),
   final: row.final,
   revived: row.revived,
+  refusal: null,
   response: row.response,
 });
 

@@ -2,6 +2,7 @@ import { bytes, hex } from "../../platform/db/connection.ts";
 import type { PaymentKey } from "../../platform/http/route.ts";
 import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import type { PaymentRow } from "../journal.ts";
+import type { Refusal } from "../refusal.ts";
 import type { Reason, State } from "../step-types.ts";
 
 /** The primary key of a journal row: chain, asset, payer, nonce. */
@@ -63,7 +64,7 @@ interface Large {
 const columnsWith = ({ input, response }: Large): string =>
   `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, ${input} AS input,
   pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, revived, status, ${response} AS response, location, scheme, details`;
+  final_at, revived, refusal, status, ${response} AS response, location, scheme, details`;
 
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = columnsWith({ input: "input", response: "response" });
@@ -101,6 +102,7 @@ export interface PaymentColumns {
   log_index: number | null;
   final_at: Date | null;
   revived: boolean;
+  refusal: Refusal | null;
   status: number | null;
   response: Buffer | null;
   location: string | null;
@@ -133,6 +135,7 @@ export function parsePayment(c: PaymentColumns): PaymentRow {
     failures: c.failures,
     final: c.final_at !== null,
     revived: c.revived,
+    refusal: c.refusal,
     settlement:
       settled && c.tx && c.block_hash
         ? {

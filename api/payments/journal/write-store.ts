@@ -158,12 +158,16 @@ async function currentPlace(client: pg.PoolClient, key: PaymentKey): Promise<str
  */
 const ENDED = ["lease_until = '-infinity'", "failures = 0", "next_attempt_at = now() + interval '2 s'"];
 
-function updateOf(seal: Seal, { key, token, write: { from, to, reason, settlement, final, kept, excused } }: Change) {
+function updateOf(
+  seal: Seal,
+  { key, token, write: { from, to, reason, refusal, settlement, final, kept, excused } }: Change,
+) {
   const values: unknown[] = [...keyValues(key), token, from, to];
   const isLeaving = to === "settling" && from.includes("received");
   const set = ["state = $7", progressTo("$7")];
   const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
   if (reason !== undefined) put("reason", reason);
+  if (refusal !== undefined) put("refusal", JSON.stringify(refusal));
   if (excused) set.push("excused = true");
   if (settlement !== undefined) {
     put("tx", bytes(settlement.transaction));

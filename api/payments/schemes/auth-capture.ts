@@ -5,8 +5,8 @@ import { AUTH_CAPTURE, requirements } from "../../../packages/escrow/src/auth-ca
 import { wrongFactory } from "../../../packages/escrow/src/auth-capture/wrapped-signature.ts";
 import { isWrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import { type Address, parseAddress } from "../../platform/wallet.ts";
-import type { Refusal } from "../refusal.ts";
-import type { ClaimedTerms, Payload, RefusedFor, Scheme } from "../scheme.ts";
+import type { Refusal, RefusedFor } from "../refusal.ts";
+import type { ClaimedTerms, Payload, Scheme } from "../scheme.ts";
 import {
   asDetails,
   current,
@@ -84,6 +84,7 @@ const CODES = {
   unsigned: "signature",
   undeployed: "erc6492_factory_not_allowed",
   "short of funds": "insufficient_balance",
+  consumed: "payment_already_collected",
 } as const satisfies Record<RefusedFor, RefusalCode>;
 
 /** The terms, rebuilt from what the client says it accepted: `mismatch` compares that with what is sold. */

@@ -1,7 +1,8 @@
 import { mismatch } from "../../../packages/escrow/src/check-payment.ts";
 import { parsePayload } from "../../../packages/escrow/src/payment-header.ts";
 import { requirements, SCHEME } from "../../../packages/escrow/src/terms.ts";
-import type { Payload, RefusedFor, Scheme } from "../scheme.ts";
+import type { RefusedFor } from "../refusal.ts";
+import type { Payload, Scheme } from "../scheme.ts";
 import {
   asDetails,
   current,
@@ -53,6 +54,7 @@ const CODES = {
   unsigned: "invalid_payload",
   undeployed: "invalid_payload",
   "short of funds": "insufficient_funds",
+  consumed: "invalid_transaction_state",
 } as const satisfies Record<RefusedFor, string>;
 
 function parse(payload: unknown): Payload | { readonly malformed: string } {

@@ -9,16 +9,8 @@ import { NETWORKS, type Network } from "../../platform/networks.ts";
 import type { Lease } from "../../platform/relayer/sender.ts";
 import { type Address, type Hex, parseAddress } from "../../platform/wallet.ts";
 import { lookFor } from "../commands.ts";
-import type { Refusal } from "../refusal.ts";
-import type {
-  ClaimedTerms,
-  Payload,
-  PresentedPayment,
-  RefusedFor,
-  Scheme,
-  SchemeRules,
-  Submission,
-} from "../scheme.ts";
+import type { Refusal, RefusedFor } from "../refusal.ts";
+import type { ClaimedTerms, Payload, PresentedPayment, Scheme, SchemeRules, Submission } from "../scheme.ts";
 
 /** The scheme's error codes (x402, scheme_exact_evm), without their common prefix. */
 type ExactCode =
@@ -39,6 +31,7 @@ const CODES = {
   unsigned: "invalid_exact_evm_signature",
   undeployed: "invalid_exact_evm_signature",
   "short of funds": "insufficient_funds",
+  consumed: "invalid_exact_evm_nonce_already_used",
 } as const satisfies Record<RefusedFor, string>;
 
 type Checked = Pick<PresentedPayment, "version" | "authorization" | "claimed">;

@@ -35,6 +35,7 @@ export function row(state: State, change: Partial<Row> = {}): Row {
     settlement: settled ? SETTLEMENT : null,
     final: false,
     revived: false,
+    refusal: null,
     response: state === "fulfilled" ? RESPONSE : null,
     ...change,
   };

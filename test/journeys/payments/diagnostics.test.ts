@@ -3,7 +3,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { cancel, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -64,10 +64,25 @@ describe("a refused payment names its cause", () => {
     expect(diagnostic.after).toBeGreaterThan(30);
   });
 
-  test("an authorization that was refused before: a new one is needed", async () => {
-    const headers = v2(await signPayment(await newPayer(chain, 0n)));
+  test("an authorization that was refused before: the same cause, and a new one is needed", async () => {
+    const headers = v2(await signPayment(await newPayer(chain, 7n)));
     await post(basic, headers);
-    expect(diagnosticOf(await post(basic, headers))).toEqual({ code: "invalid_transaction_state", retry: "new" });
+    for (const _ of ["again", "once more"]) {
+      const answer = await post(basic, headers);
+      expect(expectPaymentRequired(answer)).toMatch(/will not be submitted again.*has 0\.000007 USDC.*price is 0\.25/);
+      expect(diagnosticOf(answer)).toEqual({ code: "insufficient_funds", retry: "new" });
+    }
+  });
+
+  test("a nonce that its payer has canceled: x402's code, the first time and again", async () => {
+    const payer = await newPayer(chain);
+    const signed = await signPayment(payer);
+    await cancel(chain, payer, signed);
+    for (const _ of ["first", "again"]) {
+      const answer = await post(basic, v2(signed));
+      expect(expectPaymentRequired(answer)).toMatch(/used or canceled/);
+      expect(diagnosticOf(answer)).toEqual({ code: "invalid_exact_evm_nonce_already_used", retry: "new" });
+    }
   });
 
   test("a 503 says that the same request is to be sent again, and when", async () => {
