@@ -12,6 +12,7 @@ import { type EscrowContract, isAccountSignature } from "../payments/index.ts";
 import { createBatcher, createRecent } from "../platform/chain/batcher.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import { type BlockRange, larger, type MinedLog, smaller } from "../platform/chain/logs.ts";
+import { asReading } from "../platform/chain/nodes.ts";
 import { createAllowance } from "../platform/chain/pace.ts";
 import { type Call, readAtBlock } from "../platform/chain/read-at-block.ts";
 import { discreet } from "../platform/chain/rpc.ts";
@@ -154,9 +155,10 @@ export function createEscrowChain({ chain, contracts, index }: EscrowChainParts)
     state: discreet(stateOf),
     isSigned: (signer, digest, signature) => isSignedAt(null, { signer, digest, signature }),
     isSignedAt,
-    outcome: discreet((hold) => {
+    outcome: discreet(async (hold) => {
       const custody = contracts.find(({ address }) => address === hold.contract)?.custody ?? hold.contract;
-      return outcome(chain, { ...hold, custody });
+      const at = { ...hold, custody };
+      return (await outcome(chain, at)) ?? asReading(1, () => outcome(chain, at));
     }),
     final: discreet(async () => Number((await chain.finality.confirmed())?.number ?? -1n)),
     standing: chain.standing,
@@ -231,9 +233,10 @@ async function findHold(
   if (found !== null) return found;
   const filter = filterOf(contracts, [payment]);
   const allowance = createAllowance(CALLS_A_SEARCH);
-  for (const begin of [begins, oldest]) {
+  for (const [place, begin] of [begins, oldest].entries()) {
     for (let from = notNegative(begin); from <= number; ) {
-      const page = await reader.logs.page(filter, { from, to: number }, { at: "start", allowance });
+      const range = { from, to: number };
+      const page = await asReading(place + 1, () => reader.logs.page(filter, range, { at: "start", allowance }));
       if (page === null) throw new Error(`the hold of the payment ${payment} was not found among the logs`);
       const [hold] = heldIn(page.logs, contracts);
       if (hold !== undefined) return hold;

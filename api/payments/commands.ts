@@ -1,3 +1,4 @@
+import { asReading } from "../platform/chain/nodes.ts";
 import type { Chain, Expected, Settlement, View } from "../platform/chain/view.ts";
 import type { Completion, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaidRoute, PaymentKey } from "../platform/http/route.ts";
@@ -20,6 +21,8 @@ const HEARTBEAT_MS = 10_000;
 export const PATIENCE_MS = 8_000;
 /** How long nodes may disagree about one that shows: after that, what they say is an answer. */
 const DISAGREEMENT_MS = 1_500;
+/** What the first node does not show in this time, the next one may: nodes stand still. */
+const NEXT_NODE_MS = 3_000;
 const MAX_RESPONSE_BYTES = 2 * 1024 * 1024;
 
 export const NOT_ACKNOWLEDGED = "a journal write was not acknowledged";
@@ -69,6 +72,8 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   let submitted = false;
   let completion: Completion | null = null;
   let kept: Kept | null = null;
+  /** The reading that did not refuse the payment: its node is asked again when the payment is submitted. */
+  let accepted = 0;
 
   const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<StepEvent> => {
     switch (command.do) {
@@ -91,12 +96,14 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
           ? { on: "unavailable" }
           : written(parts, key, journal.write(key, token, { ...command, kept }));
       case "preflight":
-        return preflight(parts, subject);
+        return preflight(parts, subject, (reading) => {
+          accepted = reading;
+        });
       case "look":
         return look(parts, subject, submitted);
       case "submit":
         submitted = true;
-        return submit(parts, subject, token);
+        return asReading(accepted, () => submit(parts, subject, token));
       case "handle": {
         const selling = { settlement: command.settlement, noted: command.noted, signal: lease.lost };
         const sold = await sell(parts, { ...subject.payment, ...kept }, selling);
@@ -159,10 +166,13 @@ const schemeOf = (parts: PaymentParts, { payment }: Subject): Scheme => schemeNa
  * Our own simulation of the settlement: a remote `verify` would already give the signature away. A refusal is final for the
  * payment, so no single reading decides it.
  */
-const preflight = (parts: PaymentParts, subject: Subject): Promise<StepEvent> =>
+const preflight = (parts: PaymentParts, subject: Subject, read: (reading: number) => void): Promise<StepEvent> =>
   readAgain(
     parts,
-    () => preflightOnce(parts, subject),
+    (reading) => {
+      read(reading - 1);
+      return preflightOnce(parts, subject);
+    },
     (seen) => seen.on === "preflight" && seen.outcome === "refused",
   );
 
@@ -224,10 +234,13 @@ function patienceFor(seen: StepEvent, patienceMs: number): number {
 }
 
 async function lookOnce(parts: PaymentParts, subject: Subject, submitted: boolean): Promise<StepEvent> {
-  const { validBefore, key } = subject.payment;
+  const { validBefore, key, receivedAt } = subject.payment;
+  const waitedMs = Math.max(0, parts.now().getTime() - receivedAt.getTime());
   try {
-    const view = await read(parts, subject, submitted);
-    const { time } = await parts.chains[key.network].head();
+    const [view, { time }] = await asReading(Math.floor(waitedMs / NEXT_NODE_MS), async () => [
+      await read(parts, subject, submitted),
+      await parts.chains[key.network].head(),
+    ]);
     return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
   } catch (error) {
     parts.log.warn({ err: error }, "the chain could not be read");

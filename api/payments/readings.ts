@@ -1,10 +1,12 @@
+import { asReading } from "../platform/chain/nodes.ts";
+
 /** A payment is refused for what the chain shows only if this many readings in a row show it. */
 const READINGS = 3;
 const BETWEEN_READINGS_MS = 250;
 
 /**
- * Reads the chain until a reading does not refuse the payment, `READINGS` times at most. A node that lags may not know a
- * wallet's code, its owner, or its balance yet, and the next process that reads the chain may.
+ * Reads the chain until a reading does not refuse the payment, `READINGS` times at most, each time from another node where
+ * there are several. A node that lags may not know a wallet's code, its owner, or its balance yet.
  * @param read is told which reading it makes, counted from 1
  */
 export async function readAgain<Seen>(
@@ -13,7 +15,7 @@ export async function readAgain<Seen>(
   isRefusal: (seen: Seen) => boolean,
 ): Promise<Seen> {
   for (let reading = 1; ; reading++) {
-    const seen = await read(reading);
+    const seen = await asReading(reading - 1, () => read(reading));
     if (!isRefusal(seen) || reading === READINGS) return seen;
     await sleep(BETWEEN_READINGS_MS);
   }

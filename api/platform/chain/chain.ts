@@ -7,7 +7,7 @@ import { createRecent } from "./batcher.ts";
 import { forReading, type NodesClient, openNodes, type RpcNodes } from "./failover.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
-import { standingOf } from "./nodes.ts";
+import { asReading, standingOf } from "./nodes.ts";
 import { type Allowance, createAllowance } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { CALLS_IN_A_BATCH, discreet } from "./rpc.ts";
@@ -42,7 +42,7 @@ async function isPayersDoing(client: PublicClient, asked: Asked, receipt: Transa
   const read = () => causesAt(client, asked, receipt.blockNumber);
   // The first node may not have the block yet.
   const found = await read()
-    .catch(read)
+    .catch(() => asReading(1, read))
     .catch(() => null);
   if (found === null) return false;
   const { time, balance, isRefusedByUsdc, hasCode } = found;

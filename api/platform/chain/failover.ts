@@ -7,6 +7,7 @@ import {
   type PublicClient,
   type Transport,
 } from "viem";
+import { currentTurn } from "./nodes.ts";
 import { createBatchFetch, rpcFetch } from "./rpc.ts";
 
 /**
@@ -118,7 +119,10 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
         return only.transport({ ...terms, ...(retryCount === undefined ? {} : { retryCount }) });
       return (options) => {
         const request: ReturnType<Transport>["request"] = (asked) =>
-          fallback(order(turn).map(({ transport }) => transport(terms)))({ ...options, retryCount: 0 }).request(asked);
+          fallback(order(turn + currentTurn()).map(({ transport }) => transport(terms)))({
+            ...options,
+            retryCount: 0,
+          }).request(asked);
         return custom({ request }, retryCount === undefined ? {} : { retryCount })(options);
       };
     },

@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { type BlockRange, type LogFilter, type LogReader, larger, type MinedLog, smaller } from "./logs.ts";
+import { asReading } from "./nodes.ts";
 import type { Allowance } from "./pace.ts";
 
 /** Beyond this depth a node that answers has long had a block's logs. */
@@ -25,7 +26,7 @@ export interface Search<Found> {
   readonly read: (logs: readonly MinedLog[]) => Found | null;
   readonly blockOf: (found: Found) => bigint;
   readonly allowance: Allowance;
-  /** How many nodes to ask for the likeliest page before the others; default 1. Nodes behind one address take turns. */
+  /** How many nodes to ask for the likeliest page before the others; default 1. */
   readonly nodes?: number;
 }
 
@@ -40,6 +41,8 @@ interface Position {
   missedSince: number;
   /** The block in which it was last found. */
   place: bigint | null;
+  /** How often it was missed where it should be: each time, another node is asked first. */
+  misses: number;
 }
 
 export interface LogSearchParts {
@@ -58,7 +61,8 @@ export function createLogSearch({ logs, blockSeconds, pause, now = () => perform
   const settledDepth = BigInt(Math.ceil(SETTLED_SECONDS / blockSeconds));
 
   const positionOf = (key: string, head: bigint): Position => {
-    const position = positions.get(key) ?? { covered: null, coveredSince: now(), missedSince: now(), place: null };
+    const since = { coveredSince: now(), missedSince: now() };
+    const position = positions.get(key) ?? { covered: null, ...since, place: null, misses: 0 };
     positions.set(key, position);
     const isOld = position.covered !== null && position.covered.to <= head - settledDepth;
     if (!isOld && now() - position.coveredSince > BELIEVED_MS) position.covered = null;
@@ -70,7 +74,7 @@ export function createLogSearch({ logs, blockSeconds, pause, now = () => perform
     const { key, filter, area, read, blockOf, allowance, nodes = 1 } = wanted;
     const position = positionOf(key, area.head);
     const page = async (range: BlockRange, at: "start" | "end") => {
-      const found = await logs.page(filter, range, { at, allowance });
+      const found = await asReading(position.misses, () => logs.page(filter, range, { at, allowance }));
       const shown = found === null ? null : read(found.logs);
       if (shown !== null) position.place = blockOf(shown);
       return { blocks: found?.read ?? null, shown };
@@ -89,14 +93,19 @@ export function createLogSearch({ logs, blockSeconds, pause, now = () => perform
       // The newest blocks' logs may lag a moment behind the state that says they are there.
       if (isPatient && blocks.to === area.head && allowance.left() > 0) {
         isPatient = false;
+        position.misses++;
         await pause(250);
         continue;
       }
       // A node that has pruned these blocks shows none of their logs.
-      if (position.covered === null && ++asked < nodes) continue;
+      if (position.covered === null && ++asked < nodes) {
+        position.misses++;
+        continue;
+      }
       position.covered = joined(position.covered, blocks);
     }
     position.covered = null;
+    position.misses++;
     return now() - position.missedSince > BELIEVED_MS ? "nowhere" : "unfinished";
   };
 }

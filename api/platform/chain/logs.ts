@@ -11,6 +11,7 @@ import {
   RpcRequestError,
 } from "viem";
 import type { Address } from "../wallet.ts";
+import { asReading } from "./nodes.ts";
 import type { Allowance } from "./pace.ts";
 
 /** Blocks, both ends included. */
@@ -152,7 +153,7 @@ export function createLogReader({ client, mostBlocks, now = () => performance.no
         const read = at === "start" ? firstOf(range, width) : lastOf(range, width);
         allowance.spend();
         try {
-          return { logs: await ask(filter, read, { retryCount: 0 }), read };
+          return { logs: await asReading(failures, () => ask(filter, read, { retryCount: 0 })), read };
         } catch (error) {
           const refusal = logRefusal(error, read);
           // The node may lag behind the range's end, and another one behind the same address may not.

@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Hex } from "../wallet.ts";
+
 /**
  * Several URLs take turns, and so do nodes behind one: of so many readings, one is of a node that keeps up and has pruned
  * nothing.
@@ -7,6 +9,19 @@ export const READINGS = 3;
 
 /** So many of them must agree before anything is called final. */
 export const AGREEING = 2;
+
+const turns = new AsyncLocalStorage<number>();
+
+/** How many nodes later than usual the current work begins. */
+export const currentTurn = (): number => turns.getStore() ?? 0;
+
+/**
+ * Does the work with another node first, where there are several: repeating a question to the node that has just answered
+ * it shows nothing new.
+ * @param reading counted from 0, which changes nothing
+ */
+export const asReading = <Seen>(reading: number, work: () => Promise<Seen>): Promise<Seen> =>
+  turns.run(currentTurn() + reading, work);
 
 /** A block as a node shows it; time in Unix seconds. */
 export interface Block {
