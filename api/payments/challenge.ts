@@ -2,7 +2,7 @@ import type { PaymentRequired, PaymentRequirements } from "@x402/core/types";
 import { bazaarResourceServerExtension, declareDiscoveryExtension } from "@x402/extensions/bazaar";
 import { PAYMENT_IDENTIFIER } from "@x402/extensions/payment-identifier";
 import { type JsonSchema, jsonSchema, outline } from "../platform/http/json-schema.ts";
-import { type Offer, type PaidRoute, schemesOf } from "../platform/http/route.ts";
+import type { Offer, PaidRoute } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { toBase64Json } from "./header.ts";
 import type { OfferReceipt } from "./receipt.ts";
@@ -15,6 +15,8 @@ export interface PaymentChallenge {
   readonly body: string;
   /** Whether the header has the route's entry for the bazaar. */
   readonly isListed: boolean;
+  /** Whether it has the signed offers; if not, the body has them. */
+  readonly isSigned: boolean;
 }
 
 export interface ChallengeParts {
@@ -54,6 +56,7 @@ export async function challenge(
   return {
     header,
     isListed,
+    isSigned,
     body: JSON.stringify({
       x402Version: 1,
       error: v1.length > 0 ? error : `${error} ${onlyVersion2(schemes)}`,
@@ -74,25 +77,31 @@ const SHORT_ERROR = 100;
 type Terms = Omit<PaymentRequired, "extensions" | "error"> & Reasons;
 
 /**
- * As much as fits in the header: the terms and the diagnostic's code always, then what the route declares, then the signed
- * offers. The error is cut short before it makes the header too long; the body has all of it.
+ * As much as fits in the header: the terms and the diagnostic's code always, then what the route declares, without which
+ * nothing lists it, then the signed offers. The body has the offers, the errors, and all of an error that is cut short.
  */
 function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, signed: Extensions) {
-  const { errors, ...code } = diagnostic ?? {};
-  const reason = diagnostic === undefined ? {} : { diagnostic: code };
-  const reasons = errors === undefined ? [reason] : [{ diagnostic }, reason];
-  const { [BAZAAR]: _, ...unlisted } = declared;
-  const has = (extensions: Extensions, others: Extensions) => Object.keys(others).every((name) => name in extensions);
-  const candidates = [{ ...declared, ...signed }, { ...unlisted, ...signed }, declared, {}];
-  for (const extensions of candidates)
-    for (const said of reasons) {
-      const header = toBase64Json({ ...terms, extensions: { ...extensions, ...said }, error });
-      if (header.length <= LONGEST)
-        return { header, isSigned: has(extensions, signed), isListed: BAZAAR in extensions };
-    }
-  const short = `${error.slice(0, SHORT_ERROR)}…`;
-  const header = toBase64Json({ ...terms, ...(diagnostic && { extensions: reason }), error: short });
-  return { header, isSigned: has({}, signed), isListed: false };
+  const { errors: _, ...code } = diagnostic ?? {};
+  const [whole, brief] = diagnostic === undefined ? [{}, {}] : [{ diagnostic }, { diagnostic: code }];
+  const reasons = [
+    { said: whole, error },
+    { said: brief, error },
+  ];
+  const short = { said: brief, error: `${error.slice(0, SHORT_ERROR)}…` };
+  const contents = [
+    ...reasons.map((why) => ({ ...why, extensions: { ...declared, ...signed } })),
+    ...[...reasons, short].map((why) => ({ ...why, extensions: declared })),
+  ];
+  const write = ({ said, error, extensions }: (typeof contents)[number]) => ({
+    header: toBase64Json({ ...terms, extensions: { ...extensions, ...said }, error }),
+    isSigned: Object.keys(signed).every((name) => name in extensions),
+    isListed: BAZAAR in extensions,
+  });
+  for (const content of contents) {
+    const written = write(content);
+    if (written.header.length <= LONGEST) return written;
+  }
+  return write({ ...short, extensions: {} });
 }
 
 /** A version 1 client finds nothing in the body that it would sign. */
@@ -119,34 +128,58 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
   extra: required.extra,
 });
 
+/** A reason that leaves as little room as any, cut short. */
+const LONGEST_REASON: Reasons = {
+  error: "-".repeat(SHORT_ERROR),
+  diagnostic: { code: "invalid_exact_evm_payload_authorization_value_mismatch", retry: "never", after: 3_600 },
+};
+
 /**
- * What a paid route declares about itself: that it accepts payment identifiers, and the longest bazaar entry that fits. Clients
- * echo all of it back in a header, so the identifiers' schema, which is optional, is left out.
- * @param isListedWith whether the route's `PAYMENT-REQUIRED` has room for these; offers and URLs are longer at a longer host
+ * What a paid route declares about itself: that it accepts payment identifiers, and the longest bazaar entry that fits, with
+ * the signed offers if any does. Clients echo all of it back in a header, so the identifiers' schema, which is optional, is
+ * left out.
+ * @param tryOut the route's 402 with these, for the reasons given or for none; offers and URLs are longer at a longer host
  */
 export async function routeExtensions(
   route: PaidRoute,
-  isListedWith: (extensions: Extensions) => Promise<boolean>,
+  tryOut: (extensions: Extensions, reasons?: Reasons) => Promise<Pick<PaymentChallenge, "isListed" | "isSigned">>,
 ): Promise<Extensions> {
   const identifiers = { [PAYMENT_IDENTIFIER]: { info: { required: false } } };
-  const isOne = schemesOf(route).length === 1;
-  for (const entry of [...(isOne ? entriesOf(route) : []), briefEntry(route)]) {
+  let listed: Extensions | null = null;
+  for (const entry of entriesOf(route)) {
     const extensions = { [BAZAAR]: entry, ...identifiers };
-    if (await isListedWith(extensions)) return extensions;
+    const { isListed, isSigned } = await tryOut(extensions);
+    if (isListed && isSigned) return extensions;
+    if (listed === null && (await tryOut(extensions, LONGEST_REASON)).isListed) listed = extensions;
   }
-  return identifiers;
+  return listed ?? identifiers;
 }
 
 const { key: BAZAAR, enrichDeclaration } = bazaarResourceServerExtension;
 
+/** A route's bazaar entries, each shorter than the one before. */
+function* entriesOf(route: PaidRoute): Generator<unknown> {
+  yield* outlinedEntries(route);
+  yield briefEntry(route, { output: { type: "json", example: route.example.output } });
+  yield briefEntry(route, { output: { type: "json", example: {} } });
+  yield briefEntry(route);
+}
+
 /** Where the terms, of several schemes for one, fill the header. */
-const briefEntry = ({ method, example }: PaidRoute) => ({
-  info: { input: { type: "http", method, bodyType: "json", body: example.input } },
-  schema: { type: "object" },
+const briefEntry = ({ method, example }: PaidRoute, output: object = {}) => ({
+  info: { input: { type: "http", method, bodyType: "json", body: example.input }, ...output },
+  schema: BRIEF_SCHEMA,
 });
 
-/** A route's bazaar entries, each with less of the answer's example, and then of its outline, than the one before. */
-function* entriesOf(route: PaidRoute): Generator<unknown> {
+/** JSON Schema as the bazaar demands it, without what OpenAPI says anyway. */
+const BRIEF_SCHEMA = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  properties: { input: { properties: { type: { const: "http" }, method: { const: "POST" } } } },
+  required: ["input"],
+};
+
+/** Each with less of the answer's example, and then of its outline, than the one before. */
+function* outlinedEntries(route: PaidRoute): Generator<unknown> {
   let example: object | null = route.example.output as object;
   let schema: JsonSchema | null = outlineOf(route.output);
   for (let last = example; schema !== null; ) {

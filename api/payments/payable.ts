@@ -218,11 +218,11 @@ const challenges =
 
 /** The same for a route that discovery lists, with as much of its entry as the terms and offers leave room for. */
 function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
-  const isListedWith = async (extensions: Readonly<Record<string, unknown>>): Promise<boolean> =>
-    (await challenges(offer, { ...accepted, extensions })(UNPAID)).isListed;
+  const tryOut = (extensions: Readonly<Record<string, unknown>>, reasons = UNPAID): Promise<PaymentChallenge> =>
+    challenges(offer, { ...accepted, extensions })(reasons);
   let extensions: ReturnType<typeof routeExtensions> | null = null;
   return async (reasons) => {
-    extensions ??= routeExtensions(route, isListedWith);
+    extensions ??= routeExtensions(route, tryOut);
     return challenges(offer, { ...accepted, extensions: await extensions })(reasons);
   };
 }

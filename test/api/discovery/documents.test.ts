@@ -247,32 +247,25 @@ describe("the terms of use", () => {
 });
 
 describe("the challenge of a paid route", () => {
-  /** The checks that the Coinbase Developer Platform publishes for its Bazaar, of an empty unpaid request. */
-  test("passes what a Bazaar's validator checks", async () => {
+  /**
+   * The 25 checks that the Coinbase Developer Platform's validator publishes for its Bazaar, by their names, of an unpaid
+   * request with or without an empty object. Two cannot be true here: the test's host has no HTTPS, and the escrow's schemes are
+   * not `exact`.
+   */
+  test.each(["", "{}"])("passes what a Bazaar's validator checks, with the body %j", async (body) => {
+    const { url: origin } = scene.service;
+    let probed = 0;
     for (const route of routes()) {
       const [method = "", path] = route.split(" ");
-      const url = `${scene.service.url}${path}`;
       if (method !== "POST" || (await offersOf(route)).length === 0) continue;
-      const answer = await post(url);
-      const { x402Version, accepts, resource, extensions } = challengeOf(answer);
-      const { bazaar } = extensions as { bazaar: Parameters<typeof validateDiscoveryExtension>[0] };
-      expect({ route, status: answer.status, x402Version, ...validateDiscoveryExtension(bazaar) }).toMatchObject({
-        ...{ route, status: 402, x402Version: 2, valid: true },
+      const answer = await post(`${origin}${path}`, {}, body);
+      const isEscrow = path === "/escrow/demo";
+      expect({ route, failed: failedChecks(answer, { url: `${origin}${path}`, method, isEscrow }) }).toEqual({
+        ...{ route, failed: [] },
       });
-      expect(resource, route).toMatchObject({ url, description: expect.stringMatching(/^.{10,500}$/) });
-      expect(bazaar.info.input, route).toMatchObject({ type: "http", method });
-      const [first] = accepts;
-      expect(first, route).toMatchObject({
-        network: expect.stringMatching(/^eip155:(8453|84532)$/),
-        asset: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
-        payTo: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
-        maxTimeoutSeconds: expect.any(Number),
-      });
-      expect(Number(first?.amount), route).toBeGreaterThanOrEqual(1_000);
-      if (first?.scheme !== "exact") continue;
-      expect(bazaar.info.output, route).toMatchObject({ type: "json", example: expect.anything() });
-      expect(bazaar.schema, route).toHaveProperty("$schema", "https://json-schema.org/draft/2020-12/schema");
+      probed += 1;
     }
+    expect(probed).toBeGreaterThan(10);
   });
 
   test("is a valid entry of the Bazaar with the members of body and answer", async () => {
@@ -286,3 +279,38 @@ describe("the challenge of a paid route", () => {
     }
   });
 });
+
+type Entry = Parameters<typeof validateDiscoveryExtension>[0];
+
+function failedChecks(answer: Answer, probed: { url: string; method: string; isEscrow: boolean }): readonly string[] {
+  const challenge = challengeOf(answer);
+  const [first] = challenge.accepts;
+  const bazaar = challenge.extensions?.bazaar as Entry | undefined;
+  const info = bazaar?.info as { input?: Record<string, unknown>; output?: Record<string, unknown> } | undefined;
+  const isAddress = (text = "") => /^0x[0-9a-fA-F]{40}$/.test(text);
+  const checks: Readonly<Record<string, boolean>> = {
+    url_valid: URL.canParse(challenge.resource.url),
+    returns_402: answer.status === 402,
+    valid_json: Object.keys(answer.body).length > 0,
+    x402_version: challenge.x402Version === 2,
+    payment_required_header: answer.headers.has("payment-required"),
+    has_accepts: challenge.accepts.length > 0,
+    "accepts[0].scheme": first?.scheme === (probed.isEscrow ? "auth-capture" : "exact"),
+    "accepts[0].network": /^eip155:(8453|84532)$/.test(first?.network ?? ""),
+    "accepts[0].asset": isAddress(first?.asset),
+    "accepts[0].amount": Number(first?.amount) >= 1_000,
+    "accepts[0].payTo": isAddress(first?.payTo),
+    "accepts[0].maxTimeoutSeconds": Number(first?.maxTimeoutSeconds) > 0,
+    has_resource: challenge.resource.url === probed.url && /^.{10,450}$/.test(challenge.resource.description ?? ""),
+    has_bazaar_extension: bazaar !== undefined,
+    "bazaar.info": info !== undefined,
+    "bazaar.info.input": info?.input?.bodyType === "json" && typeof info.input.body === "object",
+    "bazaar.info.input.type": info?.input?.type === "http",
+    "bazaar.info.input.method": info?.input?.method === probed.method,
+    "bazaar.info.output": info?.output?.type === "json",
+    "bazaar.info.output.example": typeof info?.output?.example === "object",
+    "bazaar.schema": bazaar?.schema.$schema === "https://json-schema.org/draft/2020-12/schema",
+    parse: bazaar !== undefined && validateDiscoveryExtension(bazaar).valid,
+  };
+  return Object.entries(checks).flatMap(([check, passed]) => (passed ? [] : [check]));
+}

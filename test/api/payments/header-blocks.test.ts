@@ -121,6 +121,35 @@ describe.each(stages)("on $network", (stage) => {
   });
 });
 
+test("a 402 that gives a reason fits as well, and still has the route's entry for the bazaar", async () => {
+  const answers: (readonly [string, Measured])[] = [];
+  for (const stage of stages)
+    for (const { path, answer } of await unpaid(stage)) {
+      const challenge = challengeIn(answer);
+      const ask = (init: Parameters<typeof measured>[1]) => measured(stage.direct + path, { method: "POST", ...init });
+      for (const body of ["{}", "{", JSON.stringify({ wallets: Array(400).fill("x"), conditions: {} })])
+        answers.push([`${path} ${body.slice(0, 20)}`, await ask({ body })]);
+      const payment = await stockClient(await newPayer(stage.chain, 0n)).createPaymentPayload(challenge);
+      const forged = { ...payment, payload: { ...payment.payload, signature: `0x${"11".repeat(65)}` } };
+      const body = exampleIn(challenge);
+      answers.push([`${path} unsigned`, await ask({ body, headers: inVersion2(forged) })]);
+      if (challenge.accepts[0]?.network === stage.network)
+        answers.push([`${path} unfunded`, await ask({ body, headers: inVersion2(payment) })]);
+    }
+  expect(tooLong(answers)).toEqual([]);
+  const refused = answers.filter(([, { status }]) => status === 402);
+  expect(refused.length).toBeGreaterThan(answers.length / 2);
+  for (const [name, answer] of refused) {
+    const { extensions } = challengeIn(answer);
+    expect([name, Object.keys(extensions ?? {})]).toEqual([name, expect.arrayContaining(["bazaar"])]);
+    const inBody = JSON.parse(answer.text) as Pick<PaymentRequired, "extensions">;
+    expect([name, { ...extensions, ...inBody.extensions }]).toEqual([
+      name,
+      expect.objectContaining({ "offer-receipt": expect.anything() }),
+    ]);
+  }
+});
+
 test.runIf(HAS_NGINX)("nginx with nothing but proxy_pass hands on every 402", async () => {
   for (const stage of stages)
     for (const { path } of await unpaid(stage))
