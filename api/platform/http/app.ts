@@ -6,7 +6,7 @@ import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import type { Meter } from "../metrics/meter.ts";
 import { page, wantsHtml } from "../page/page.ts";
-import { PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
+import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
 import { mountPath, type Picture, type Route, suffixOf } from "./route.ts";
 
@@ -49,26 +49,6 @@ export interface AppParts {
 
 type Env = { Bindings: Partial<HttpBindings>; Variables: { requestId: string } };
 
-const EXPOSED_HEADERS = [
-  "PAYMENT-REQUIRED",
-  "PAYMENT-RESPONSE",
-  "X-PAYMENT-RESPONSE",
-  "X-Idempotent-Replay",
-  "Retry-After",
-  "RateLimit",
-  "RateLimit-Policy",
-  "Content-Location",
-  "Link",
-  "ETag",
-  "X-Request-Id",
-];
-
-const EVERY_ANSWER = [
-  ["access-control-allow-origin", "*"],
-  ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],
-  ["x-content-type-options", "nosniff"],
-] as const;
-
 /** The HTTP application: mounts every route of the table, answers errors as problem details, and nothing else. */
 export function createApp(parts: AppParts): Hono<Env> {
   const app = new Hono<Env>();
@@ -76,7 +56,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   app.use(everyRequest(parts));
   // The library's middleware sets headers on a finished response, costing every answer a second one, so only preflights
   // use it. It allows the headers that the preflight asks for: no request has cookies.
-  app.options("*", cors({ origin: "*", maxAge: 86_400 }));
+  app.options("*", privateNetwork, cors({ origin: "*", maxAge: 86_400 }));
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(plainPath);
   app.use(lengthLimit(bodyLimits(parts.routes)));
@@ -103,6 +83,13 @@ export function createApp(parts: AppParts): Hono<Env> {
   });
   return app;
 }
+
+/** Chromium asks twice if a public page may call an address that is not public, as of a service behind a company's proxy. */
+const privateNetwork: MiddlewareHandler<Env> = async (c, next) => {
+  if (c.req.header("access-control-request-private-network") === "true")
+    setHeader(c, "access-control-allow-private-network", "true");
+  await next();
+};
 
 /** Paths of the log are exact (C2SP tlog-tiles): another spelling is no resource. */
 const IS_EXACT = /^\/+log(\/|$)|\.tlog-proof\/?$/;

@@ -85,3 +85,24 @@ export function problemBody(code: ProblemCode, { detail, errors, headers }: Prob
     ...(status === 503 && { diagnostic: { code, retry: "same" as const, ...wait } }),
   };
 }
+
+const EXPOSED_HEADERS = [
+  "PAYMENT-REQUIRED",
+  "PAYMENT-RESPONSE",
+  "X-PAYMENT-RESPONSE",
+  "X-Idempotent-Replay",
+  "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
+  "Content-Location",
+  "Link",
+  "ETag",
+  "X-Request-Id",
+];
+
+/** The headers of every answer: a page of any origin may read all of it, for nothing here depends on cookies. */
+export const EVERY_ANSWER = [
+  ["access-control-allow-origin", "*"],
+  ["access-control-expose-headers", EXPOSED_HEADERS.join(", ")],
+  ["x-content-type-options", "nosniff"],
+] as const;

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
-import { PROBLEMS, problemBody } from "./errors.ts";
+import { EVERY_ANSWER, PROBLEMS, problemBody } from "./errors.ts";
 
 /** In milliseconds. */
 export interface ConnectionTimes {
@@ -156,6 +156,8 @@ export async function drain(servers: readonly Server[]): Promise<void> {
   for (const server of servers) server.closeAllConnections();
 }
 
+const COMMON_HEADERS = EVERY_ANSWER.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+
 /**
  * Requests the parser rejects never reach the application; answer them in its format anyway. A client that does not close
  * its end then is cut off.
@@ -165,7 +167,7 @@ function refuse({ code: cause }: NodeJS.ErrnoException, socket: Socket, times: C
   const body = JSON.stringify(problemBody(code, { detail }, "none"));
   const { status, title } = PROBLEMS[code];
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${title}\r\n${COMMON_HEADERS}Content-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
   const cut = setTimeout(() => socket.destroy(), times.lingerMs);
   socket.once("close", () => clearTimeout(cut));

@@ -25,6 +25,8 @@ export function preflight(method: string, header: (name: string) => string | nul
     "access-control-max-age": "86400",
     vary: "Access-Control-Request-Method, Access-Control-Request-Headers",
   });
+  if (header("access-control-request-private-network") === "true")
+    headers.set("access-control-allow-private-network", "true");
   const names = header("access-control-request-headers") ?? "";
   if (names !== "" && names.length <= MOST_CHARACTERS) headers.set("access-control-allow-headers", names);
   return new Response(null, { status: 204, headers });

@@ -69,6 +69,46 @@ describe("the rate limit", () => {
   });
 });
 
+describe("a page of another origin", () => {
+  const preflight = (path: string, headers: Record<string, string>) =>
+    fetch(open.url + path, { method: "OPTIONS", headers: { origin: "https://elsewhere.example", ...headers } });
+
+  test.each(["/test/basic", "/mcp", "/purchases", "/nowhere", "//inspect/"])(
+    "may send what it asks for to %s, with any method and from a public network to a private one",
+    async (path) => {
+      for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
+        const { status, headers } = await preflight(path, {
+          "access-control-request-method": method,
+          "access-control-request-headers": "access-control-expose-headers,mcp-protocol-version,x-of-its-own",
+          "access-control-request-private-network": "true",
+        });
+        expect([status, headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
+        expect(headers.get("access-control-allow-methods")).toContain(method);
+        expect(headers.get("access-control-allow-headers")).toMatch(
+          /expose-headers.*mcp-protocol-version.*x-of-its-own/,
+        );
+        expect(headers.get("access-control-allow-private-network")).toBe("true");
+      }
+    },
+  );
+
+  test("reads every answer: a redirect, an unknown path, another method, a body and headers that are too large", async () => {
+    const large = { "x-large": "x".repeat(100 * 1024) };
+    const answers = await Promise.all([
+      fetch(`${open.url}//inspect`, { redirect: "manual" }),
+      fetch(`${open.url}/nowhere`),
+      fetch(`${open.url}/inspect`, { method: "DELETE" }),
+      fetch(`${open.url}/score`, { method: "POST", body: "x".repeat(80 * 1024) }),
+      fetch(`${open.url}/inspect`, { headers: large }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([308, 404, 405, 413, 431]);
+    for (const { headers } of answers) {
+      expect(headers.get("access-control-allow-origin")).toBe("*");
+      expect(headers.get("access-control-expose-headers")).toMatch(/PAYMENT-REQUIRED.*Retry-After/);
+    }
+  });
+});
+
 describe("the id of a request", () => {
   const loggedIds = ({ logged }: TestService) => logged.map((line) => JSON.parse(line).request_id);
   const own = "edge-0123456789.abc_DEF";

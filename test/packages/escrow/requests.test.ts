@@ -378,7 +378,9 @@ describe.each<[string, (request: Request) => Response | Promise<Response>]>([
       origin: "https://elsewhere.example",
       "access-control-request-method": "POST",
       "access-control-request-headers": names,
+      "access-control-request-private-network": "true",
     });
+    expect(headers.get("access-control-allow-private-network")).toBe("true");
     expect(status).toBe(204);
     expect(headers.get("access-control-allow-origin")).toBe("*");
     expect(headers.get("access-control-allow-methods")).toBe("POST");
