@@ -166,9 +166,10 @@ function isRefusedBatch({ status, text, isJson }: { status: number; text: string
 function answersIn(body: unknown, calls: readonly Call[]): readonly Answer[] | null {
   if (!Array.isArray(body) || body.length !== calls.length) return null;
   const answers = body as readonly Answer[];
-  const ids = new Set(answers.map((answer) => answer?.id));
+  // Some nodes write numbers as text.
+  const ids = new Set(answers.map((answer) => String(answer?.id)));
   const isRefused = answers.some((answer) => isOfBatch(answer?.error));
-  return calls.every(({ id }) => ids.has(id)) && !isRefused ? answers : null;
+  return calls.every(({ id }) => ids.has(String(id))) && !isRefused ? answers : null;
 }
 
 /** A contract that reverts may say "batch" too. */

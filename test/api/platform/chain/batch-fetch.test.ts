@@ -90,6 +90,18 @@ test("a batch with an answer left out or repeated never gives a call another one
   }
 });
 
+test("a batch answered in another order, or with ids written as text, is not sent again", async () => {
+  for (const spoil of [
+    (all: readonly { id: number }[]) => all.toReversed(),
+    (all: readonly { id: number }[]) => all.map((one) => ({ ...one, id: String(one.id) })),
+  ]) {
+    const { askFor, sizes } = await nodeWith((calls) => ({
+      body: spoil(calls.map(({ id, params }) => ({ jsonrpc: "2.0", id, result: params[0] }))),
+    }));
+    expect([await askFor(7), sizes]).toEqual([own(7), [7]]);
+  }
+});
+
 test("one call that makes the node refuse a whole batch fails alone, and batches stay as large", async () => {
   const isBad = ({ params }: Call) => params[0] === `0x${"3".padStart(40, "0")}`;
   const { askFor, sizes } = await nodeWith((calls) =>
