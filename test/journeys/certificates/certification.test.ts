@@ -1,6 +1,8 @@
 import type { Address, LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
+import { PAY_WINDOW_SECONDS } from "../../../api/site/pay-script.ts";
 import { boardSeeder } from "../../support/board.ts";
+
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
@@ -116,6 +118,15 @@ describe("a certificate response", () => {
         limit_seconds: 900,
       },
     });
+  });
+
+  test("of a suite run whose authorization ends in ten minutes, as `/pay` has wallets sign, is a PASS", async () => {
+    const { body } = await run(await newPayer(chain), {
+      product: "suite",
+      validForSeconds: BigInt(PAY_WINDOW_SECONDS),
+    });
+    expect(body).toMatchObject({ verdict: "pass", checks: { authorization_expiry: "pass" } });
+    expect(body.detected).toMatchObject({ authorization_window: { limit_seconds: 900 } });
   });
 
   test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public, and not counted", async () => {
