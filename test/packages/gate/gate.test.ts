@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
-import { serve } from "@hono/node-server";
+import { getRequestListener, serve } from "@hono/node-server";
 import { type FacilitatorClient, HTTPFacilitatorClient, type RoutesConfig } from "@x402/core/server";
 import { ExactEvmScheme as ExactClient } from "@x402/evm/exact/client";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
@@ -8,6 +8,8 @@ import { paymentMiddlewareFromHTTPServer as stockExpress } from "@x402/express";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { paymentMiddlewareFromHTTPServer as stockHono, x402HTTPResourceServer, x402ResourceServer } from "@x402/hono";
 import { Hono } from "hono";
+import { compress } from "hono/compress";
+import { setSignedCookie } from "hono/cookie";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type GateOptions, verifiedOnly } from "../../../packages/gate/src/index.ts";
 import { payerOf } from "../../../packages/gate/src/payer.ts";
@@ -112,6 +114,49 @@ describe.each(SERVERS)("%s", (_, open) => {
     expect((await send(await payment(VERIFIED), "HEAD")).status).toBe(200);
     expect((await send({}, "GET")).status).toBe(402);
   });
+});
+
+const LONG = { haiku: "An old silent pond / ".repeat(200) };
+const BESIDE: readonly (readonly [string, (plan?: Plan) => Promise<Send>])[] = [
+  [
+    "Express with express-session and compression",
+    async (plan = {}) => {
+      const require = createRequire(import.meta.url);
+      const app = express();
+      app.use(require("express-session")({ name: "sid", secret: "s", resave: false, saveUninitialized: true }));
+      app.use(require("compression")());
+      app.use(stockExpress(guarded(plan)));
+      app.all("/haiku", (_, response) => response.json(LONG));
+      const { url } = await forFile(serveHttp(app));
+      return (headers) => fetch(`${url}/haiku`, { method: "POST", headers });
+    },
+  ],
+  [
+    "Hono with a cookie session and compress()",
+    async (plan = {}) => {
+      const app = new Hono().use(compress(), async (c, next) => {
+        await next();
+        await setSignedCookie(c, "sid", "visitor", "s");
+      });
+      app.use(stockHono(guarded(plan))).post("/haiku", (c) => c.json(LONG));
+      const { url } = await forFile(serveHttp(getRequestListener(app.fetch)));
+      return (headers) => fetch(`${url}/haiku`, { method: "POST", headers });
+    },
+  ],
+];
+
+test.each(BESIDE)("%s: every answer has its session's cookie, and what is sold is compressed", async (_, open) => {
+  const [send, down] = [await open(), await open({ service: closedUrl })];
+  const answers = [
+    await send({}),
+    await send(await payment(VERIFIED)),
+    await send(await payment(FAILED)),
+    await down(await payment(VERIFIED)),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([402, 200, 403, 503]);
+  for (const { headers } of answers) expect(headers.getSetCookie().join()).toMatch(/^sid=[^,]+$/);
+  const [, sold] = answers;
+  expect([sold?.headers.get("content-encoding"), await sold?.json()]).toEqual(["gzip", LONG]);
 });
 
 const hono = (plan: Plan = {}): Send => {
