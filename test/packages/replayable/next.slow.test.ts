@@ -4,14 +4,18 @@ import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { expect, onTestFinished, test } from "vitest";
 import { PACKAGES, tarballName } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
+import { newPayer } from "../../support/payments/signing.ts";
 import { holdExam, outcomes, untrue } from "../../support/sellers/held-exam.ts";
 import { serveFacilitator } from "../../support/sellers/stock-facilitator.ts";
+
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const run = promisify(execFile);
@@ -40,12 +44,16 @@ const SHOP = `import { HTTPFacilitatorClient, x402ResourceServer } from "@x402/c
 import { ExactEvmScheme } from "@x402/evm/exact/server";
 import { withX402 } from "@x402/next";
 import { replayable } from "agent-payment-trust-replayable/next";
+import { cookies } from "next/headers";
 
 const facilitator = new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL });
 const server = new x402ResourceServer(facilitator).register("eip155:8453", new ExactEvmScheme());
 const accepts = { scheme: "exact", price: "$0.001", network: "eip155:8453", payTo: process.env.PAY_TO };
 let runs = 0;
-const poem = async () => Response.json({ poem: "rain on the roof", run: ++runs });
+const poem = async () => {
+  (await cookies()).set("sid", "visitor");
+  return Response.json({ poem: "rain on the roof", run: ++runs });
+};
 const sold = (path) => replayable(withX402(poem, { accepts, resource: process.env.SHOP_URL + path }, server));
 
 `;
@@ -101,5 +109,9 @@ test.skipIf(stock === null)(
     expect(untrue(report)).toEqual([]);
     expect(outcomes(report)).toMatchObject({ binding: "pass", lost_answer: "pass" });
     expect(report.level).toBe("full");
+    // What a session hangs on the response stays there.
+    const client = new x402Client().register("eip155:*", new ExactEvmScheme(await newPayer(chain)));
+    const sold = await wrapFetchWithPayment(fetch, client)(`${url}/haiku`);
+    expect([sold.status, sold.headers.getSetCookie()]).toEqual([200, [expect.stringMatching(/^sid=visitor/)]]);
   },
 );
