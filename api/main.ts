@@ -1,15 +1,17 @@
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { createMetricsApp } from "./operations/metrics-app.ts";
 import { checkChains, checkDatabase } from "./operations/probes.ts";
 import { createMeter } from "./operations/prometheus.ts";
 import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
+import { sleep } from "./platform/clock.ts";
 import { parseConfig } from "./platform/config/config.ts";
 import { connect } from "./platform/db/connection.ts";
 import { checkInstallation } from "./platform/db/installation.ts";
 import { createPeers, requestFacts } from "./platform/http/peers.ts";
 import { createHttpServer, drain, listen } from "./platform/http/server.ts";
 import { runJobs } from "./platform/jobs/run-jobs.ts";
-import { createService } from "./service.ts";
+import { MAIN_NETWORK } from "./platform/networks.ts";
+import { createService, type Service } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
 export { createService };
@@ -22,25 +24,26 @@ async function main(): Promise<void> {
   const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
   const meter = config.metrics === null ? null : createMeter();
-  const built = await createService(config, pool, { log, access, meter }).catch((error: unknown) => ({
-    problem: startProblem(error),
-  }));
-  if ("problem" in built) return fail(built.problem);
-  const { app, gate, chains, probes, jobs, watch } = built;
+  const build = () => createService(config, pool, { log, access, meter });
+  const built = await build().catch(startProblem);
+  if (typeof built === "string") return fail(built);
+  let service = built;
   const problem =
     (await checkDatabase(pool)) ??
     (await checkInstallation(pool, config)) ??
-    (await checkChains(chains, { log, end: fail }));
+    (await checkChains(service.chains, { log, end: fail }));
   if (problem !== null) return fail(problem);
+  const fetch: Fetch = (...request) => service.app.fetch(...request);
 
   // Where requests are not counted by address, neither are connections.
   const { connectionOf: clientOf } = createPeers(config.trustedProxies);
   const perAddress = config.rateLimitPerMinute === 0 ? null : { most: MOST_CONNECTIONS, clientOf };
-  const servers = [createHttpServer(app.fetch, { perAddress }), createHttpServer(app.fetch, { perAddress })];
+  const servers = [createHttpServer(fetch, { perAddress }), createHttpServer(fetch, { perAddress })];
   const taken = await listenOr("PORT", servers, { port: config.port, host: config.host });
   if (taken !== null) return fail(taken);
   if (meter !== null && config.metrics !== null) {
     const backlog = createBacklogReader(pool);
+    const probes = () => service.probes;
     const metrics = createMetricsApp({ probes, backlog, exposition: meter, now: () => new Date() });
     const own = [createHttpServer(metrics.fetch, { perAddress }), createHttpServer(metrics.fetch, { perAddress })];
     const busy = await listenOr("METRICS_PORT", own, config.metrics);
@@ -49,7 +52,22 @@ async function main(): Promise<void> {
   }
   log.info({ url: config.baseUrl, pay_to: config.payTo }, "listening");
   if (config.costCeiling === null && !("remote" in config.facilitator)) log.warn({}, NO_CEILING);
-  const stopJobs = runJobs(jobs, { watch, log });
+  const run = ({ jobs, watch }: Service) => runJobs(jobs, { watch, log });
+  let stopJobs = run(service);
+  const drained: Promise<unknown>[] = [];
+  const replace = (complete: Service) => {
+    const [before, stopBefore] = [service, stopJobs];
+    service = complete;
+    stopJobs = run(complete);
+    drained.push(stopBefore().then(before.gate.drain));
+    log.info({}, "the escrow contracts have been read");
+  };
+  if (service.isUnread) {
+    log.warn({}, "the escrow is closed until a node of Base responds: its contracts could not be read");
+    void completeWhenRead(service, { build, log }).then((complete) =>
+      typeof complete === "string" ? fail(complete) : replace(complete),
+    );
+  }
 
   const end = () => {
     buffered.flushSync();
@@ -64,12 +82,31 @@ async function main(): Promise<void> {
     // The jobs keep running meanwhile, because a request may be waiting for one of them.
     await drain(servers);
     await stopJobs();
-    await gate.drain();
+    await service.gate.drain();
+    await Promise.all(drained);
     await pool.end();
     end();
   };
   process.on("SIGTERM", stop).on("SIGINT", stop);
 }
+
+const LOOK_EVERY_MS = 1_000;
+
+/** The service with the escrow's contracts, once a node of their chain responds; or why it cannot be. */
+async function completeWhenRead(
+  { chains }: Service,
+  { build, log }: { readonly build: () => Promise<Service>; readonly log: Logger },
+): Promise<Service | string> {
+  for (;;) {
+    await sleep(LOOK_EVERY_MS);
+    if (chains[MAIN_NETWORK].nodes.list.every(({ state }) => state() !== "ready")) continue;
+    const built = await build().catch(startProblem);
+    if (typeof built === "string") return built;
+    if (!built.isUnread) return (await checkChains(built.chains, { log, end: fail })) ?? built;
+  }
+}
+
+type Fetch = Service["app"]["fetch"];
 
 /** Of one client address: one sixteenth of what a process takes. */
 const MOST_CONNECTIONS = 256;

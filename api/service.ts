@@ -120,7 +120,8 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     ...discovery.mcp(table),
     ...under("Keys", signingRoutes(keys.published, baseUrl)),
   ];
-  const { gate, handlerOf, jobs: paying } = payments.sell(routes, { schemes, patienceMs });
+  const { isUnread } = account;
+  const { gate, handlerOf, jobs: paying } = payments.sell(routes, { schemes, patienceMs, isUnread });
   const jobs: readonly Job[] = [paying, operations, escrow, certificates, exams, log].flatMap((one) =>
     "jobs" in one ? one.jobs : one,
   );
@@ -140,5 +141,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     chains: platform.chains,
     escrow: escrow.escrow,
     upkeep: certificates.upkeep,
+    /** The escrow contracts could not be read, and Base's nodes are held: to be built again once one responds. */
+    isUnread,
   };
 }

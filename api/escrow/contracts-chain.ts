@@ -6,18 +6,23 @@ import { isTransport } from "../platform/chain/rpc.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 
+/** No node answered: nothing is known of the contracts. */
+export class Unread extends Error {}
+
 /** Why the roles could not be read: it is some other contract, or the node did not answer. */
-const unreadable = (address: Address, cause: unknown): string =>
-  cause instanceof BaseError && !isTransport(cause)
-    ? `ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`
-    : `BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`;
+const unreadable = (address: Address, cause: unknown): Error =>
+  isRefused(cause)
+    ? new Error(`ESCROW_ADDRESSES is wrong: there is no escrow contract at ${address} on Base`, { cause })
+    : new Unread(`BASE_RPC_URL is not responding: the escrow contract ${address} cannot be read`, { cause });
+
+const isRefused = (cause: unknown): boolean => cause instanceof BaseError && !isTransport(cause);
 
 const lower = (account: Address) => account.toLowerCase() as Address;
 
 /**
  * The contracts at these addresses, with their roles: escrows, and operators over base/commerce-payments, which have
  * `ESCROW()`.
- * @throws Error if an address is neither, or an operator stands on something else than the canonical contracts
+ * @throws Unread if no node answers; another Error if an address is neither, or an operator uses other contracts than the canonical ones
  */
 export async function readContracts(
   client: PublicClient,
@@ -29,15 +34,25 @@ export async function readContracts(
       client.readContract({ address, abi: escrowAbi, functionName });
     const roles = Promise.all([call("USDC"), call("ARBITER"), call("FEE_RECIPIENT"), readKind(client, address)]);
     const [usdc, arbiter, feeRecipient, kind] = await roles.catch((cause: unknown) => {
-      throw cause instanceof WrongCustody ? cause : new Error(unreadable(address, cause), { cause });
+      throw cause instanceof WrongCustody ? cause : unreadable(address, cause);
     });
     if (!isAddressEqual(usdc, NETWORKS[network].usdc.address))
       throw new Error(`ESCROW_ADDRESSES is wrong: ${address} is an escrow for ${usdc}, which is not USDC on Base`);
     return { network, address, ...kind, usdc: lower(usdc), arbiter: lower(arbiter), feeRecipient: lower(feeRecipient) };
   };
   const contracts = await Promise.all(addresses.map(read));
-  if (contracts.some(({ scheme }) => scheme === "auth-capture")) await requireCommercePayments(client);
+  if (contracts.some(({ scheme }) => scheme === "auth-capture")) await requireCanonical(client);
   return contracts;
+}
+
+async function requireCanonical(client: PublicClient): Promise<void> {
+  try {
+    await requireCommercePayments(client);
+  } catch (error) {
+    const cause = error instanceof BaseError ? error : (error as Error).cause;
+    if (cause === undefined || isRefused(cause)) throw error;
+    throw new Unread("BASE_RPC_URL is not responding: base/commerce-payments cannot be read", { cause });
+  }
 }
 
 class WrongCustody extends Error {}

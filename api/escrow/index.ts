@@ -4,6 +4,8 @@ import { current, type EscrowAccount, PAYMENTS, schemesIn } from "../payments/in
 import { createAccount } from "../platform/chain/accounts.ts";
 import { elapsedMs, sleep, sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
+import { Problem } from "../platform/http/errors.ts";
+import { isPaid, isQuoted, type Route } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { SHARES } from "../platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../platform/relayer/relayer.ts";
@@ -18,7 +20,7 @@ import { createEscrowChain } from "./chain.ts";
 import { AT_ONCE, type ContestParts } from "./contest/answer-contests.ts";
 import { contestRoutes } from "./contest/routes.ts";
 import { createContestStore } from "./contest/store.ts";
-import { readContracts } from "./contracts-chain.ts";
+import { readContracts, Unread } from "./contracts-chain.ts";
 import { createDemoMerchant } from "./demo/merchant.ts";
 import { demoRoutes } from "./demo/routes.ts";
 import { createDemo } from "./demo/sell-espresso.ts";
@@ -32,21 +34,33 @@ import { createEscrowStore } from "./store.ts";
 export { merchantSnippet } from "./overview.ts";
 export { FEE_TEXT, feeOf, TIMEOUT_TEXT } from "./payment.ts";
 
+/** The contracts as they were read, and the account that sends the arbiter's transactions. */
+interface OpenContracts extends EscrowAccount {
+  /** Null if there is nothing for it to send. */
+  readonly arbiter: Relayer | null;
+}
+
 /**
- * The escrow contracts that this service arbitrates, and the account that sends the arbiter's transactions; null if there
- * is nothing for it to send.
+ * The escrow contracts that this service arbitrates. If no node can be read, there are none, and the nodes are held: what
+ * comes back meanwhile must not settle payments that the contracts have a say in.
  * @throws Error if a contract is another one, or has another arbiter
  */
-export async function openContracts(
-  platform: Platform,
-  config: Config,
-): Promise<EscrowAccount & { readonly arbiter: Relayer | null }> {
-  const contracts = await readContracts(platform.chains[ESCROW_NETWORK].client, ESCROW_NETWORK, config.escrowAddresses);
-  const arbiter = contracts.length === 0 && config.erc8004 === null ? null : createArbiterRelayer(platform, config);
+export async function openContracts(platform: Platform, config: Config): Promise<OpenContracts> {
+  const { client, nodes } = platform.chains[ESCROW_NETWORK];
+  const { escrowAddresses: addresses } = config;
+  // A node of another chain would know no contract: it is named when chains are checked.
+  if (addresses.length > 0) await nodes.check(() => undefined);
+  const read = await readContracts(client, ESCROW_NETWORK, addresses).catch((error: unknown) => {
+    if (error instanceof Unread) return null;
+    throw error;
+  });
+  if (read === null) nodes.hold();
+  const contracts = read ?? [];
+  const arbiter = addresses.length === 0 && config.erc8004 === null ? null : createArbiterRelayer(platform, config);
   for (const { address, arbiter: named } of schemesIn(contracts).map((scheme) => current(contracts, scheme)))
     if (arbiter && named !== arbiter.address.toLowerCase())
       throw new Error(`the arbiter of ${address} is ${named}, but ARBITER_PRIVATE_KEY belongs to ${arbiter.address}`);
-  return { contracts, relayer: contracts.length === 0 ? null : arbiter, arbiter };
+  return { contracts, relayer: contracts.length === 0 ? null : arbiter, arbiter, isUnread: read === null };
 }
 
 /** What the arbiter's transactions carry: payments, and outcomes by event. */
@@ -85,7 +99,7 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
     meter,
     keys: { signer },
   } = platform;
-  const { contracts, relayer, publicLog } = needs;
+  const { contracts, relayer, publicLog, isUnread } = needs;
   const { baseUrl, escrowLimits: limits } = config;
   const network = ESCROW_NETWORK;
   const { client } = chains[network];
@@ -109,6 +123,11 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
   });
   const merchant = createDemoMerchant(config.decoySeed);
   const demo = createDemo({ contracts, escrow, chain, ended: notices.ended, merchant, baseUrl, elapsedMs, sleep });
+  const routes = [
+    ...escrowRoutes({ escrow, publicLog, contracts, limits, now, baseUrl }),
+    ...contestRoutes({ escrow, publicLog, baseUrl }),
+    ...demoRoutes({ demo, baseUrl }),
+  ];
   const jobs: readonly Job[] = [
     {
       name: "escrow",
@@ -123,23 +142,36 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
   ];
   return {
     escrow,
-    jobs,
-    routes: under("Escrow", [
-      ...escrowRoutes({ escrow, publicLog, contracts, limits, now, baseUrl }),
-      ...contestRoutes({ escrow, publicLog, baseUrl }),
-      ...demoRoutes({ demo, baseUrl }),
-    ]),
+    jobs: isUnread ? [] : jobs,
+    routes: under("Escrow", isUnread ? routes.map(untilRead) : routes),
     ownWallets: [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])],
     /** Payer and payee of a payment in one of the contracts; null if there is none. Rejects if the chain cannot be read. */
     async parties(payment: Hex) {
       const hold = await chain.holdById(payment);
       return hold && { payer: hold.info.payer, payee: hold.info.receiver };
     },
-    /** What all contracts hold, in atomic USDC; null while the index cannot tell. */
+    /** What all contracts hold, in atomic USDC; null while the index cannot tell, or nothing is known of the contracts. */
     async held() {
+      if (isUnread) return null;
       const balances = await Promise.all(contracts.map(({ address }) => index.balances(address)));
       if (balances.includes(null)) return null;
       return balances.reduce((sum, one) => sum + (one && one !== "absent" ? one.held : 0n), 0n);
+    },
+  };
+}
+
+const UNREAD =
+  "No node of Base has responded since this service started, so the escrow contracts could not be read. Try again later.";
+const TRY_AGAIN_SECONDS = "5";
+
+/** Without the contracts, only what is on record of a payment can be told. */
+function untilRead(route: Route): Route {
+  if (isPaid(route)) return { ...route, closed: UNREAD };
+  if (isQuoted(route) || (route.method === "GET" && route.path.endsWith("/:payment"))) return route;
+  return {
+    ...route,
+    handle: () => {
+      throw new Problem("not_available", { detail: UNREAD, headers: { "retry-after": TRY_AGAIN_SECONDS } });
     },
   };
 }

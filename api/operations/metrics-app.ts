@@ -5,7 +5,8 @@ import { type Sample, samplesOf } from "./series.ts";
 import { serviceStatus } from "./status.ts";
 
 export interface MetricsParts {
-  readonly probes: Probes;
+  /** Those of the service as it is now. */
+  readonly probes: () => Probes;
   /** Rejects if the database does not answer. */
   readonly backlog: () => Promise<Backlog>;
   readonly exposition: { readonly contentType: string; expose(samples: readonly Sample[]): Promise<string> };
@@ -30,7 +31,7 @@ export function createMetricsApp(parts: MetricsParts): Hono {
 
 /** The status limits how long a part may take to answer; the backlog is requested only if the database answered. */
 async function look({ probes, backlog, exposition, now }: MetricsParts): Promise<string> {
-  const status = await serviceStatus(probes, now());
+  const status = await serviceStatus(probes(), now());
   const waiting = status.database.ok ? await backlog().catch(() => null) : null;
   return exposition.expose(samplesOf(status, waiting));
 }

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { PublicClient } from "viem";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { isPaid, isQuoted, type Listed, type Route, sold } from "../platform/http/route.ts";
+import { isPaid, isQuoted, type Listed, type PaidRoute, type Route, sold } from "../platform/http/route.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { SHARES } from "../platform/relayer/places.ts";
@@ -101,7 +101,11 @@ export function createPayments(platform: Platform, config: Config) {
       {
         schemes,
         patienceMs,
-      }: { readonly schemes: ReadonlyMap<string, Scheme>; readonly patienceMs?: number | undefined },
+        isUnread,
+      }: Pick<EscrowAccount, "isUnread"> & {
+        readonly schemes: ReadonlyMap<string, Scheme>;
+        readonly patienceMs?: number | undefined;
+      },
     ) {
       const gate = createGate({
         journal,
@@ -110,7 +114,7 @@ export function createPayments(platform: Platform, config: Config) {
         baseUrl,
         now,
         log,
-        routes: new Map(sold(routes).map((route) => [route.id, route])),
+        routes: new Map(sold(routes).map((route) => [route.id, isUnread ? untilRead(route) : route])),
         newToken: randomUUID,
         sleep,
         patienceMs: patienceMs ?? PATIENCE_MS,
@@ -131,6 +135,17 @@ export function createPayments(platform: Platform, config: Config) {
   };
 }
 
+/** What was paid on the contracts' network is sold once they are known: scores and verdicts depend on them. */
+const untilRead = (route: PaidRoute): PaidRoute =>
+  route.network !== MAIN_NETWORK
+    ? route
+    : {
+        ...route,
+        sell: async () => {
+          throw new Error("the escrow contracts could not be read yet");
+        },
+      };
+
 /** What the facilitator's transactions carry. */
 export const PAYMENTS: Cargo = { areHeld, haveProved, failedPlaces, servedBy: () => null };
 
@@ -138,6 +153,8 @@ export const PAYMENTS: Cargo = { areHeld, haveProved, failedPlaces, servedBy: ()
 export interface EscrowAccount {
   readonly contracts: readonly EscrowContract[];
   readonly relayer: Relayer | null;
+  /** No node responds, so that nothing is known of the contracts. */
+  readonly isUnread: boolean;
 }
 
 /** The test network's gas has no value. */

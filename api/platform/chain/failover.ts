@@ -33,6 +33,8 @@ export interface NodeCheck {
 
 export interface RpcNodes {
   readonly list: readonly RpcNode[];
+  /** From now on, only checks ask the nodes. */
+  hold(): void;
   /** The transport whose requests begin with this node of those that are ready, counted from 0, and go on with the next ones. */
   transport(turn: number, terms: HttpTransportConfig): Transport;
   /**
@@ -55,6 +57,7 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
   const timeout = urls.length > 1 ? FAILOVER_TIMEOUT_MS : TIMEOUT_MS;
   let hear: ((found: NodeCheck) => void) | null = null;
   let isAwaited = false;
+  let isHeld = false;
 
   const nodes = urls.map((url, place) => {
     const node = { rank: place + 1, state: "ready" as NodeState };
@@ -66,6 +69,7 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
       awaitReturn();
     };
     const fetchFn: typeof rpcFetch = async (to, init) => {
+      if (isHeld) throw new Error(`node ${node.rank} is not asked yet`);
       if (node.state === "unread" || node.state === "wrong")
         throw new Error(
           `node ${node.rank} is not asked: its chain id ${node.state === "wrong" ? "is wrong" : "has not been read"}`,
@@ -113,6 +117,9 @@ export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
 
   return {
     list: nodes.map(({ node, alone }) => ({ rank: node.rank, state: () => node.state, client: alone })),
+    hold() {
+      isHeld = true;
+    },
     transport(turn, { retryCount, ...terms }) {
       const [only] = nodes;
       if (only !== undefined && nodes.length === 1)
