@@ -143,6 +143,7 @@ COMMENT ON COLUMN publication.feedback_index IS
 COMMENT ON COLUMN publication.block_number IS
   'with block_hash: where the current step was mined; null: it is not mined';
 COMMENT ON COLUMN publication.charged IS 'gas charged to the day''s budget on charged_on (UTC)';
+COMMENT ON COLUMN publication.charged_on IS 'the day (UTC) of charged';
 COMMENT ON COLUMN publication.next_attempt_at IS 'when it is worked on next';
 
 CREATE TABLE test_session (
@@ -191,6 +192,7 @@ COMMENT ON COLUMN test_session.version IS 'x402 protocol version of that payment
 COMMENT ON COLUMN test_session.bait_first IS 'the randomly drawn order of the two challenges';
 COMMENT ON COLUMN test_session.decoy IS 'payee of the bait for calls that present the token';
 COMMENT ON COLUMN test_session.wallet_decoy IS 'payee of the bait for calls that are matched by their wallet alone';
+COMMENT ON COLUMN test_session.lapses_at IS 'when a run without a verdict ends';
 COMMENT ON COLUMN test_session.served IS
   'for calls with the token and for calls matched by wallet: when each challenge was last served, and which one was last';
 COMMENT ON COLUMN test_session.control_nonce IS 'the payment of the control, the order that should be paid; null: not paid yet';

@@ -19,6 +19,7 @@ GRANT SELECT, INSERT ON escrow_evaluation TO trust_api;
 
 COMMENT ON TABLE escrow_evaluation IS 'Signed evaluations of deliveries (docs/escrow.md). Permanent.';
 COMMENT ON COLUMN escrow_evaluation.payment IS 'id of the escrowed payment';
+COMMENT ON COLUMN escrow_evaluation.decision IS 'what is due to the payment: release or refund';
 COMMENT ON COLUMN escrow_evaluation.rule IS 'name of the rule that decided';
 COMMENT ON COLUMN escrow_evaluation.record IS 'hash of the record';
 COMMENT ON COLUMN escrow_evaluation.document IS 'the signed record, byte for byte';
@@ -63,6 +64,8 @@ COMMENT ON COLUMN escrow_task.record IS
   'record hash that goes on chain with the outcome; null: nobody evaluated the delivery, and the refund is due by the clock';
 COMMENT ON COLUMN escrow_task.contest_until IS
   'until this time, in Unix seconds of the chain, the payer may contest the release; null: never, or no longer';
+COMMENT ON COLUMN escrow_task.state IS
+  '"open": to be sent or looked for; "mined": a block holds the outcome; "final": that block is final';
 COMMENT ON COLUMN escrow_task.found IS 'the outcome that the mined block shows; null: none yet, as are tx and the block columns';
 COMMENT ON COLUMN escrow_task.gas IS 'gas charged to the account for this outcome: first an estimate, then at most what it used';
 COMMENT ON COLUMN escrow_task.next_attempt_at IS 'when the task is worked on next';
@@ -94,6 +97,8 @@ GRANT SELECT, INSERT ON escrow_window TO trust_api;
 COMMENT ON TABLE escrow_window IS 'Contest windows of releases: what the payer may contest. Permanent.';
 COMMENT ON COLUMN escrow_window.until IS 'Unix seconds of the chain';
 COMMENT ON COLUMN escrow_window.conditions IS 'the conditions that the payer''s terms bind';
+COMMENT ON COLUMN escrow_window.promised IS
+  'the claims that the conditions make, as parsed, with what of the delivery they are judged by';
 COMMENT ON COLUMN escrow_window.delivered IS
   'what was measured of the delivery; json, because jsonb cannot store every text that a merchant can sign';
 COMMENT ON COLUMN escrow_window.block IS

@@ -88,6 +88,8 @@ COMMENT ON COLUMN payment.version IS 'x402 protocol version of the request';
 COMMENT ON COLUMN payment.scheme IS 'x402 payment scheme';
 COMMENT ON COLUMN payment.details IS 'what the scheme stores for this payment; null: nothing';
 COMMENT ON COLUMN payment.head_block IS 'head of the chain when the payment arrived; the search for its settlement starts there';
+COMMENT ON COLUMN payment.state IS
+  '"received": nothing was sent; "settling": a transaction may have been; "settled": paid; "fulfilled": the response is stored; "void": over';
 COMMENT ON COLUMN payment.reason IS 'why the payment is void, or "bait" for one that is deliberately never submitted';
 COMMENT ON COLUMN payment.refusal IS 'why it was refused, for people and machines; null: it was not, or no cause is known';
 COMMENT ON COLUMN payment.state_changed_at IS 'last change of state';

@@ -16,7 +16,9 @@ COMMENT ON TABLE inflow IS 'Cache: totals of USDC transfers to a wallet, for the
 COMMENT ON COLUMN inflow.basis IS 'SHA-256 of what the totals are counted from: first block and ignored addresses';
 COMMENT ON COLUMN inflow.through IS
   'final block up to which transfers are counted; through_hash and through_nonce are its lookup_mark; null: nothing counted yet';
+COMMENT ON COLUMN inflow.inflows IS 'count, sums by sender, and who had sent the most since which block';
 COMMENT ON COLUMN inflow.claimed_by IS 'the process that is reading more transfers; null: none';
+COMMENT ON COLUMN inflow.claimed_until IS 'when another process may read on';
 COMMENT ON COLUMN inflow.used_at IS 'last use, to the day';
 
 CREATE TABLE score_lookup (
@@ -32,6 +34,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON score_lookup TO trust_api;
 COMMENT ON TABLE score_lookup IS 'Cache: what was found out about a wallet''s payees, for the score.';
 COMMENT ON COLUMN score_lookup.basis IS 'as in inflow';
 COMMENT ON COLUMN score_lookup.block IS 'final block as of which it was found';
+COMMENT ON COLUMN score_lookup.found IS 'its largest funder, and what was found about each payee';
 
 CREATE TABLE lookup_mark (
   block bigint PRIMARY KEY,

@@ -64,3 +64,4 @@ CREATE TABLE relay_upkeep (
 GRANT SELECT, INSERT, UPDATE ON relay_upkeep TO trust_api;
 
 COMMENT ON TABLE relay_upkeep IS 'Which accounts a process is tending, so that others leave them alone.';
+COMMENT ON COLUMN relay_upkeep.held_until IS 'when another process may take the account over';
