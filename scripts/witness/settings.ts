@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Environment, readEnvironment } from "../../api/platform/config/environment.ts";
 import { key32, whole } from "../../api/platform/config/values.ts";
 import { Refusal } from "../../packages/verifier/src/refusal.ts";
 import { isKeyName, parseVerifierKey, type VerifierKey } from "../../packages/verifier/src/tlog/verifier-key.ts";
@@ -16,12 +17,12 @@ const logKeys = z.string().transform((text, context) =>
 );
 
 const ENVIRONMENT = z.object({
-  WITNESS_NAME: z
-    .string({ error: "is missing: expected a name like witness.example/w1" })
-    .refine(isKeyName, "expected a name without spaces and plus, like witness.example/w1"),
+  WITNESS_NAME: z.string().refine(isKeyName, "expected a name without spaces and plus, like witness.example/w1"),
   WITNESS_KEY: key32("the Ed25519 private key that cosigns"),
   WITNESS_LOGS: logKeys,
-  WITNESS_STATE: z.string().min(1),
+  WITNESS_STATE: z
+    .string()
+    .min(1, "expected the file that remembers what was cosigned; losing it loses the witness's memory"),
   WITNESS_PORT: whole(0, 65_535).default(4030),
   WITNESS_HOST: z.string().min(1).default("127.0.0.1"),
 });
@@ -37,27 +38,10 @@ export interface WitnessSettings {
   readonly host: string;
 }
 
-const EXPECTED: Readonly<Record<string, string>> = {
-  WITNESS_NAME: "a name like witness.example/w1",
-  WITNESS_KEY: "the Ed25519 private key that cosigns: 32 bytes as 43 base64url characters",
-  WITNESS_LOGS: "vkeys of the logs to witness, comma-separated",
-  WITNESS_STATE: "the file that remembers what was cosigned; losing it loses the witness's memory",
-};
-
 /** The settings, or what is wrong with the environment. */
-export function readWitnessSettings(
-  env: Readonly<Record<string, string | undefined>>,
-): WitnessSettings | { readonly problem: string } {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const { data, error } = ENVIRONMENT.safeParse(given);
-  if (data === undefined) {
-    const said = (error?.issues ?? []).map(({ path: [name = ""], message }) =>
-      given[String(name)] === undefined
-        ? `${String(name)} is missing: expected ${EXPECTED[String(name)]}`
-        : `${String(name)} is wrong: ${message}`,
-    );
-    return { problem: said.join("\n") };
-  }
+export function readWitnessSettings(environment: Environment): WitnessSettings | { readonly problem: string } {
+  const { data, problems } = readEnvironment(ENVIRONMENT, environment);
+  if (data === undefined) return { problem: problems.join("\n") };
   return {
     name: data.WITNESS_NAME,
     seed: Buffer.from(data.WITNESS_KEY, "base64url"),

@@ -4,6 +4,7 @@ import { ERC8004 } from "../../../contracts/erc8004.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
+import { type Environment, readEnvironment } from "./environment.ts";
 import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings.ts";
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
@@ -200,25 +201,15 @@ export interface Config {
 }
 
 /** The settings, or one message that names every missing or invalid variable and what it should be. */
-export function parseConfig(
-  environment: Readonly<Record<string, string | undefined>>,
-): Config | { readonly problem: string } {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = ENVIRONMENT.safeParse(given);
-  const problems = (parsed.error?.issues ?? []).map((issue) => {
-    const name = String(issue.path[0]);
-    return given[name] === undefined
-      ? `${name} is missing: ${EXPECTED[name] ?? "a value is required"}`
-      : `${name} is wrong: ${issue.message}`;
-  });
+export function parseConfig(environment: Environment): Config | { readonly problem: string } {
+  const { given, data: env, problems } = readEnvironment(ENVIRONMENT, environment);
   if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
     problems.push(ONE_FACILITATOR);
   if (given.FACILITATOR_AUTH !== undefined && given.FACILITATOR_URL === undefined) problems.push(AUTH_ALONE);
-  if (parsed.data?.RETIRED_SIGNING_KEYS.includes(parsed.data.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
-  problems.push(...[policyProblem(parsed.data)].filter((problem) => problem !== null));
-  if (parsed.success) problems.push(...roleProblems(parsed.data));
-  if (!parsed.success || problems.length > 0) return { problem: problems.join("\n") };
-  const env = parsed.data;
+  if (env?.RETIRED_SIGNING_KEYS.includes(env.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
+  problems.push(...[policyProblem(env)].filter((problem) => problem !== null));
+  if (env !== undefined) problems.push(...roleProblems(env));
+  if (env === undefined || problems.length > 0) return { problem: problems.join("\n") };
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
   return {
     port: env.PORT,
@@ -287,13 +278,3 @@ const AUTH_ALONE = "FACILITATOR_AUTH logs in to a remote facilitator: set FACILI
 
 const PRIVATE_KEY_RETIRED =
   "RETIRED_SIGNING_KEYS is wrong: it contains the value of SIGNING_KEY, which is private and would be published; expected x from /.well-known/jwks.json.";
-
-const EXPECTED: Readonly<Record<string, string>> = {
-  DATABASE_URL: "a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust",
-  ...Object.fromEntries(Object.values(NETWORKS).map((facts) => [facts.rpcVariable, nodeOf(facts)])),
-  PAY_TO_ADDRESS: "the receiving address: 0x and 40 hex digits",
-  SIGNING_KEY: "the Ed25519 private key that signs documents: 32 bytes as 43 base64url characters",
-  SEALING_KEY: "the key that encrypts payers' signatures at rest: 32 bytes as 43 base64url characters",
-  DECOY_SEED: "the seed of decoy addresses: 32 bytes as 43 base64url characters",
-  ARBITER_PRIVATE_KEY: "the private key of verdicts for contracts and of the escrow's arbiter: 0x and 64 hex digits",
-};
