@@ -108,7 +108,7 @@ const verifyRoute = (variant: Variant, { arbiter, claims, baseUrl }: ArbiterRout
     ...VARIANTS[variant],
     description: VARIANTS[variant].description(eitherOf(openCategories(claims))),
     method: "POST",
-    network: ARBITER_NETWORK,
+    networks: [ARBITER_NETWORK],
     price: PRICES[variant],
     input: requestSchema(claims),
     body: claimBody(claims),

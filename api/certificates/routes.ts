@@ -108,7 +108,7 @@ function testRoute(kind: Kind, { certification, ordering, baseUrl }: Certificati
     id: `test.${kind.product}`,
     method: "POST",
     path,
-    network: MAIN_NETWORK,
+    networks: [MAIN_NETWORK],
     price: kind.price,
     summary: kind.summary,
     description: kind.description,
@@ -147,7 +147,7 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
 }
 
 function menu(paid: readonly PaidRoute[], baseUrl: string) {
-  const offer = ({ id, method, path, price, summary, network }: PaidRoute) => ({
+  const offer = ({ id, method, path, price, summary, networks: [network] }: PaidRoute) => ({
     id: id.replace(/^test\./, ""),
     method,
     path,

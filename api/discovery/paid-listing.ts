@@ -6,9 +6,10 @@ import type { Address } from "../platform/wallet.ts";
 /** The terms of a route with a fixed price. */
 export interface PaidListing {
   readonly id: string;
-  /** The schemes that its 402 offers, preferred first; their amount, asset and payee are the same. */
+  /** The schemes that its 402 offers, preferred first; their amount and payee are the same. */
   readonly schemes: readonly string[];
-  readonly network: Network;
+  /** The networks that it offers, preferred first. */
+  readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   readonly description: string;
   /** Null if it is paid to the service's own address. */
@@ -18,15 +19,16 @@ export interface PaidListing {
 /** Null for a route that is free, quotes each call, or is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
-    const { id, network, price, description, seller = null, closed } = route;
+    const { id, networks, price, description, seller = null, closed } = route;
     const schemes = schemesOf(route);
-    return closed === undefined ? { id, schemes, network, price, description, payTo: seller } : null;
+    return closed === undefined ? { id, schemes, networks, price, description, payTo: seller } : null;
   }
   return null;
 }
 
 /** A price for people: real money, or test money without value. */
-export const priceText = ({ price, network }: PaidListing): string => `${formatUsd(price)} ${NETWORKS[network].money}`;
+export const priceText = ({ price, networks: [network] }: Pick<PaidListing, "price" | "networks">): string =>
+  `${formatUsd(price)} ${NETWORKS[network].money}`;
 
 /** What a call costs, in words; null if it is free. */
 export function costOf(route: Listed): string | null {

@@ -36,23 +36,30 @@ export interface Reasons {
   readonly diagnostic?: Diagnostic | undefined;
 }
 
-/** The 402 for an offer. */
+/** One offer for each network. */
+export type Offers = readonly [Offer, ...Offer[]];
+
+/** The 402 for offers that differ in their network alone. */
 export async function challenge(
-  offer: Offer,
+  offers: Offers,
   parts: ChallengeParts,
   { error, diagnostic, at }: Reasons & { readonly at: Date },
 ): Promise<PaymentChallenge> {
   const { schemes, extensions, offerReceipt } = parts;
-  const resource = resourceOf(parts.baseUrl, { ...offer, path: offer.resource });
+  const [{ resource: path, description }] = offers;
+  const resource = resourceOf(parts.baseUrl, { path, description });
   const { url } = resource;
-  const accepts = schemes.map((scheme) => scheme.requirements(offer, at));
+  const offered = offers.flatMap((offer) =>
+    schemes.map((scheme) => ({ offer, scheme, required: scheme.requirements(offer, at) })),
+  );
+  const accepts = offered.map(({ required }) => required);
   const terms = { x402Version: 2, resource, accepts } as const;
   const signed = (await offerReceipt?.offers(url, accepts, at)) ?? {};
   const { header, isSigned, isListed } = fitting({ ...terms, error, diagnostic }, extensions ?? {}, signed);
   const inBody = { ...(isSigned ? {} : signed), ...(diagnostic && { diagnostic }) };
-  const v1 = accepts
-    .filter((_, index) => schemes[index]?.versions.includes("v1"))
-    .map((required) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
+  const v1 = offered
+    .filter(({ scheme }) => scheme.versions.includes("v1"))
+    .map(({ required, offer }) => asVersion1(required, { offer, url, discoverable: extensions !== undefined }));
   return {
     header,
     isListed,

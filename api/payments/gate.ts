@@ -120,10 +120,10 @@ async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): P
   return answered(parts, asked, await answerWithheld(parts, request, asked));
 }
 
-const unavailable = ({ now }: PaymentParts, { route, payment }: PaidRequest): Answered => ({
+const unavailable = ({ now }: PaymentParts, { terms, payment }: PaidRequest): Answered => ({
   answer: UNAVAILABLE,
   about: {
-    key: keyOf(route, payment),
+    key: keyOf(terms, payment),
     scheme: payment.scheme,
     value: payment.authorization.value,
     receivedAt: now(),
@@ -172,11 +172,11 @@ const tryToAsk = (parts: PaymentParts, request: PaidRequest): Promise<Asked | nu
 
 /** Finds the row, authenticates, or checks a payment without a row; `step` decides. */
 async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
-  const { route } = given;
+  const { terms } = given;
   const paymentId = storedIdentifier(given.payment.paymentId);
-  const key = keyOf(route, given.payment);
+  const key = keyOf(terms, given.payment);
   const scheme = schemeNamed(parts, given.payment.scheme);
-  const digest = scheme.digest(given.payment, route.network);
+  const digest = scheme.digest(given.payment, terms.network);
   const found = await parts.journal.find(key, paymentId);
   const { row, sameId } = found;
   const signed = { payer: key.payer, digest, signature: given.payment.signature };
@@ -216,7 +216,7 @@ async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
   };
 }
 
-function keyOf({ network }: PaidRoute, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey {
+function keyOf({ network }: Terms, { authorization: { from: payer, nonce } }: PresentedPayment): PaymentKey {
   return { network, asset: NETWORKS[network].usdc.address, payer, nonce };
 }
 

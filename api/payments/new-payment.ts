@@ -47,7 +47,7 @@ const pay = (refusal: Refusal): Checked => answered({ say: "pay", ...refusal });
 const BEHIND_SECONDS = 30n;
 const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
 
-type Signing = Pick<NewRequest, "route" | "payment" | "client"> & { readonly afresh?: boolean };
+type Signing = Pick<NewRequest, "terms" | "payment" | "client"> & { readonly afresh?: boolean };
 
 /** By several readings, unless one of them shows that the payer signed. */
 const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature): Promise<boolean> =>
@@ -60,7 +60,7 @@ const isSigned = (parts: PaymentParts, request: Signing, signed: PayerSignature)
 /** By one reading. An account's signature is verified here; an account with code is asked through the chain, then the scheme. */
 async function isSignedNow(
   parts: PaymentParts,
-  { route: { network }, payment, client, afresh = false }: Signing,
+  { terms: { network }, payment, client, afresh = false }: Signing,
   signed: PayerSignature,
 ): Promise<boolean> {
   if (isAccountSignature(signed.payer, signed.digest, signed.signature)) return true;
@@ -110,7 +110,7 @@ function unfit(parts: PaymentParts, request: NewRequest): Refusal | null {
 /** A wallet that is not deployed yet cannot be told from others by its signature alone. */
 async function whyUnsigned(
   { chains }: Pick<PaymentParts, "chains">,
-  { route: { network }, payment, client }: Signing,
+  { terms: { network }, payment, client }: Signing,
   signed: PayerSignature,
 ): Promise<readonly [RefusedFor, string]> {
   const { payer, signature } = signed;
@@ -155,8 +155,8 @@ async function checkOnChain(
   request: NewRequest,
   form: { readonly input: unknown },
 ): Promise<Checked> {
-  const { route, payment } = request;
-  const head = await parts.chains[route.network].head();
+  const { terms, payment } = request;
+  const head = await parts.chains[terms.network].head();
   const problem = windowProblem(payment.authorization, { now: unixSeconds(parts.now()), head: head.time });
   if (problem?.because === "behind") return answered({ say: "unavailable", detail: problem.error });
   const { worded } = schemeNamed(parts, payment.scheme);
@@ -182,16 +182,16 @@ async function checkOnChain(
  */
 async function settledBefore(
   parts: PaymentParts,
-  { route, payment, withhold }: NewRequest,
+  { terms, payment, withhold }: NewRequest,
   head: Head,
 ): Promise<View | null> {
   if (withhold !== undefined) return null;
   const { from: payer, nonce, to: payTo, value, validAfter, validBefore } = payment.authorization;
-  const fromBlock = arrivalBlock(route.network, validBefore, head);
+  const fromBlock = arrivalBlock(terms.network, validBefore, head);
   const late = head.time - BEHIND_SECONDS;
   const unknownAt = validBefore < late ? validBefore : late;
   const expected = { payer, nonce, payTo, value, validAfter, validBefore, fromBlock, unknownAt };
-  return schemeNamed(parts, payment.scheme).look(route.network, expected);
+  return schemeNamed(parts, payment.scheme).look(terms.network, expected);
 }
 
 /** About where the chain was when it arrived: most are valid for as long as they were asked to be. */

@@ -6,11 +6,18 @@ import type { StoredAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readBody, readBodyWithin } from "../platform/http/request.ts";
 import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../platform/http/route.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { type Admitted, readForm } from "./admission.ts";
 import { lose, settlementPending } from "./answers.ts";
-import { type ChallengeParts, challenge, type PaymentChallenge, type Reasons, routeExtensions } from "./challenge.ts";
+import {
+  type ChallengeParts,
+  challenge,
+  type Offers,
+  type PaymentChallenge,
+  type Reasons,
+  routeExtensions,
+} from "./challenge.ts";
 import type { Answerable, Gate } from "./gate.ts";
 import { bodyJson, fingerprint, parsePaymentHeaders, toBase64Json } from "./header.ts";
 import { MOST_FAILED, MOST_IN_FLIGHT } from "./journal.ts";
@@ -55,11 +62,15 @@ const NOT_OFFERED = {
 /** The handler of a paid route: 402 without a payment, else the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { gate, payTo } = parts;
-  const terms = { network: route.network, payTo: route.seller ?? payTo, value: route.price };
   const { path: resource, description } = route;
   const accepted = acceptedBy(route, parts);
-  const offer = { terms, resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS };
-  const required = listed(route, offer, accepted);
+  const offerOn = (network: Network): Offer => ({
+    terms: { network, payTo: route.seller ?? payTo, value: route.price },
+    ...{ resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS },
+  });
+  const [first, ...others] = route.networks;
+  const offers: Offers = [offerOn(first), ...others.map(offerOn)];
+  const required = listed(route, offers, accepted);
   return async (c) => {
     if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
     const payment = presentedPayment(c, accepted);
@@ -73,7 +84,8 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const print = fingerprint({ method: route.method, route: route.id, query, body });
     const value = withQuery(bodyJson(body), query, route.query ?? []);
     const client = clientOf(c, parts.peers);
-    const request = { route, terms, payment, fingerprint: print, body: value, over: null, client };
+    const offer = offers.find(({ terms }) => isOn(terms.network, payment)) ?? offers[0];
+    const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
     if (answer.say === "result") await route.hooks?.told?.(about.key, client);
     const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
@@ -83,6 +95,10 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
       : respond(c, answer, { offer, payment, accepted, about });
   };
 }
+
+/** Whether the client says that it paid on this network. */
+const isOn = (network: Network, { claimed }: PresentedPayment): boolean =>
+  claimed.network === network || claimed.network === NETWORKS[network].key;
 
 /** What is told beside an answer. If it cannot be read, the answer is sent without it: that has been paid for. */
 async function besideOf(route: PaidRoute, answer: StoredAnswer, log: PayableParts["log"]): Promise<string | null> {
@@ -165,7 +181,7 @@ function withQuery(body: unknown, query: URLSearchParams, names: readonly string
 export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
   const { gate } = parts;
   const accepted = acceptedBy({}, parts);
-  const required = (offer: Offer, reasons: Reasons) => challenges(offer, accepted)(reasons);
+  const required = (offer: Offer, reasons: Reasons) => challenges([offer], accepted)(reasons);
   return async (c) => {
     const payment = presentedPayment(c, accepted);
     const quotation = await quotedRoute.quote(c);
@@ -185,7 +201,7 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const { answer, about } = answered;
     const { say } = answer;
     const loss = say === "result" || say === "conflict" || say === "over" ? await deliver?.(say) : null;
-    if (loss && answer.say === "result") return lose(c, loss, { payment, network: route.network, answer });
+    if (loss && answer.say === "result") return lose(c, loss, { payment, network: offer.terms.network, answer });
     return answer.say === "pay"
       ? demand(c, required(offer, { error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
@@ -210,20 +226,20 @@ function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, ...parts }: Pa
   return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }
 
-/** The 402 answers for an offer; only the error and time-dependent fields differ between them. */
+/** The 402 answers for offers; only the error and time-dependent fields differ between them. */
 const challenges =
-  (offer: Offer, accepted: Accepted): ((reasons: Reasons) => Promise<PaymentChallenge>) =>
+  (offers: Offers, accepted: Accepted): ((reasons: Reasons) => Promise<PaymentChallenge>) =>
   (reasons) =>
-    challenge(offer, accepted, { ...reasons, at: accepted.now() });
+    challenge(offers, accepted, { ...reasons, at: accepted.now() });
 
 /** The same for a route that discovery lists, with as much of its entry as the terms and offers leave room for. */
-function listed(route: PaidRoute, offer: Offer, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
+function listed(route: PaidRoute, offers: Offers, accepted: Accepted): (reasons: Reasons) => Promise<PaymentChallenge> {
   const tryOut = (extensions: Readonly<Record<string, unknown>>, reasons = UNPAID): Promise<PaymentChallenge> =>
-    challenges(offer, { ...accepted, extensions })(reasons);
+    challenges(offers, { ...accepted, extensions })(reasons);
   let extensions: ReturnType<typeof routeExtensions> | null = null;
   return async (reasons) => {
     extensions ??= routeExtensions(route, tryOut);
-    return challenges(offer, { ...accepted, extensions: await extensions })(reasons);
+    return challenges(offers, { ...accepted, extensions: await extensions })(reasons);
   };
 }
 

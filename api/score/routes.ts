@@ -64,7 +64,7 @@ const scoreRoute = <Input>(scores: Scores, { wallets, answer, links, ...plan }: 
   paidRoute<Input>({
     ...plan,
     method: "POST",
-    network: MAIN_NETWORK,
+    networks: [MAIN_NETWORK],
     hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...(links && { links }) },
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>

@@ -98,7 +98,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     id: "test.seller",
     method: "POST",
     path: "/test/seller",
-    network: EXAM_NETWORK,
+    networks: [EXAM_NETWORK],
     price: EXAM_PRICE,
     summary: "An exam of a paid x402 endpoint, by a buyer that pays",
     description: EXAM_DESCRIPTION,

@@ -48,7 +48,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     summary: "A signed statement of what became of a USDC authorization, no matter who signed it",
     description:
       "A signed statement whether a USDC authorization (EIP-3009) has settled, can still settle, or never can, which a final block proves.",
-    network: MAIN_NETWORK,
+    networks: [MAIN_NETWORK],
     price: STATEMENT_PRICE,
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,

@@ -84,7 +84,7 @@ const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
     id: `test.${kind.product}.${order === 1 ? "first" : "second"}`,
     method: "POST",
     path: `/test/${kind.product}/attempt`,
-    network: BEHAVIOR_NETWORK,
+    networks: [BEHAVIOR_NETWORK],
     price: priceOf(kind, order),
     summary: kind.order,
     description: kind.order,

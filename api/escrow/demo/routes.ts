@@ -55,7 +55,7 @@ const buyRoute = (demo: Demo): PaidRoute =>
     id: "escrow.demo",
     method: "POST",
     path: DEMO_PATH,
-    network: ESCROW_NETWORK,
+    networks: [ESCROW_NETWORK],
     price: DEMO_PRICE,
     schemes: schemesOf(demo),
     seller: demo.merchant,

@@ -53,7 +53,8 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly method: "POST";
   /** Stable name in the journal, by which a stored payment finds its route again. */
   readonly id: string;
-  readonly network: Network;
+  /** Where it can be paid, preferred first; the price is the same on each. */
+  readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   readonly description: string;
   /** The payment schemes it accepts, by name, preferred first; only `exact` by default. */

@@ -151,7 +151,7 @@ function offering(changed: Partial<Pick<PaidRoute, "price" | "hooks">>): Hono {
     id: "test.basic",
     method: "POST",
     path: "/test/basic",
-    network: "eip155:8453",
+    networks: ["eip155:8453"],
     price: 250_000n,
     summary: "",
     description: "",
