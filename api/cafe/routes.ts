@@ -43,7 +43,7 @@ function orderRoute(item: Item, { cafe }: CafeRouteParts): PaidRoute {
     description: `Demo on the Base Sepolia test network: you get a receipt and ${extra}.`,
     input: isRound ? ORDER : NO_INPUT,
     output: json(receiptSchema(item)),
-    ...(isRound && { query: ["nickname"] }),
+    ...(isRound && { hooks: { query: ["nickname"] } }),
     example: {
       input: isRound ? { nickname: "Ada" } : {},
       output: { receipt: "0123456789abcdef", item, price: formatUsd(price), served_at: "2026-11-25T09:30:00.000Z" },

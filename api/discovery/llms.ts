@@ -70,7 +70,9 @@ function chapter(route: Listed): string {
       ({ name, in: place, required, description }) =>
         `- \`${name}\` (${place}${required ? "" : ", optional"}): ${description}`,
     ),
-    ...(isPaid(route) && route.query ? [`- may be sent in the query instead of the body: ${names(route.query)}`] : []),
+    ...(isPaid(route) && route.hooks?.query
+      ? [`- may be sent in the query instead of the body: ${names(route.hooks.query)}`]
+      : []),
     ...(body === null ? [] : [`- body: ${membersOf(jsonSchema(body, "input"))}`]),
     ...Object.entries(route.output).map(
       ([type, schema]) => `- returns ${type}${schema === null ? "" : `: ${membersOf(jsonSchema(schema, "output"))}`}`,

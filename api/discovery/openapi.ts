@@ -137,7 +137,7 @@ function parameters(route: Listed, { output, input }: Schemas) {
 function fromBody(route: Listed, input: Schemas["input"]) {
   if (!isPaid(route)) return [];
   const { properties } = input(route.input) as { readonly properties?: Readonly<Record<string, JsonSchema>> };
-  return (route.query ?? []).map((name) => ({
+  return (route.hooks?.query ?? []).map((name) => ({
     name,
     in: "query",
     required: false,

@@ -19,7 +19,7 @@ export interface PaidListing {
 /** Null for a route that is free, quotes each call, or is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
-    const { id, networks, price, description, seller = null, closed } = route;
+    const { id, networks, price, description, terms: { seller = null, closed } = {} } = route;
     const schemes = schemesOf(route);
     return closed === undefined ? { id, schemes, networks, price, description, payTo: seller } : null;
   }

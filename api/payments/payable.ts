@@ -65,14 +65,14 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { path: resource, description } = route;
   const accepted = acceptedBy(route, parts);
   const offerOn = (network: Network): Offer => ({
-    terms: { network, payTo: route.seller ?? payTo, value: route.price },
+    terms: { network, payTo: route.terms?.seller ?? payTo, value: route.price },
     ...{ resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS },
   });
   const [first, ...others] = route.networks;
   const offers: Offers = [offerOn(first), ...others.map(offerOn)];
   const required = listed(route, offers, accepted);
   return async (c) => {
-    if (route.closed !== undefined) throw new Problem("not_available", { detail: route.closed });
+    if (route.terms?.closed !== undefined) throw new Problem("not_available", { detail: route.terms.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
       const form = await formOf(route, c);
@@ -82,7 +82,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const body = await readBody(c);
     const query = new URL(c.req.url).searchParams;
     const print = fingerprint({ method: route.method, route: route.id, query, body });
-    const value = withQuery(bodyJson(body), query, route.query ?? []);
+    const value = withQuery(bodyJson(body), query, route.hooks?.query ?? []);
     const client = clientOf(c, parts.peers);
     const offer = offers.find(({ terms }) => isOn(terms.network, payment)) ?? offers[0];
     const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
@@ -118,7 +118,7 @@ async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
   try {
     const body = await (route.hooks?.prepare === undefined ? readBodyWithin(c, BODY_WITHIN_MS) : readBody(c));
     if (body === null) return null;
-    const value = withQuery(bodyJson(body), new URL(c.req.url).searchParams, route.query ?? []);
+    const value = withQuery(bodyJson(body), new URL(c.req.url).searchParams, route.hooks?.query ?? []);
     const form = readForm({ route, body: value });
     const isProbe = body.length === 0 && value === null;
     return isProbe && "refused" in form ? null : form;
@@ -215,7 +215,7 @@ interface Accepted extends ChallengeParts {
 }
 
 /** The schemes of a route. One that is not wired is our own bug, caught at startup. */
-function acceptedBy(route: Pick<PaidRoute, "schemes">, { schemes, ...parts }: PayableParts): Accepted {
+function acceptedBy(route: Pick<PaidRoute, "terms">, { schemes, ...parts }: PayableParts): Accepted {
   const named = (name: string): SchemeRules => {
     const scheme = schemes.get(name);
     if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);

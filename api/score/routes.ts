@@ -18,14 +18,14 @@ export interface ScoreRouteParts {
   readonly payeeUrl: (wallet: string) => Promise<string | null>;
 }
 
-interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "query" | "output"> {
+interface Plan<Input> extends Pick<PaidRoute, "path" | "summary" | "description" | "output"> {
   readonly id: string;
   readonly price: Atomic;
   readonly input: z.ZodType<Input>;
   readonly example: PaidRoute["example"];
   readonly wallets: (input: Input) => readonly Address[];
   readonly answer: (records: readonly ScoreDocument[]) => unknown;
-  readonly links?: RouteHooks<Input>["links"];
+  readonly hooks: Pick<RouteHooks<Input>, "links" | "query">;
 }
 
 export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Route[] => [
@@ -37,13 +37,15 @@ export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Rou
     price: SCORE_PRICES.one,
     input: SCORE_REQUEST,
     output: json(SCORE),
-    query: ["wallet"],
     example: { input: { wallet: EXAMPLE_WALLETS[0] }, output: exampleRecord },
     wallets: ({ wallet }) => [wallet],
     answer: ([record]) => record,
-    links: async ({ body }) => {
-      const url = await payeeUrl(String(JSON.parse(Buffer.from(body).toString("utf8")).wallet));
-      return url === null ? null : `<${url}>; rel="related"; title="Exams of the wallet as a seller"`;
+    hooks: {
+      query: ["wallet"],
+      links: async ({ body }) => {
+        const url = await payeeUrl(String(JSON.parse(Buffer.from(body).toString("utf8")).wallet));
+        return url === null ? null : `<${url}>; rel="related"; title="Exams of the wallet as a seller"`;
+      },
     },
   }),
   scoreRoute(scores, {
@@ -57,15 +59,16 @@ export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Rou
     example: { input: { wallets: EXAMPLE_WALLETS }, output: [exampleRecord] },
     wallets: ({ wallets }) => wallets,
     answer: (records) => records,
+    hooks: {},
   }),
 ];
 
-const scoreRoute = <Input>(scores: Scores, { wallets, answer, links, ...plan }: Plan<Input>): PaidRoute =>
+const scoreRoute = <Input>(scores: Scores, { wallets, answer, hooks, ...plan }: Plan<Input>): PaidRoute =>
   paidRoute<Input>({
     ...plan,
     method: "POST",
     networks: [MAIN_NETWORK],
-    hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...(links && { links }) },
+    hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...hooks },
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>
       (await scores.ready(wallets(input)))

@@ -102,7 +102,7 @@ const buyRoute = ({ exams: { intake, isForSale }, baseUrl }: ExamRouteParts): Pa
     price: EXAM_PRICE,
     summary: "An exam of a paid x402 endpoint, by a buyer that pays",
     description: EXAM_DESCRIPTION,
-    ...(isForSale ? {} : { closed: NOT_SOLD }),
+    ...(isForSale ? {} : { terms: { closed: NOT_SOLD } }),
     input: EXAM_REQUEST,
     body: EXAM_BODY,
     output: json(ORDERED),

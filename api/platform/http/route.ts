@@ -57,14 +57,8 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   readonly description: string;
-  /** The payment schemes it accepts, by name, preferred first; only `exact` by default. */
-  readonly schemes?: readonly [string, ...string[]];
-  /** The seller, if it is not the service at its receiving address. */
-  readonly seller?: Address;
-  /** Why it is not for sale on this installation, in one sentence; absent if it is for sale. */
-  readonly closed?: string;
-  /** Body members that may be given in the query instead. */
-  readonly query?: readonly string[];
+  /** Of a sale that is not by `exact` to the service's receiving address, or is not open. */
+  readonly terms?: RouteTerms;
   /** A custom issue means a refusal (422); any other means a malformed body (400). */
   readonly input: z.ZodType<Input>;
   /**
@@ -87,8 +81,19 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly privacy?: RoutePrivacy;
 }
 
+export interface RouteTerms {
+  /** The payment schemes it accepts, by name, preferred first; only `exact` by default. */
+  readonly schemes?: readonly [string, ...string[]];
+  /** The seller, if it is not the service at its receiving address. */
+  readonly seller?: Address;
+  /** Why it is not for sale on this installation, in one sentence; absent if it is for sale. */
+  readonly closed?: string;
+}
+
 /** What some routes do around a sale. */
 export interface RouteHooks<Input> {
+  /** Body members that may be given in the query instead. */
+  readonly query?: readonly string[];
   /**
    * Prepares what the sale needs before anyone is asked to pay, on behalf of a client; null once it is ready. Runs for
    * unpaid requests with a well-formed body.
@@ -223,8 +228,8 @@ export const NO_INPUT = z.unknown().transform(() => null);
 export type Route = FreeRoute | PaidRoute | QuotedRoute;
 
 /** The schemes a route accepts. */
-export const schemesOf = ({ schemes }: Pick<PaidRoute, "schemes">): readonly [string, ...string[]] =>
-  schemes ?? ["exact"];
+export const schemesOf = ({ terms }: Pick<PaidRoute, "terms">): readonly [string, ...string[]] =>
+  terms?.schemes ?? ["exact"];
 
 /** A route as listed in the table, with the part of the service it belongs to. */
 export type Listed = Route & { readonly tag: Tag };

@@ -74,7 +74,10 @@ describe("a route with two networks", () => {
     const payer = await newPayer(chain);
     const signed = await signPayment(payer, { value: price }, SEPOLIA);
     const answer = await order(v2(signed, { accepted: on(SEPOLIA) }));
-    expect({ status: answer.status, body: await answer.json() }).toMatchObject({ status: 200, body: { item: "espresso" } });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 200,
+      body: { item: "espresso" },
+    });
     expect((await settlements(chain, payer.address)).map(({ value }) => value)).toEqual([price]);
   });
 
