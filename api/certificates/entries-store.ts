@@ -12,7 +12,7 @@ export const certificateEntries: EntryReaders = {
     return new Map(
       rows.map((row) => [
         row.id,
-        { kind: "certificate", members: issuedCertificate(parseIssued(row)), issuedAt: row.issued_at },
+        { type: "certificate", members: issuedCertificate(parseIssued(row)), issuedAt: row.issued_at },
       ]),
     );
   },
@@ -21,7 +21,7 @@ export const certificateEntries: EntryReaders = {
     return new Map(
       rows.map(({ certificate, document, published_at: publishedAt }) => [
         certificate,
-        { kind: "proof", document, publishedAt },
+        { type: "proof", document, publishedAt },
       ]),
     );
   },

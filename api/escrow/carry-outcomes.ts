@@ -86,7 +86,7 @@ async function step(parts: CarryingParts, task: Task): Promise<void> {
     const isEarly = open.record === null && time < refundableFrom;
     if (isEarly) return store.lookAgain(open, pauseFor(refundableFrom - time));
     const carried = await sender.carry(open);
-    if (carried.state === "mined") return store.mined(task, { ...carried, decision: open.decision });
+    if (carried.type === "mined") return store.mined(task, { ...carried, decision: open.decision });
     return store.lookAgain(open, LOOK_AGAIN_SECONDS);
   }
   const outcome = await chain.outcome(task);

@@ -166,7 +166,7 @@ const TRY_AGAIN_SECONDS = "5";
 
 /** Without the contracts, only what is on record of a payment can be told. */
 function untilRead(route: Route): Route {
-  if (isPaid(route)) return { ...route, closed: UNREAD };
+  if (isPaid(route)) return { ...route, terms: { ...route.terms, closed: UNREAD } };
   if (isQuoted(route) || (route.method === "GET" && route.path.endsWith("/:payment"))) return route;
   return {
     ...route,

@@ -18,8 +18,6 @@ import {
   TIMEOUT_TEXT,
 } from "./payment.ts";
 
-import { DELIVERY_VERSION } from "./ports.ts";
-
 /** Concatenated, because this file itself reads no environment. */
 const ENV = ["process", "env"].join(".");
 

@@ -33,8 +33,8 @@ export interface EscrowSender {
 
 /** In a block, or not in time, or in vain. */
 export type Carried =
-  | ({ readonly state: "mined"; readonly transaction: Hex; readonly gas: bigint } & Block)
-  | { readonly state: "pending" | "failed"; readonly transaction: Hex };
+  | ({ readonly type: "mined"; readonly transaction: Hex; readonly gas: bigint } & Block)
+  | { readonly type: "pending" | "failed"; readonly transaction: Hex };
 
 /** At once while none is unmined; else when that one is mined, 50 wait, or the first has waited for half a block. */
 const DEPARTURES = { most: 50, underWay: 4, waitMs: 1_000 };
@@ -154,10 +154,10 @@ function shareOf(purpose: Hex, served: readonly Hex[] | null | undefined): numbe
 }
 
 function endedIn(sent: Hex, receipt: TransactionReceipt | null, sharers: number): Carried {
-  if (receipt === null) return { state: "pending", transaction: sent };
+  if (receipt === null) return { type: "pending", transaction: sent };
   const { transactionHash: transaction, blockNumber, blockHash, status, gasUsed } = receipt;
-  if (status !== "success" || sharers === 0) return { state: "failed", transaction };
-  return { state: "mined", transaction, block: Number(blockNumber), blockHash, gas: gasUsed / BigInt(sharers) };
+  if (status !== "success" || sharers === 0) return { type: "failed", transaction };
+  return { type: "mined", transaction, block: Number(blockNumber), blockHash, gas: gasUsed / BigInt(sharers) };
 }
 
 const orProblem = (work: Promise<Carried>): Promise<Carried | Error> =>

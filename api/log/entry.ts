@@ -32,16 +32,16 @@ export function entryBytes({ type, id, document, url }: EntryContent, index: num
 /** What the database knows of a record that waits for its place in the log. */
 export type Recorded =
   /** `members` are the certificate's own, as it was issued. */
-  | { readonly kind: "certificate"; readonly members: object; readonly issuedAt: Date }
-  | { readonly kind: "reversal" }
-  | { readonly kind: "proof"; readonly document: unknown; readonly publishedAt: Date }
+  | { readonly type: "certificate"; readonly members: object; readonly issuedAt: Date }
+  | { readonly type: "reversal" }
+  | { readonly type: "proof"; readonly document: unknown; readonly publishedAt: Date }
   /** `members` are the exam's own, as it ended. */
-  | { readonly kind: "seller_certificate"; readonly members: object; readonly issuedAt: Date }
-  | { readonly kind: "seller_correction"; readonly reason: string; readonly correctedAt: Date }
+  | { readonly type: "seller_certificate"; readonly members: object; readonly issuedAt: Date }
+  | { readonly type: "seller_correction"; readonly reason: string; readonly correctedAt: Date }
   /** Signed when it was made, and stored as text. */
-  | { readonly kind: "signed"; readonly document: string }
+  | { readonly type: "signed"; readonly document: string }
   /** A policy, a version of the score, a key: `members` say what it is, `type` among them. */
-  | { readonly kind: "announced"; readonly members: Announced["members"] };
+  | { readonly type: "announced"; readonly members: Announced["members"] };
 
 export interface Waiting {
   readonly type: EntryType;
@@ -92,7 +92,7 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
     });
     const cert_url = `${baseUrl}/cert/${id}`;
     const certificate = { certificate: id, cert_url };
-    switch (recorded.kind) {
+    switch (recorded.type) {
       case "signed":
         return { type, id, document: jcs(JSON.parse(recorded.document)), url: `${baseUrl}${PATHS[type] ?? "/"}${id}` };
       case "certificate":

@@ -42,7 +42,7 @@ const DOCUMENTS: EntryReaders = {
 
 async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise<Found> {
   const { rows } = await ask<{ id: string; document: string }>(text, [keys]);
-  return new Map(rows.map(({ id, document }) => [id, { kind: "signed", document }]));
+  return new Map(rows.map(({ id, document }) => [id, { type: "signed", document }]));
 }
 
 /** The oldest rows of the queue, with what is recorded of each. */
@@ -66,8 +66,8 @@ async function readWaiting(
 
 /** What needs no row of its own. */
 function unread(type: EntryType, members: QueueColumns["members"]): Recorded | null {
-  if (type === "reversal") return { kind: "reversal" };
-  return members === null ? null : { kind: "announced", members };
+  if (type === "reversal") return { type: "reversal" };
+  return members === null ? null : { type: "announced", members };
 }
 
 /** Any number: the process that writes the log holds it. */

@@ -33,8 +33,8 @@ export function readForm({ route, body }: Asked): Admitted {
     return malformed("The body is nested too deeply, or contains U+0000 or an unpaired surrogate.");
   const parsed = route.input.safeParse(body ?? undefined);
   if (parsed.success) return { input: parsed.data };
-  const say = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
-  return { refused: { say, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
+  const type = parsed.error.issues.every((issue) => issue.code === "custom") ? "unacceptable" : "malformed";
+  return { refused: { type, detail: UNFIT, errors: parsed.error.issues.map(fieldError) } };
 }
 
 /** Then what only the chain or the index can tell about it; for signed payments alone. */
@@ -42,12 +42,12 @@ export async function takeIn(form: Admitted, { route, payment, client }: Signed)
   if ("refused" in form) return form;
   const { from, nonce } = payment.authorization;
   const taken = route.intake ? await route.intake(form.input, from, { client, nonce }) : form;
-  if ("refused" in taken) return { refused: { say: "unacceptable", detail: UNFIT, errors: taken.refused } };
-  if ("unavailable" in taken) return { refused: { say: "unavailable", detail: taken.unavailable } };
+  if ("refused" in taken) return { refused: { type: "unacceptable", detail: UNFIT, errors: taken.refused } };
+  if ("unavailable" in taken) return { refused: { type: "unavailable", detail: taken.unavailable } };
   return { input: taken.input ?? null };
 }
 
-const malformed = (detail: string): Admitted => ({ refused: { say: "malformed", detail } });
+const malformed = (detail: string): Admitted => ({ refused: { type: "malformed", detail } });
 
 function fieldError(issue: z.core.$ZodIssue): FieldError {
   const rule = issue.code === "custom" ? issue.params?.rule : undefined;

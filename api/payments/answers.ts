@@ -12,15 +12,15 @@ import type { Answer, Reason, Row, Run } from "./step-types.ts";
 
 /** What a client hears that has to come again with the same header. */
 export const WAIT = {
-  held: { say: "wait", charged: false, because: "held" },
-  heldCharged: { say: "wait", charged: true, because: "held" },
-  crowded: { say: "wait", charged: false, because: "crowded" },
-  "no place": { say: "wait", charged: false, because: "no place" },
-  "gas lost": { say: "wait", charged: false, because: "gas lost" },
-  unsettled: { say: "wait", charged: false, because: "unsettled" },
-  unavailable: { say: "wait", charged: false, because: "unavailable" },
-  unavailableCharged: { say: "wait", charged: true, because: "unavailable" },
-  failed: { say: "wait", charged: true, because: "failed" },
+  held: { type: "wait", charged: false, because: "held" },
+  heldCharged: { type: "wait", charged: true, because: "held" },
+  crowded: { type: "wait", charged: false, because: "crowded" },
+  "no place": { type: "wait", charged: false, because: "no place" },
+  "gas lost": { type: "wait", charged: false, because: "gas lost" },
+  unsettled: { type: "wait", charged: false, because: "unsettled" },
+  unavailable: { type: "wait", charged: false, because: "unavailable" },
+  unavailableCharged: { type: "wait", charged: true, because: "unavailable" },
+  failed: { type: "wait", charged: true, because: "failed" },
 } as const satisfies Record<string, Answer>;
 
 /** Why a payment is over, as its client hears it. */
@@ -43,7 +43,7 @@ export const unavailable = ({ row, settlement }: Run): Answer =>
 /** The stored answer of a fulfilled payment. */
 export const result = (row: Row, replay: boolean): Answer => {
   if (row.response === null) throw new Error("a fulfilled payment has a stored response");
-  return { say: "result", response: row.response, settlement: row.settlement, replay };
+  return { type: "result", response: row.response, settlement: row.settlement, replay };
 };
 
 /** A payment that was taken, and whose client is not told yet that it has settled. */
@@ -85,7 +85,7 @@ const SETTLED =
 interface Unsent {
   readonly payment: PresentedPayment;
   readonly network: Network;
-  readonly answer: Extract<Answer, { say: "result" }>;
+  readonly answer: Extract<Answer, { type: "result" }>;
 }
 
 /** What a client gets instead of its answer: what a bad connection, a busy or a broken server would give it. */

@@ -75,8 +75,8 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
   /** The reading that did not refuse the payment: its node is asked again when the payment is submitted. */
   let accepted = 0;
 
-  const execute = async (command: Exclude<Command, { do: "answer" }>): Promise<StepEvent> => {
-    switch (command.do) {
+  const execute = async (command: Exclude<Command, { type: "answer" }>): Promise<StepEvent> => {
+    switch (command.type) {
       case "free":
         return written(parts, key, subject.free());
       case "insert":
@@ -85,7 +85,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
         return written(parts, key, journal.take(key, command.seen, token));
       case "revive":
         kept = await brought(parts, subject);
-        return kept === null ? { on: "unavailable" } : written(parts, key, journal.revive(key, token, kept));
+        return kept === null ? { type: "unavailable" } : written(parts, key, journal.revive(key, token, kept));
       case "release":
         return written(parts, key, journal.release(key, token, command.failed));
       case "write":
@@ -93,7 +93,7 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
           return written(parts, key, journal.write(key, token, command));
         kept = await brought(parts, subject);
         return kept === null
-          ? { on: "unavailable" }
+          ? { type: "unavailable" }
           : written(parts, key, journal.write(key, token, { ...command, kept }));
       case "preflight":
         return preflight(parts, subject, (reading) => {
@@ -107,9 +107,9 @@ export function beginCommands(parts: PaymentParts, subject: Subject) {
       case "handle": {
         const selling = { settlement: command.settlement, noted: command.noted, signal: lease.lost };
         const sold = await sell(parts, { ...subject.payment, ...kept }, selling);
-        if (typeof sold === "string") return { on: sold };
+        if (typeof sold === "string") return { type: sold };
         completion = sold;
-        return { on: "handled" };
+        return { type: "handled" };
       }
       case "complete":
         return complete(parts, { key, token, completion, settlement: command.settlement });
@@ -137,11 +137,11 @@ function keepLease(
 async function written(parts: PaymentParts, { payer, nonce }: PaymentKey, write: Promise<Entered>): Promise<StepEvent> {
   try {
     const rows = await write;
-    if (typeof rows === "object") return { on: "barred", seconds: rows.barredSeconds };
-    return rows === "crowded" ? { on: "crowded" } : { on: "written", rows };
+    if (typeof rows === "object") return { type: "barred", seconds: rows.barredSeconds };
+    return rows === "crowded" ? { type: "crowded" } : { type: "written", rows };
   } catch (error) {
     parts.log.error({ err: error, payer, nonce }, NOT_ACKNOWLEDGED);
-    return { on: "writeUnknown" };
+    return { type: "writeUnknown" };
   }
 }
 
@@ -173,13 +173,13 @@ const preflight = (parts: PaymentParts, subject: Subject, read: (reading: number
       read(reading - 1);
       return preflightOnce(parts, subject);
     },
-    (seen) => seen.on === "preflight" && seen.outcome === "refused",
+    (seen) => seen.type === "preflight" && seen.outcome === "refused",
   );
 
 async function preflightOnce(parts: PaymentParts, subject: Subject): Promise<StepEvent> {
   try {
     const signature = await subject.signature();
-    if (signature === null) return { on: "unavailable" };
+    if (signature === null) return { type: "unavailable" };
     const { validBefore } = subject.payment;
     const { simulate, worded } = schemeOf(parts, subject);
     const simulated = simulate(signedBy(subject, signature));
@@ -189,18 +189,20 @@ async function preflightOnce(parts: PaymentParts, subject: Subject): Promise<Ste
       shortfall(parts, subject.payment),
     ]);
     if (refused === null && short !== null)
-      return { on: "preflight", outcome: "refused", ...worded("short of funds", short) };
+      return { type: "preflight", outcome: "refused", ...worded("short of funds", short) };
     if (refused === null) {
       const isOpen = windowOpen(validBefore, laterOf(parts.now(), head.time));
-      return isOpen && kept === null ? { on: "unavailable" } : { on: "preflight", outcome: "ok", windowOpen: isOpen };
+      return isOpen && kept === null
+        ? { type: "unavailable" }
+        : { type: "preflight", outcome: "ok", windowOpen: isOpen };
     }
     const view = await read(parts, subject);
     return view.nonce === "paid"
-      ? { on: "preflight", outcome: "paid" }
-      : { on: "preflight", outcome: "refused", ...refused };
+      ? { type: "preflight", outcome: "paid" }
+      : { type: "preflight", outcome: "refused", ...refused };
   } catch (error) {
     parts.log.warn({ err: error }, "the settlement could not be simulated");
-    return { on: "unavailable" };
+    return { type: "unavailable" };
   }
 }
 
@@ -229,7 +231,7 @@ async function look(parts: PaymentParts, subject: Subject, submitted: boolean): 
 }
 
 function patienceFor(seen: StepEvent, patienceMs: number): number {
-  if (seen.on !== "chain" || seen.view.nonce === "spent") return DISAGREEMENT_MS;
+  if (seen.type !== "chain" || seen.view.nonce === "spent") return DISAGREEMENT_MS;
   return seen.view.nonce === "unused" ? patienceMs : 0;
 }
 
@@ -241,10 +243,10 @@ async function lookOnce(parts: PaymentParts, subject: Subject, submitted: boolea
       await read(parts, subject, submitted),
       await parts.chains[key.network].head(),
     ]);
-    return { on: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
+    return { type: "chain", view, windowOpen: windowOpen(validBefore, laterOf(parts.now(), time)) };
   } catch (error) {
     parts.log.warn({ err: error }, "the chain could not be read");
-    return { on: "unavailable" };
+    return { type: "unavailable" };
   }
 }
 
@@ -258,12 +260,12 @@ async function submit(parts: PaymentParts, subject: Subject, token: string): Pro
   } catch (error) {
     if (error instanceof TurnedAway) {
       parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "a payment was turned away");
-      return { on: "turnedAway", because: error.because };
+      return { type: "turnedAway", because: error.because };
     }
     // A failure decides nothing, because the transfer may have been broadcast anyway. Only the chain tells.
     parts.log.warn({ err: error, payer: key.payer, nonce: key.nonce }, "the settlement reported a failure");
   }
-  return { on: "submitted" };
+  return { type: "submitted" };
 }
 
 interface Completing {
@@ -279,11 +281,11 @@ async function complete({ journal, log }: PaymentParts, completing: Completing):
   const { payer, nonce } = key;
   try {
     const response = await journal.complete(key, token, { completion: bounded(completion), settlement });
-    return response === null ? { on: "written", rows: 0 } : { on: "completed", response };
+    return response === null ? { type: "written", rows: 0 } : { type: "completed", response };
   } catch (error) {
     const isUndone = error instanceof NotStored;
     log.error({ err: error, payer, nonce }, isUndone ? "a sale could not be completed" : NOT_ACKNOWLEDGED);
-    return { on: isUndone ? "handleFailed" : "writeUnknown" };
+    return { type: isUndone ? "handleFailed" : "writeUnknown" };
   }
 }
 

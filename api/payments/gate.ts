@@ -90,15 +90,15 @@ async function untilAnswered(parts: PaymentParts, look: () => Promise<Answered>)
   for (let pause = 25; ; pause = Math.min(pause * 2, 250)) {
     const answered = await look();
     const { answer } = answered;
-    const held = answer.say === "wait" && answer.because === "held";
+    const held = answer.type === "wait" && answer.because === "held";
     if (!held || parts.elapsedMs() >= deadline) return answered;
     await parts.sleep(pause);
   }
 }
 
-const UNAVAILABLE: Answer = { say: "wait", charged: false, because: "unavailable" };
+const UNAVAILABLE: Answer = { type: "wait", charged: false, because: "unavailable" };
 const NOT_PAYERS = "The signature is not the payer's.";
-const HELD: Answer = { say: "wait", charged: false, because: "held" };
+const HELD: Answer = { type: "wait", charged: false, because: "held" };
 
 /** One look at the payment; a failed read decides nothing. */
 async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answered> {
@@ -109,9 +109,9 @@ async function attempt(parts: PaymentParts, request: PaidRequest): Promise<Answe
 
 /** A refusal of the gate's own gets its scheme's code. */
 function answered(parts: PaymentParts, { about }: Pick<Asked, "about">, answer: Answer): Answered {
-  if (answer.say !== "pay" || answer.kind === undefined) return { answer, about };
+  if (answer.type !== "pay" || answer.kind === undefined) return { answer, about };
   const { worded } = schemeNamed(parts, about.scheme);
-  return { answer: { say: "pay", ...worded(answer.kind, answer.error) }, about };
+  return { answer: { type: "pay", ...worded(answer.kind, answer.error) }, about };
 }
 
 async function attemptWithheld(parts: PaymentParts, request: WithheldRequest): Promise<Answered> {
@@ -134,10 +134,10 @@ async function answerWithheld(parts: PaymentParts, request: WithheldRequest, ask
   const { subject, event, created } = asked;
   if (event.row !== null) return drive(parts, subject, event);
   if (event.signature === "invalid") {
-    const why = typeof event.fresh !== "string" && event.fresh.say === "pay" ? event.fresh.error : NOT_PAYERS;
-    return { say: "malformed", detail: `${why} Nothing was recorded.` };
+    const why = typeof event.fresh !== "string" && event.fresh.type === "pay" ? event.fresh.error : NOT_PAYERS;
+    return { type: "malformed", detail: `${why} Nothing was recorded.` };
   }
-  if (typeof event.fresh !== "string" && event.fresh.say === "pay") return event.fresh;
+  if (typeof event.fresh !== "string" && event.fresh.type === "pay") return event.fresh;
   return typeof event.fresh === "string" ? withhold(parts, request, created) : event.fresh;
 }
 
@@ -149,9 +149,9 @@ async function withhold(parts: PaymentParts, request: WithheldRequest, created: 
   const response = withinBounds(recorded.answer);
   try {
     const rows = await parts.journal.withhold(created, recorded);
-    return rows === 1 ? { say: "result", response, settlement: null, replay: false } : HELD;
+    return rows === 1 ? { type: "result", response, settlement: null, replay: false } : HELD;
   } catch (error) {
-    if (error instanceof Over) return { say: "over", detail: error.message };
+    if (error instanceof Over) return { type: "over", detail: error.message };
     parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, NOT_ACKNOWLEDGED);
     return UNAVAILABLE;
   }
@@ -204,7 +204,7 @@ async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
       free,
     },
     event: {
-      on: "request",
+      type: "request",
       row,
       sameId,
       digest,
@@ -260,7 +260,7 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
     const subject = { payment: row, signature, bring: async () => null, insert: async () => 0, free: async () => 0 };
-    return drive(parts, subject, { on: "resolve", row });
+    return drive(parts, subject, { type: "resolve", row });
   };
   const standing = new Set<PaymentRow>([...pending, ...final]);
   const open = rows.filter((row) => !standing.has(row));
@@ -298,10 +298,10 @@ async function drive(parts: PaymentParts, subject: Subject, first: StepEvent): P
     for (;;) {
       const decision = step(run, event);
       run = decision.run;
-      if (decision.command.do === "answer") return decision.command.answer;
+      if (decision.command.type === "answer") return decision.command.answer;
       const started = parts.elapsedMs();
       event = await commands.execute(decision.command);
-      parts.log.debug({ command: decision.command.do, ms: parts.elapsedMs() - started }, "gate");
+      parts.log.debug({ command: decision.command.type, ms: parts.elapsedMs() - started }, "gate");
     }
   } finally {
     commands.end();

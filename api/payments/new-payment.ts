@@ -42,10 +42,10 @@ export interface Checked {
 }
 
 const answered = (fresh: Answer): Checked => ({ signature: "valid", fresh, input: null, headBlock: 0 });
-const pay = (refusal: Refusal): Checked => answered({ say: "pay", ...refusal });
+const pay = (refusal: Refusal): Checked => answered({ type: "pay", ...refusal });
 /** How far nodes are behind each other on an ordinary day. */
 const BEHIND_SECONDS = 30n;
-const UNTOLD: Checked = answered({ say: "wait", charged: false, because: "unavailable" });
+const UNTOLD: Checked = answered({ type: "wait", charged: false, because: "unavailable" });
 
 type Signing = Pick<NewRequest, "terms" | "payment" | "client"> & { readonly afresh?: boolean };
 
@@ -144,7 +144,7 @@ export async function checkNew(parts: PaymentParts, request: NewRequest, signed:
     if (late !== null) return pay(late);
     return unsigned(parts, request, signed);
   }
-  if (over !== null) return answered({ say: "over", detail: over });
+  if (over !== null) return answered({ type: "over", detail: over });
   const form = readForm(request);
   // A header whose window has closed may have paid, so a body that does not fit is no reason to ask for another one.
   return "input" in form ? checkOnChain(parts, request, form) : answered(form.refused);
@@ -158,7 +158,7 @@ async function checkOnChain(
   const { terms, payment } = request;
   const head = await parts.chains[terms.network].head();
   const problem = windowProblem(payment.authorization, { now: unixSeconds(parts.now()), head: head.time });
-  if (problem?.because === "behind") return answered({ say: "unavailable", detail: problem.error });
+  if (problem?.because === "behind") return answered({ type: "unavailable", detail: problem.error });
   const { worded } = schemeNamed(parts, payment.scheme);
   if (problem?.because === "early") {
     const after = Number(payment.authorization.validAfter - head.time) + 1;

@@ -87,10 +87,10 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     const offer = offers.find(({ terms }) => isOn(terms.network, payment)) ?? offers[0];
     const request = { route, terms: offer.terms, payment, fingerprint: print, body: value, over: null, client };
     const { answer, about } = await gate.pay(request);
-    if (answer.say === "result") await route.hooks?.told?.(about.key, client);
-    const beside = answer.say === "result" ? await besideOf(route, answer.response, parts.log) : null;
+    if (answer.type === "result") await route.hooks?.told?.(about.key, client);
+    const beside = answer.type === "result" ? await besideOf(route, answer.response, parts.log) : null;
     if (beside !== null) c.header("link", beside);
-    return answer.say === "pay"
+    return answer.type === "pay"
       ? demand(c, required({ error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
@@ -124,7 +124,7 @@ async function formOf(route: PaidRoute, c: Context): Promise<Admitted | null> {
     return isProbe && "refused" in form ? null : form;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { refused: { say: "malformed", detail: error.details.detail } };
+    return { refused: { type: "malformed", detail: error.details.detail } };
   }
 }
 
@@ -134,7 +134,7 @@ const MOST_WORDED = 3;
 function reasonsOf(form: Admitted): Reasons {
   if ("input" in form) return UNPAID;
   const { refused } = form;
-  if (refused.say !== "malformed" && refused.say !== "unacceptable") return UNPAID;
+  if (refused.type !== "malformed" && refused.type !== "unacceptable") return UNPAID;
   const errors = refused.errors ?? [{ path: "", message: refused.detail }];
   const worded = errors
     .slice(0, MOST_WORDED)
@@ -144,7 +144,7 @@ function reasonsOf(form: Admitted): Reasons {
   return {
     error: `This body would be refused, and nothing charged: ${why}. Send a valid one. ${PAYMENT_REQUIRED}`,
     diagnostic: {
-      code: refused.say === "malformed" ? "malformed_request" : "unacceptable",
+      code: refused.type === "malformed" ? "malformed_request" : "unacceptable",
       retry: "never",
       errors,
     },
@@ -199,10 +199,10 @@ export function quoted(quotedRoute: QuotedRoute, parts: PayableParts): Handler {
     const order = { route, terms: offer.terms, payment: own, fingerprint: print, body: input, over, client };
     const answered = await (withhold === undefined ? gate.pay(order) : gate.withhold({ ...order, withhold }));
     const { answer, about } = answered;
-    const { say } = answer;
-    const loss = say === "result" || say === "conflict" || say === "over" ? await deliver?.(say) : null;
-    if (loss && answer.say === "result") return lose(c, loss, { payment, network: offer.terms.network, answer });
-    return answer.say === "pay"
+    const { type } = answer;
+    const loss = type === "result" || type === "conflict" || type === "over" ? await deliver?.(type) : null;
+    if (loss && answer.type === "result") return lose(c, loss, { payment, network: offer.terms.network, answer });
+    return answer.type === "pay"
       ? demand(c, required(offer, { error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
@@ -257,7 +257,7 @@ async function demand(c: Context, challenged: Promise<PaymentChallenge>): Promis
   return c.body(body, 402, headers);
 }
 
-function outcome({ charged, because }: Extract<Answer, { say: "wait" }>): string {
+function outcome({ charged, because }: Extract<Answer, { type: "wait" }>): string {
   if (charged) return "The payment has settled, but its result is not ready yet.";
   if (because === "crowded")
     return `The payer has as many payments in flight as are accepted at once: ${MOST_IN_FLIGHT}, or fewer after one has failed on the chain. This one was neither stored nor charged.`;
@@ -277,8 +277,8 @@ interface Paid {
   readonly about: Answerable;
 }
 
-async function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid: Paid): Promise<Response> {
-  switch (answer.say) {
+async function respond(c: Context, answer: Exclude<Answer, { type: "pay" }>, paid: Paid): Promise<Response> {
+  switch (answer.type) {
     case "result":
       return result(c, answer, paid);
     case "conflict":
@@ -314,7 +314,7 @@ async function respond(c: Context, answer: Exclude<Answer, { say: "pay" }>, paid
 }
 
 /** A client that has to come again; what was taken and has not settled is `settlement_pending`. */
-function waiting(answer: Extract<Answer, { say: "wait" }>, { payment, offer }: Paid): Problem {
+function waiting(answer: Extract<Answer, { type: "wait" }>, { payment, offer }: Paid): Problem {
   const detail = `${outcome(answer)} ${DO_NOT_SIGN_AGAIN}`;
   const isPending = !answer.charged && answer.because !== "crowded";
   const pending = { payment, network: offer.terms.network, transaction: null, message: detail };
@@ -325,7 +325,7 @@ function waiting(answer: Extract<Answer, { say: "wait" }>, { payment, offer }: P
   });
 }
 
-async function result(c: Context, answer: Extract<Answer, { say: "result" }>, paid: Paid): Promise<Response> {
+async function result(c: Context, answer: Extract<Answer, { type: "result" }>, paid: Paid): Promise<Response> {
   const { offer, payment, accepted, about } = paid;
   const { response, settlement, replay } = answer;
   const headers: Record<string, string> = {

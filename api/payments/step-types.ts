@@ -26,27 +26,27 @@ export interface Row {
 
 export type Answer =
   | {
-      readonly say: "result";
+      readonly type: "result";
       readonly response: StoredAnswer;
       readonly settlement: Settlement | null;
       readonly replay: boolean;
     }
-  | ({ readonly say: "pay" } & Refusal)
+  | ({ readonly type: "pay" } & Refusal)
   | {
-      readonly say: "wait";
+      readonly type: "wait";
       readonly charged: boolean;
       readonly because: "held" | "crowded" | "unsettled" | "failed" | "unavailable" | Because;
     }
-  | { readonly say: "conflict"; readonly detail: string }
-  | { readonly say: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
-  | { readonly say: "over"; readonly detail: string }
+  | { readonly type: "conflict"; readonly detail: string }
+  | { readonly type: "malformed" | "unacceptable"; readonly detail: string; readonly errors?: readonly FieldError[] }
+  | { readonly type: "over"; readonly detail: string }
   /** Nothing was written, and this payer is not let in for so long. */
-  | { readonly say: "barred"; readonly seconds: number }
-  | { readonly say: "unavailable"; readonly detail: string }
-  | { readonly say: "done" };
+  | { readonly type: "barred"; readonly seconds: number }
+  | { readonly type: "unavailable"; readonly detail: string }
+  | { readonly type: "done" };
 
 export interface Arrival {
-  readonly on: "request";
+  readonly type: "request";
   readonly row: Row | null;
   /** The row that holds the payer's payment identifier, if the authorization itself is unknown. */
   readonly sameId: Row | null;
@@ -63,29 +63,29 @@ export interface Arrival {
 
 export type StepEvent =
   | Arrival
-  | { readonly on: "resolve"; readonly row: Row }
-  | { readonly on: "written"; readonly rows: number }
-  | { readonly on: "writeUnknown" }
+  | { readonly type: "resolve"; readonly row: Row }
+  | { readonly type: "written"; readonly rows: number }
+  | { readonly type: "writeUnknown" }
   /** The payer has too many payments in flight: nothing was written. */
-  | { readonly on: "crowded" }
+  | { readonly type: "crowded" }
   /** The payer has made too many payments fail on the chain; it is not let in for so long. Nothing was written. */
-  | { readonly on: "barred"; readonly seconds: number }
-  | { readonly on: "unavailable" }
-  | { readonly on: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
-  | { readonly on: "preflight"; readonly outcome: "paid" }
-  | ({ readonly on: "preflight"; readonly outcome: "refused" } & Refusal)
-  | { readonly on: "submitted" }
+  | { readonly type: "barred"; readonly seconds: number }
+  | { readonly type: "unavailable" }
+  | { readonly type: "preflight"; readonly outcome: "ok"; readonly windowOpen: boolean }
+  | { readonly type: "preflight"; readonly outcome: "paid" }
+  | ({ readonly type: "preflight"; readonly outcome: "refused" } & Refusal)
+  | { readonly type: "submitted" }
   /** Nothing was sent, and nothing is stored that could be sent later. */
-  | { readonly on: "turnedAway"; readonly because: Because }
-  | { readonly on: "chain"; readonly view: View; readonly windowOpen: boolean }
+  | { readonly type: "turnedAway"; readonly because: Because }
+  | { readonly type: "chain"; readonly view: View; readonly windowOpen: boolean }
   /** Others may notice the work, or it waits for something: not begun, because the settlement is to be stored first. */
-  | { readonly on: "notAtOnce" }
-  | { readonly on: "handled" }
-  | { readonly on: "handleFailed" }
-  | { readonly on: "completed"; readonly response: StoredAnswer };
+  | { readonly type: "notAtOnce" }
+  | { readonly type: "handled" }
+  | { readonly type: "handleFailed" }
+  | { readonly type: "completed"; readonly response: StoredAnswer };
 
 export interface Write {
-  readonly do: "write";
+  readonly type: "write";
   readonly from: readonly State[];
   readonly to: State;
   readonly reason?: Reason;
@@ -99,23 +99,23 @@ export interface Write {
 
 export type Command =
   /** Removes the abandoned payment that holds this one's identifier. */
-  | { readonly do: "free" }
-  | { readonly do: "insert" }
-  | { readonly do: "take"; readonly seen: State }
-  | { readonly do: "revive" }
-  | { readonly do: "release"; readonly failed: boolean }
+  | { readonly type: "free" }
+  | { readonly type: "insert" }
+  | { readonly type: "take"; readonly seen: State }
+  | { readonly type: "revive" }
+  | { readonly type: "release"; readonly failed: boolean }
   | Write
-  | { readonly do: "preflight" }
-  | { readonly do: "submit" }
-  | { readonly do: "look" }
+  | { readonly type: "preflight" }
+  | { readonly type: "submit" }
+  | { readonly type: "look" }
   /** `noted`: this run has stored the settlement. */
-  | { readonly do: "handle"; readonly settlement: Settlement; readonly noted: boolean }
+  | { readonly type: "handle"; readonly settlement: Settlement; readonly noted: boolean }
   /**
    * One transaction: the sale's record, its answer, and the row's move to fulfilled, from settled, or with a settlement
    * from settling.
    */
-  | { readonly do: "complete"; readonly settlement: Settlement | null }
-  | { readonly do: "answer"; readonly answer: Answer };
+  | { readonly type: "complete"; readonly settlement: Settlement | null }
+  | { readonly type: "answer"; readonly answer: Answer };
 
 export interface Run {
   readonly row: Row | null;

@@ -12,13 +12,13 @@ export function inShort({ answer, sent, known }: About): string {
 }
 
 function answerInShort(answer: Answer): string {
-  switch (answer.say) {
+  switch (answer.type) {
     case "wait":
       return `wait, ${answer.because}${answer.charged ? ", charged" : ""}`;
     case "result":
       return answer.replay ? "replay" : "result";
     default:
-      return answer.say;
+      return answer.type;
   }
 }
 
@@ -30,4 +30,4 @@ export const batchInShort = ({ calls, stored, failed }: Transaction): string =>
 
 /** The payment whose result its payer gets, as a bit. */
 export const deliveredBy = ({ answer, sent, known }: About): number =>
-  answer.say === "result" && sent.by === "payer" ? 1 << (known?.authorization ?? sent.authorization) : 0;
+  answer.type === "result" && sent.by === "payer" ? 1 << (known?.authorization ?? sent.authorization) : 0;

@@ -42,19 +42,19 @@ const real = (place: number): Settlement => ({
 const response = resultOf("r1");
 
 const WRITES = {
-  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
-  leave: { do: "write", from: ["received"], to: "settling" },
-  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement: settlementAt(1) },
-  goBack: { do: "write", from: ["settled"], to: "settling" },
-  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
-  revert: { do: "write", from: ["settling", "settled"], to: "void", reason: "reverted" },
-  move: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(2) },
-  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(1), final: true },
-  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
+  refuse: { type: "write", from: ["received"], to: "void", reason: "refused" },
+  leave: { type: "write", from: ["received"], to: "settling" },
+  settle: { type: "write", from: ["settling", "settled"], to: "settled", settlement: settlementAt(1) },
+  goBack: { type: "write", from: ["settled"], to: "settling" },
+  expire: { type: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  revert: { type: "write", from: ["settling", "settled"], to: "void", reason: "reverted" },
+  move: { type: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(2) },
+  finish: { type: "write", from: ["fulfilled"], to: "fulfilled", settlement: settlementAt(1), final: true },
+  reverse: { type: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
 
-const COMPLETE = { do: "complete", settlement: null } as const;
-const COMPLETE_AT_ONCE = { do: "complete", settlement: settlementAt(2) } as const;
+const COMPLETE = { type: "complete", settlement: null } as const;
+const COMPLETE_AT_ONCE = { type: "complete", settlement: settlementAt(2) } as const;
 const SOLD = [WRITES.leave, WRITES.settle, COMPLETE];
 const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE | typeof COMPLETE_AT_ONCE)[]>> = {
   received: [],
@@ -73,16 +73,16 @@ const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE | typeof C
 
 type Statement = Exclude<
   Process["command"],
-  { do: "check" | "wait" | "free" | "preflight" | "look" | "submit" | "handle" }
+  { type: "check" | "wait" | "free" | "preflight" | "look" | "submit" | "handle" }
 >;
 const STATES: readonly State[] = ["received", "settling", "settled", "fulfilled", "void"];
 const STATEMENTS: readonly Statement[] = [
-  { do: "insert" },
-  { do: "revive" },
-  { do: "release", failed: true },
-  ...STATES.map((seen) => ({ do: "take", seen }) as const),
+  { type: "insert" },
+  { type: "revive" },
+  { type: "release", failed: true },
+  ...STATES.map((seen) => ({ type: "take", seen }) as const),
   ...Object.values(WRITES),
-  { do: "write", from: ["settling"], to: "received" },
+  { type: "write", from: ["settling"], to: "received" },
   COMPLETE,
   COMPLETE_AT_ONCE,
 ];
@@ -96,7 +96,7 @@ await owner.connect();
 /** A statement in PostgreSQL; answers how many rows it changed. */
 function run(command: Statement, payment: NewPayment, token: string): Promise<Entered> {
   const { key } = payment;
-  switch (command.do) {
+  switch (command.type) {
     case "insert":
       return journal.insert(payment, token);
     case "take":
@@ -155,7 +155,7 @@ const inShort = (row: Row | null) =>
 async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
   const [payment, token] = [newPayment({ paymentId: "X" }), randomUUID()];
   let now = beginning(WORLD);
-  for (const command of [{ do: "insert" } as const, ...writes]) {
+  for (const command of [{ type: "insert" } as const, ...writes]) {
     expect(await run(command, payment, token)).toBe(1);
     now = model(now, command, { sent: FIRST, holds: true }).after;
   }
@@ -187,7 +187,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       const [row] = now.rows;
       const asleep = withRow(now, 0, row ? { ...row, leaseLive: false } : null);
       const isAlive = row?.state === "received" && row.leaseLive && holds;
-      expect(rows).toBe(isAlive ? 1 : heartbeat(asleep, processOf({ do: "revive" }, FIRST, holds)).length);
+      expect(rows).toBe(isAlive ? 1 : heartbeat(asleep, processOf({ type: "revive" }, FIRST, holds)).length);
     });
 
     test("is due as in the model", async () => {
@@ -214,7 +214,11 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
     test("makes room for another payment under its identifier as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
       const rows = await journal.free(payment.key);
-      const expected = execute(now, { ...processOf({ do: "insert" }, SECOND, false), command: { do: "free" } }, null);
+      const expected = execute(
+        now,
+        { ...processOf({ type: "insert" }, SECOND, false), command: { type: "free" } },
+        null,
+      );
       const { row } = await journal.find(payment.key, null);
       expect([rows, inShort(row)]).toEqual([expected.rows, inShort(find(expected.after, FIRST, null).row)]);
     });
@@ -228,8 +232,8 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
         expect(inShort(found.row)).toEqual(inShort(modelled.row));
         expect(inShort(found.sameId)).toEqual(inShort(modelled.sameId));
       }
-      const { rows } = model(now, { do: "insert" }, { sent: SECOND, holds: false });
-      expect(await run({ do: "insert" }, other, randomUUID())).toBe(rows);
+      const { rows } = model(now, { type: "insert" }, { sent: SECOND, holds: false });
+      expect(await run({ type: "insert" }, other, randomUUID())).toBe(rows);
     });
   });
 });

@@ -60,7 +60,7 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
     rows: 1,
     holds: taken,
   });
-  switch (command.do) {
+  switch (command.type) {
     case "insert":
       if (isCrowded(now, off)) return { ...none, rows: "crowded" };
       return row !== null || underIdentifier(now, { id: process.sent.id, slot }, off)
@@ -86,7 +86,7 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
     case "complete":
       return complete(now, process, off);
     default:
-      throw new Error(`${command.do} is no statement`);
+      throw new Error(`${command.type} is no statement`);
   }
 }
 
@@ -152,7 +152,7 @@ function free(now: Surroundings, { sent, slot, holds }: Process, off: Off | null
 /** What the sale records, its answer and the row's last state: all of it behind the guard, or none. */
 function complete(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
-  if (command.do !== "complete" || row === null) return { after: now, rows: 0, holds };
+  if (command.type !== "complete" || row === null) return { after: now, rows: 0, holds };
   const { settlement } = command;
   const record = (after: Surroundings) => withAuthorization(after, row.authorization, { recorded: true });
   const isSettled = row.state === "settled" || (row.state === "settling" && settlement !== null);
@@ -166,7 +166,7 @@ function complete(now: Surroundings, { command, slot, holds }: Process, off: Off
 /** One guarded UPDATE. */
 function write(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
-  if (command.do !== "write" || row === null) return { after: now, rows: 0, holds };
+  if (command.type !== "write" || row === null) return { after: now, rows: 0, holds };
   const { from, to, reason, settlement, final } = command;
   const isLapsed =
     row.state === "received" && to === "settling" && !row.leaseLive && off !== "leaves-with-a-live-lease";
@@ -186,7 +186,7 @@ function write(now: Surroundings, { command, slot, holds }: Process, off: Off | 
 /** A statement that records work which is recorded already. */
 export const recordsTwice = (now: Surroundings, { command, slot }: Process, { after }: Changed): boolean => {
   const row = now.rows[slot];
-  if (command.do !== "complete" || !row) return false;
+  if (command.type !== "complete" || !row) return false;
   const before = authorizationOf(now, row.authorization);
   return before.recorded && after !== now;
 };

@@ -48,9 +48,9 @@ export interface Answered {
 export function brokenBy(now: Surroundings, world: World, answered: Answered): string | null {
   const { sent, known, answer } = answered;
   const paidFor = authorizationOf(now, sent.authorization);
-  if (sent.by === "resolver") return answer.say === "done" ? null : "4: a job gives an answer away";
-  if (sent.by !== "payer") return answer.say === "result" ? "6: somebody else than the payer got a result" : null;
-  switch (answer.say) {
+  if (sent.by === "resolver") return answer.type === "done" ? null : "4: a job gives an answer away";
+  if (sent.by !== "payer") return answer.type === "result" ? "6: somebody else than the payer got a result" : null;
+  switch (answer.type) {
     case "pay":
       return paidFor.left &&
         !paidFor.withoutUs &&
@@ -74,14 +74,14 @@ export function brokenBy(now: Surroundings, world: World, answered: Answered): s
         isAbandoned(asRead(known))
       )
         return "4: a payment is held up by one that was abandoned before it was submitted";
-      return answer.say !== "wait" && isSame(sent, known) && isPaid(paidFor) && !paidFor.told
-        ? `4: a retry of a settled payment is refused (${answer.say})`
+      return answer.type !== "wait" && isSame(sent, known) && isPaid(paidFor) && !paidFor.told
+        ? `4: a retry of a settled payment is refused (${answer.type})`
         : null;
   }
 }
 
 const isHeldUp = (answer: Answer): boolean =>
-  answer.say === "conflict" || (answer.say === "wait" && answer.because === "held");
+  answer.type === "conflict" || (answer.type === "wait" && answer.because === "held");
 
 const isSame = (sent: Sent, known: JournalRow | null): boolean =>
   known !== null &&
@@ -93,7 +93,7 @@ const isSame = (sent: Sent, known: JournalRow | null): boolean =>
 function brokenByResult(
   now: Surroundings,
   { sent, known, stored }: Answered,
-  answer: Extract<Answer, { say: "result" }>,
+  answer: Extract<Answer, { type: "result" }>,
 ): string | null {
   if (known === null || known.response === null || !(answer.replay || stored))
     return "5: a result was given that is not the recorded one";
@@ -140,7 +140,7 @@ function brokenByFailure(one: Authorization): string | null {
 
 /** Our own simulation lets every payment through, alone, that nothing keeps from settling. */
 export const brokenByRefusing = (now: Surroundings, world: World, { sent, slot, command }: Process): string | null =>
-  command.do === "write" &&
+  command.type === "write" &&
   command.reason === "refused" &&
   now.rows[slot]?.state === "received" &&
   now.clock === 0 &&

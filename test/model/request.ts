@@ -41,7 +41,7 @@ export const requested = (
     ? freshChecks(explored, now, sent)
     : [row === null && off !== "another-authorization-fits" ? termsAndWindow(now, sent) : "ok"];
   return checks.map((fresh) => ({
-    on: "request",
+    type: "request",
     row,
     sameId,
     digest: digestOf(sent, off),
@@ -52,11 +52,11 @@ export const requested = (
   }));
 };
 
-const TOO_LATE: Answer = { say: "pay", error: "the window is too short" };
-const UNTOLD: Answer = { say: "wait", charged: false, because: "unavailable" };
+const TOO_LATE: Answer = { type: "pay", error: "the window is too short" };
+const UNTOLD: Answer = { type: "wait", charged: false, because: "unavailable" };
 
 function termsAndWindow({ clock }: Surroundings, { otherTerms }: Sent): "ok" | Answer {
-  if (otherTerms) return { say: "pay", error: "the terms do not fit" };
+  if (otherTerms) return { type: "pay", error: "the terms do not fit" };
   return clock > 0 ? TOO_LATE : "ok";
 }
 
@@ -64,7 +64,7 @@ function termsAndWindow({ clock }: Surroundings, { otherTerms }: Sent): "ok" | A
 export function localChecks(now: Surroundings, sent: Sent): "ok" | Answer {
   const unfit = termsAndWindow(now, sent);
   if (unfit !== "ok") return unfit;
-  return now.bodyFits ? "ok" : { say: "unacceptable", detail: "the body does not fit" };
+  return now.bodyFits ? "ok" : { type: "unacceptable", detail: "the body does not fit" };
 }
 
 /** A payment that can no longer be submitted may have paid us: its row may be lost, or its payer was faster. */

@@ -29,22 +29,22 @@ export const go = (run: Run, command: Command, ...next: Command[]): StepDecision
   run: { ...run, next },
   command,
 });
-const pay: Command = { do: "answer", answer: { say: "pay", error: "pay again" } };
-const wait: Command = { do: "answer", answer: { say: "wait", charged: false, because: "held" } };
-const done: Command = { do: "answer", answer: { say: "done" } };
-const refuse: Command = { do: "write", from: ["settling", "settled"], to: "void", reason: "refused" };
+const pay: Command = { type: "answer", answer: { type: "pay", error: "pay again" } };
+const wait: Command = { type: "answer", answer: { type: "wait", charged: false, because: "held" } };
+const done: Command = { type: "answer", answer: { type: "done" } };
+const refuse: Command = { type: "write", from: ["settling", "settled"], to: "void", reason: "refused" };
 const stop = (run: Run): StepDecision => go(run, run.job ? done : wait);
 
-const facilitatorRefuses = unless((run, event) => (event.on === "submitted" ? go(run, refuse, pay) : null));
+const facilitatorRefuses = unless((run, event) => (event.type === "submitted" ? go(run, refuse, pay) : null));
 
 const facilitatorSettles = unless((run, event) => {
-  if (event.on !== "submitted") return null;
+  if (event.type !== "submitted") return null;
   const settlement = { transaction: "0x1", block: 1, blockHash: "0x1", logIndex: 0 } as const;
-  return go({ ...run, submitted: true, settlement }, { do: "handle", settlement, noted: false });
+  return go({ ...run, submitted: true, settlement }, { type: "handle", settlement, noted: false });
 });
 
 const closedWindowRefuses = unless((run, event) =>
-  event.on === "chain" &&
+  event.type === "chain" &&
   event.view.nonce === "unused" &&
   !event.windowOpen &&
   run.row?.state === "settling" &&
@@ -54,48 +54,51 @@ const closedWindowRefuses = unless((run, event) =>
 );
 
 const backToReceived = unless((run, event) =>
-  event.on === "chain" && event.view.nonce === "unused" && run.row?.state === "settling" && !run.job
-    ? go(run, { do: "write", from: ["settling"], to: "received" }, { do: "preflight" })
+  event.type === "chain" && event.view.nonce === "unused" && run.row?.state === "settling" && !run.job
+    ? go(run, { type: "write", from: ["settling"], to: "received" }, { type: "preflight" })
     : null,
 );
 
 const minedIsUnused: Machine = (run, event) =>
-  step(run, event.on === "chain" && event.view.nonce === "reverted" ? { ...event, view: { nonce: "unused" } } : event);
+  step(
+    run,
+    event.type === "chain" && event.view.nonce === "reverted" ? { ...event, view: { nonce: "unused" } } : event,
+  );
 
-const failureRefuses = unless((run, event) => (event.on === "handleFailed" ? go(run, refuse, pay) : null));
+const failureRefuses = unless((run, event) => (event.type === "handleFailed" ? go(run, refuse, pay) : null));
 
 const leavesFirst = unless((run, event) => {
-  if (event.on === "preflight" && event.outcome === "ok") return go(run, { do: "submit" });
-  if (event.on !== "submitted" || run.row?.state === "settling") return null;
-  return go({ ...run, submitted: true }, { do: "write", from: ["received"], to: "settling" }, { do: "look" });
+  if (event.type === "preflight" && event.outcome === "ok") return go(run, { type: "submit" });
+  if (event.type !== "submitted" || run.row?.state === "settling") return null;
+  return go({ ...run, submitted: true }, { type: "write", from: ["received"], to: "settling" }, { type: "look" });
 });
 
 const noTakeover = changing((decision) =>
-  decision.command.do === "take" && decision.command.seen !== "fulfilled" ? stop(decision.run) : decision,
+  decision.command.type === "take" && decision.command.seen !== "fulfilled" ? stop(decision.run) : decision,
 );
 
 const noSecondLook = changing((decision) => {
   const settlement = decision.run.row?.settlement ?? null;
-  return decision.command.do === "take" && decision.command.seen === "settled" && settlement !== null
-    ? go({ ...decision.run, settlement }, decision.command, { do: "handle", settlement, noted: true })
+  return decision.command.type === "take" && decision.command.seen === "settled" && settlement !== null
+    ? go({ ...decision.run, settlement }, decision.command, { type: "handle", settlement, noted: true })
     : decision;
 });
 
 const neverWatched = changing((decision) =>
-  decision.command.do === "take" && decision.command.seen === "fulfilled" ? stop(decision.run) : decision,
+  decision.command.type === "take" && decision.command.seen === "fulfilled" ? stop(decision.run) : decision,
 );
 
 /** As though somebody worked on it. */
 const neverFreed: Machine = (run, event) =>
   step(
     run,
-    event.on === "request" && event.sameId ? { ...event, sameId: { ...event.sameId, leaseLive: true } } : event,
+    event.type === "request" && event.sameId ? { ...event, sameId: { ...event.sameId, leaseLive: true } } : event,
   );
 
 const neverRevived = (reason: Reason): Machine =>
   changing((decision) => {
     const { row } = decision.run;
-    const looksAgain = decision.command.do === "look" && row?.state === "void" && row.reason === reason;
+    const looksAgain = decision.command.type === "look" && row?.state === "void" && row.reason === reason;
     return looksAgain ? go(decision.run, pay) : decision;
   });
 
@@ -103,20 +106,21 @@ const neverRevived = (reason: Reason): Machine =>
 const neverMarked: Machine = (run, event) =>
   step(
     run,
-    (event.on === "request" || event.on === "resolve") && event.row
+    (event.type === "request" || event.type === "resolve") && event.row
       ? ({ ...event, row: { ...event.row, revived: false } } as StepEvent)
       : event,
   );
 
 const anySignature: Machine = (run, event) =>
-  step(run, event.on === "request" && event.row !== null ? { ...event, signature: "valid" } : event);
+  step(run, event.type === "request" && event.row !== null ? { ...event, signature: "valid" } : event);
 
 const anyIdentifier: Machine = (run, event) =>
-  step(run, event.on === "request" && event.row ? { ...event, paymentId: event.row.paymentId } : event);
+  step(run, event.type === "request" && event.row ? { ...event, paymentId: event.row.paymentId } : event);
 
-const countless: Machine = (run, event) => step(run, event.on === "written" ? { ...event, rows: 1 } : event);
+const countless: Machine = (run, event) => step(run, event.type === "written" ? { ...event, rows: 1 } : event);
 
-const trusting: Machine = (run, event) => step(run, event.on === "writeUnknown" ? { on: "written", rows: 1 } : event);
+const trusting: Machine = (run, event) =>
+  step(run, event.type === "writeUnknown" ? { type: "written", rows: 1 } : event);
 
 export const RULES: readonly Rule[] = [
   {

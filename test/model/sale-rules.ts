@@ -3,20 +3,20 @@ import { resultOf } from "./world.ts";
 
 /** As though it had been stored. */
 const neverNoted = unless((run, event) =>
-  event.on === "notAtOnce" && run.settlement !== null
-    ? go({ ...run, noted: true }, { do: "handle", settlement: run.settlement, noted: true })
+  event.type === "notAtOnce" && run.settlement !== null
+    ? go({ ...run, noted: true }, { type: "handle", settlement: run.settlement, noted: true })
     : null,
 );
 
 const withoutSettlement = changing((decision) =>
-  decision.command.do === "complete" ? go(decision.run, { do: "complete", settlement: null }) : decision,
+  decision.command.type === "complete" ? go(decision.run, { type: "complete", settlement: null }) : decision,
 );
 
 const toldFirst = unless((run, event) =>
-  event.on === "handled" && !run.job
+  event.type === "handled" && !run.job
     ? go(run, {
-        do: "answer",
-        answer: { say: "result", response: resultOf("r1"), settlement: run.settlement, replay: false },
+        type: "answer",
+        answer: { type: "result", response: resultOf("r1"), settlement: run.settlement, replay: false },
       })
     : null,
 );

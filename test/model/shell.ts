@@ -72,7 +72,7 @@ export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outco
   const before = begin(sent, slotOf(now, sent, off));
   const label = `${sent.by} sends ${sent.asks} with authorization ${sent.authorization}${sent.id ? ` under ${sent.id}` : ""}`;
   if (world.pauses === "everywhere" && isNew(found)) {
-    const process: Process = { ...before, command: { do: "check", frees: found.sameId !== null } };
+    const process: Process = { ...before, command: { type: "check", frees: found.sameId !== null } };
     return [{ label, after: now, process, taken: null, answered: null, broken: null }];
   }
   return requested(explored, now, { sent, ...found }).flatMap((event) =>
@@ -87,7 +87,7 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
     const open = row.state === "settling" || row.state === "settled" || (row.state === "fulfilled" && !row.final);
     if (!open) return [];
     const sent: Sent = { authorization: row.authorization, asks: row.asks, id: row.paymentId, by: "resolver" };
-    const event: StepEvent = { on: "resolve", row: asRead(row) };
+    const event: StepEvent = { type: "resolve", row: asRead(row) };
     const label = `finds payment ${row.authorization} due`;
     return follow(explored, begin(sent, slot), { label, after: now, event });
   });
@@ -95,11 +95,11 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
 
 /** Everything that may come of the command that a run has in hand. */
 export function act(explored: Explored, now: Surroundings, process: Process): Outcome[] {
-  if (process.command.do === "submit" && now.relay !== null)
+  if (process.command.type === "submit" && now.relay !== null)
     return queued(now, process, explored.world).map((after) => ({
       label: "hands its payment over",
       after,
-      process: { ...process, command: { do: "wait" } },
+      process: { ...process, command: { type: "wait" } },
       taken: null,
       answered: null,
       broken: null,
@@ -109,7 +109,7 @@ export function act(explored: Explored, now: Surroundings, process: Process): Ou
 
 /** A process takes along what it has in memory. */
 export const crash = (now: Surroundings, process: Process): Surroundings =>
-  process.command.do === "wait" ? withdrawn(now, process) : now;
+  process.command.type === "wait" ? withdrawn(now, process) : now;
 
 /** A holder that wakes up late may find its lease still its own. */
 export function heartbeat(now: Surroundings, process: Process): Outcome[] {
@@ -131,7 +131,7 @@ function follow(explored: Explored, before: Waiting, happened: Happened): Outcom
   }));
 }
 
-function isAtOnce({ do: what }: Process["command"], world: World): boolean {
+function isAtOnce({ type: what }: Process["command"], world: World): boolean {
   if (what === "submit") return world.relay !== undefined;
   if (world.pauses === "everywhere") return false;
   return what === "insert" || what === "take" || what === "handle" || (what === "preflight" && !world.refusals);
@@ -144,7 +144,7 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
   const { run, command } = explored.step(before.run, happened.event);
   const taken = holds && !before.holds ? slot : null;
   const after = taken === null ? happened.after : bereft(happened.after, slot);
-  if (command.do !== "answer") {
+  if (command.type !== "answer") {
     return {
       label,
       after,
@@ -156,9 +156,9 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
   }
   const { answer } = command;
   const { known } = find(after, sent, explored.off);
-  const told = answer.say === "pay" && sent.by === "payer" && !sent.otherTerms;
+  const told = answer.type === "pay" && sent.by === "payer" && !sent.otherTerms;
   return {
-    label: `${label}, answers ${answer.say}`,
+    label: `${label}, answers ${answer.type}`,
     after: told ? withAuthorization(after, sent.authorization, { told }) : after,
     process: null,
     taken,
@@ -169,10 +169,10 @@ function decide(explored: Explored, before: Waiting, happened: Happened): Outcom
 
 function happen(explored: Explored, now: Surroundings, process: Process): Happened[] {
   const { command, sent } = process;
-  const unread: Happened = { label: "cannot read the chain", after: now, event: { on: "unavailable" } };
+  const unread: Happened = { label: "cannot read the chain", after: now, event: { type: "unavailable" } };
   const readable = (happened: Happened[]) =>
     explored.world.calm && happened.length > 0 ? happened : [...happened, unread];
-  switch (command.do) {
+  switch (command.type) {
     case "check": {
       // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
       const again = explored.off === "checks-after-lookup" ? NOTHING : find(now, sent, explored.off);
@@ -186,7 +186,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
         views(now, sent.authorization, explored).map((view) => ({
           label: `looks: ${view.nonce}`,
           after: now,
-          event: { on: "chain", view, windowOpen: now.clock === 0 },
+          event: { type: "chain", view, windowOpen: now.clock === 0 },
           broken: brokenByLooking(now, process, view),
         })),
       );
@@ -195,13 +195,13 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
       const sends = authorizationOf(now, sent.authorization).failed === "no" || explored.off === "submitted-once";
       const broken = sends ? brokenBySubmitting(now, explored.world, process) : null;
       const after = withAuthorization(now, sent.authorization, { left: true });
-      return [{ label: "hands the signature to the facilitator", after, event: { on: "submitted" }, broken }];
+      return [{ label: "hands the signature to the facilitator", after, event: { type: "submitted" }, broken }];
     }
     case "wait": {
       const after = explored.off === "withdrawn" ? now : withdrawn(now, process);
-      const goesOn: Happened = { label: "waits no longer", after, event: { on: "submitted" } };
+      const goesOn: Happened = { label: "waits no longer", after, event: { type: "submitted" } };
       if (isCarried(now, sent.authorization) && explored.off !== "turned-away-is-not-carried") return [goesOn];
-      return [goesOn, { label: "finds no place", after, event: { on: "turnedAway", because: "no place" } }];
+      return [goesOn, { label: "finds no place", after, event: { type: "turnedAway", because: "no place" } }];
     }
     case "handle":
       return handle(explored, now, process);
@@ -210,7 +210,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
   }
 }
 
-const REFUSED: StepEvent = { on: "preflight", outcome: "refused", error: "refused" };
+const REFUSED: StepEvent = { type: "preflight", outcome: "refused", error: "refused" };
 
 /** A simulation that reverts is followed by a look: a nonce that has paid us is no refusal. */
 function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: Process): Happened[] {
@@ -219,14 +219,14 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
   const windowOpen = now.clock === 0 || off === "window-checked-again";
   const isShort =
     now.purse !== null && off !== "sum-is-covered" && unusedBefore(now, slot, off) + 1 > now.purse.balance;
-  const short: StepEvent = { on: "preflight", outcome: "refused", error: "the balance is too low" };
+  const short: StepEvent = { type: "preflight", outcome: "refused", error: "the balance is too low" };
   if (isShort && authorizationOf(now, authorization).onChain === "unused")
     return [{ label: "simulates: too little for all in flight", after, event: short }];
-  const ok: Happened = { label: "simulates: ok", after, event: { on: "preflight", outcome: "ok", windowOpen } };
+  const ok: Happened = { label: "simulates: ok", after, event: { type: "preflight", outcome: "ok", windowOpen } };
   const shown = views(now, authorization, { world, off });
   const reverted = shown.flatMap((view): Happened[] => {
     if (view.nonce === "paid")
-      return [{ label: "simulates: paid already", after, event: { on: "preflight", outcome: "paid" } }];
+      return [{ label: "simulates: paid already", after, event: { type: "preflight", outcome: "paid" } }];
     return world.refusals ? [{ label: "simulates: refused", after, event: REFUSED }] : [];
   });
   // With others, or in their place: only what fails alone is refused.
@@ -238,12 +238,12 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
 /** A sale that others may notice waits until its settlement is stored. */
 function handle({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
   const { command } = process;
-  const later: Happened = { label: "does not sell at once", after: now, event: { on: "notAtOnce" } };
-  const isEarly = command.do === "handle" && !command.noted && off !== "settled-before-others-notice";
+  const later: Happened = { label: "does not sell at once", after: now, event: { type: "notAtOnce" } };
+  const isEarly = command.type === "handle" && !command.noted && off !== "settled-before-others-notice";
   if (isEarly && world.sells === "noticed by others") return [later];
   const broken = brokenByHandling(process, world);
-  const done: Happened = { label: "handles", after: now, event: { on: "handled" }, broken };
-  const failed: Happened = { label: "fails to handle", after: now, event: { on: "handleFailed" } };
+  const done: Happened = { label: "handles", after: now, event: { type: "handled" }, broken };
+  const failed: Happened = { label: "fails to handle", after: now, event: { type: "handleFailed" } };
   return [done, ...(world.handlerFails ? [failed] : []), ...(isEarly && world.sells === undefined ? [later] : [])];
 }
 
@@ -253,39 +253,40 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const changed = execute(now, process, off);
   const { after, rows, holds } = changed;
   const label = describe(command);
-  const tookDead = process.tookDead || (command.do === "take" && isDead(now, authorizationOf(now, sent.authorization)));
+  const tookDead =
+    process.tookDead || (command.type === "take" && isDead(now, authorizationOf(now, sent.authorization)));
   const broken = recordsTwice(now, process, changed)
     ? "5: the work of one payment is recorded twice"
     : (brokenByEntering(after) ?? brokenByRefusing(now, world, process));
-  const stored = rows === 1 && command.do === "complete";
+  const stored = rows === 1 && command.type === "complete";
   const hasNoted = process.hasNoted || (rows === 1 && isSettled(command));
-  const event: StepEvent = stored ? { on: "completed", response: resultOf(sent.asks) } : writtenEvent(rows);
+  const event: StepEvent = stored ? { type: "completed", response: resultOf(sent.asks) } : writtenEvent(rows);
   const done: Happened = { label, after, event, holds, tookDead, hasNoted, broken, stored };
   if (world.calm) return [done];
-  const unknown = { event: { on: "writeUnknown" }, tookDead, broken } as const;
+  const unknown = { event: { type: "writeUnknown" }, tookDead, broken } as const;
   return [
     done,
     { ...unknown, label: `${label}, no acknowledgement`, after, holds },
     { ...unknown, label: `${label}, lost on its way`, after: now, broken: null },
-    ...(command.do === "complete" && world.handlerFails ? [undone(now)] : []),
+    ...(command.type === "complete" && world.handlerFails ? [undone(now)] : []),
   ];
 }
 
 const isSettled = (command: Process["command"]): boolean =>
-  (command.do === "write" && command.to === "settled") || (command.do === "take" && command.seen === "settled");
+  (command.type === "write" && command.to === "settled") || (command.type === "take" && command.seen === "settled");
 
 const writtenEvent = (rows: Changed["rows"]): StepEvent =>
-  rows === "crowded" ? { on: "crowded" } : { on: "written", rows };
+  rows === "crowded" ? { type: "crowded" } : { type: "written", rows };
 
 /** What a sale records fails: the transaction is rolled back, and its process knows. */
 const undone = (now: Surroundings): Happened => ({
   label: "fails to complete",
   after: now,
-  event: { on: "handleFailed" },
+  event: { type: "handleFailed" },
 });
 
 function describe(command: Process["command"]): string {
-  switch (command.do) {
+  switch (command.type) {
     case "take":
       return `takes what is ${command.seen}`;
     case "write":
@@ -293,6 +294,6 @@ function describe(command: Process["command"]): string {
     case "release":
       return "releases";
     default:
-      return `${command.do}s`;
+      return `${command.type}s`;
   }
 }

@@ -155,10 +155,10 @@ export interface Process {
   readonly slot: number;
   readonly run: Run;
   readonly command:
-    | Exclude<Command, { do: "answer" }>
-    | { readonly do: "check"; readonly frees: boolean }
+    | Exclude<Command, { type: "answer" }>
+    | { readonly type: "check"; readonly frees: boolean }
     /** What it submits waits for a batch. */
-    | { readonly do: "wait" };
+    | { readonly type: "wait" };
   /** The row's lease token is this run's. */
   readonly holds: boolean;
   /** The payment was dead already when this run took its row. */

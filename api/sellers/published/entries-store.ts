@@ -12,12 +12,12 @@ export const sellerEntries: EntryReaders = {
     return new Map(
       exams.map((exam) => [
         exam.order.id,
-        { kind: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
+        { type: "seller_certificate", members: issuedSellerCertificate(exam), issuedAt: exam.result.endedAt },
       ]),
     );
   },
   async seller_correction(ask, refs) {
     const { rows } = await ask<{ exam: string; reason: string; at: Date }>(CORRECTIONS, [refs]);
-    return new Map(rows.map(({ exam, reason, at }) => [exam, { kind: "seller_correction", reason, correctedAt: at }]));
+    return new Map(rows.map(({ exam, reason, at }) => [exam, { type: "seller_correction", reason, correctedAt: at }]));
   },
 };

@@ -13,7 +13,7 @@ const proof = (document: unknown) =>
     type: "proof",
     ref: "00000000000000a1",
     at: new Date(0),
-    recorded: { kind: "proof", document, publishedAt: new Date(0) },
+    recorded: { type: "proof", document, publishedAt: new Date(0) },
   });
 
 // What programs read differently, or break lines at, or cannot store.

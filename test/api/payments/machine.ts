@@ -42,7 +42,7 @@ export function row(state: State, change: Partial<Row> = {}): Row {
 }
 
 export const request = (change: Partial<Arrival> = {}): Arrival => ({
-  on: "request",
+  type: "request",
   row: null,
   sameId: null,
   signature: "valid",
@@ -53,23 +53,23 @@ export const request = (change: Partial<Arrival> = {}): Arrival => ({
   ...change,
 });
 
-export const resolve = (known: Row): StepEvent => ({ on: "resolve", row: known });
+export const resolve = (known: Row): StepEvent => ({ type: "resolve", row: known });
 
-export const DONE: StepEvent = { on: "written", rows: 1 };
-export const LOST: StepEvent = { on: "written", rows: 0 };
-export const UNACKNOWLEDGED: StepEvent = { on: "writeUnknown" };
-export const CROWDED: StepEvent = { on: "crowded" };
-export const BARRED: StepEvent = { on: "barred", seconds: 60 };
-export const UNAVAILABLE: StepEvent = { on: "unavailable" };
-export const OK: StepEvent = { on: "preflight", outcome: "ok", windowOpen: true };
-export const ALREADY_PAID: StepEvent = { on: "preflight", outcome: "paid" };
-export const REFUSED: StepEvent = { on: "preflight", outcome: "refused", error: "The balance is too low." };
-export const SUBMITTED: StepEvent = { on: "submitted" };
-export const NOT_AT_ONCE: StepEvent = { on: "notAtOnce" };
-export const HANDLED: StepEvent = { on: "handled" };
-export const COMPLETED: StepEvent = { on: "completed", response: RESPONSE };
-export const HANDLE_FAILED: StepEvent = { on: "handleFailed" };
-export const chain = (view: View, windowOpen = true): StepEvent => ({ on: "chain", view, windowOpen });
+export const DONE: StepEvent = { type: "written", rows: 1 };
+export const LOST: StepEvent = { type: "written", rows: 0 };
+export const UNACKNOWLEDGED: StepEvent = { type: "writeUnknown" };
+export const CROWDED: StepEvent = { type: "crowded" };
+export const BARRED: StepEvent = { type: "barred", seconds: 60 };
+export const UNAVAILABLE: StepEvent = { type: "unavailable" };
+export const OK: StepEvent = { type: "preflight", outcome: "ok", windowOpen: true };
+export const ALREADY_PAID: StepEvent = { type: "preflight", outcome: "paid" };
+export const REFUSED: StepEvent = { type: "preflight", outcome: "refused", error: "The balance is too low." };
+export const SUBMITTED: StepEvent = { type: "submitted" };
+export const NOT_AT_ONCE: StepEvent = { type: "notAtOnce" };
+export const HANDLED: StepEvent = { type: "handled" };
+export const COMPLETED: StepEvent = { type: "completed", response: RESPONSE };
+export const HANDLE_FAILED: StepEvent = { type: "handleFailed" };
+export const chain = (view: View, windowOpen = true): StepEvent => ({ type: "chain", view, windowOpen });
 
 /** Every command that the machine gives while these outcomes come back. */
 export function play(first: StepEvent, ...outcomes: readonly StepEvent[]): Command[] {
@@ -89,7 +89,7 @@ export const story = (first: StepEvent, ...outcomes: readonly StepEvent[]): stri
     .join(" → ");
 
 function inShort(command: Command): string {
-  switch (command.do) {
+  switch (command.type) {
     case "write":
       return ["write", command.to, command.reason, command.final && "final"].filter(Boolean).join(" ");
     case "take":
@@ -98,11 +98,11 @@ function inShort(command: Command): string {
       return command.failed ? "release failed" : "release";
     case "answer": {
       const { answer } = command;
-      if (answer.say === "wait") return `wait ${answer.because}${answer.charged ? " charged" : ""}`;
-      if (answer.say === "result") return answer.replay ? "replay" : "result";
-      return answer.say;
+      if (answer.type === "wait") return `wait ${answer.because}${answer.charged ? " charged" : ""}`;
+      if (answer.type === "result") return answer.replay ? "replay" : "result";
+      return answer.type;
     }
     default:
-      return command.do;
+      return command.type;
   }
 }

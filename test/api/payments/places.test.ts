@@ -164,7 +164,7 @@ describe("once wallets with code have lost half of what may be lost in a day", (
       const payer = hex(20);
       await paidBefore(payer);
       const { key, token } = await leased(payer);
-      const write = { do: "write", from: ["settling"], to: "void", ...end } as const;
+      const write = { type: "write", from: ["settling"], to: "void", ...end } as const;
       expect(await createJournal(relaying.pool, SEAL).write(key, token, write)).toBe(1);
       newcomers.push(payer);
     }

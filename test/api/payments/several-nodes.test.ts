@@ -2,14 +2,14 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, expect, test } from "vitest";
 import { createChain } from "../../../api/platform/chain/chain.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
-import { standingStillAt, startFaultyNode } from "../../support/chain/faulty-node.ts";
+import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { broadcast, chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { BASE, newPayer, signPayment } from "../../support/payments/signing.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
-import { deployWallet } from "../../support/wallet.ts";
 
 // The node that is asked first answers everything, and is wrong: the one after it is asked too.
 

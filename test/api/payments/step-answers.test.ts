@@ -36,16 +36,16 @@ describe("a payment that is not in the journal", () => {
     expect(story(request({ signature: "invalid" }))).toBe("pay"));
 
   test("with terms that do not match is 402 for that reason, whatever its signature", () => {
-    const fresh = { say: "pay", error: "too little" } as const;
-    expect(play(request({ fresh }))).toEqual([{ do: "answer", answer: fresh }]);
-    expect(play(request({ fresh, signature: "invalid" }))).toEqual([{ do: "answer", answer: fresh }]);
+    const fresh = { type: "pay", error: "too little" } as const;
+    expect(play(request({ fresh }))).toEqual([{ type: "answer", answer: fresh }]);
+    expect(play(request({ fresh, signature: "invalid" }))).toEqual([{ type: "answer", answer: fresh }]);
   });
 
   test.each([
     { what: "malformed", status: 400 },
     { what: "unacceptable", status: 422 },
   ] as const)("with a $what body is $status before any money moves, and only if the signature is right", ({ what }) => {
-    const fresh = { say: what, detail: "wrong" };
+    const fresh = { type: what, detail: "wrong" };
     expect(story(request({ fresh }))).toBe(what);
     expect(story(request({ fresh, signature: "invalid" }))).toBe("pay");
   });
@@ -65,7 +65,7 @@ describe("a payment that is not in the journal", () => {
   });
 
   test("of a payer whose payments have failed too often is turned away likewise, for so long", () => {
-    expect(play(request(), BARRED).at(-1)).toEqual({ do: "answer", answer: { say: "barred", seconds: 60 } });
+    expect(play(request(), BARRED).at(-1)).toEqual({ type: "answer", answer: { type: "barred", seconds: 60 } });
     expect(story(request({ row: row("received") }), BARRED)).toBe("take received → barred");
   });
 
@@ -73,7 +73,7 @@ describe("a payment that is not in the journal", () => {
     const held = request({ sameId: row("received", { fingerprint: "f2" }), paymentId: "X" });
     expect(story(held, DONE, DONE, OK)).toBe("free → insert → preflight → write settling");
     expect(story(held, LOST)).toBe("free → wait held");
-    expect(story({ ...held, fresh: { say: "pay", error: "too little" } })).toBe("pay");
+    expect(story({ ...held, fresh: { type: "pay", error: "too little" } })).toBe("pay");
   });
 
   test("that another request stores at the same time waits for that one", () =>
@@ -175,7 +175,7 @@ describe("the same payment again", () => {
 
   test("a replay is the stored response with the settlement that the chain shows", () =>
     expect(play(request({ row: row("fulfilled") }))).toEqual([
-      { do: "answer", answer: { say: "result", response: RESPONSE, settlement: SETTLEMENT, replay: true } },
+      { type: "answer", answer: { type: "result", response: RESPONSE, settlement: SETTLEMENT, replay: true } },
     ]));
 });
 
@@ -242,7 +242,7 @@ describe("a payment that was made under an identifier", () => {
 test("a signed bait replays its answer, which names no settlement", () => {
   const bait = row("fulfilled", { reason: "bait", settlement: null });
   expect(play(request({ row: bait }))).toEqual([
-    { do: "answer", answer: { say: "result", response: RESPONSE, settlement: null, replay: true } },
+    { type: "answer", answer: { type: "result", response: RESPONSE, settlement: null, replay: true } },
   ]);
   expect(story(request({ row: bait, fingerprint: "f2" }))).toBe("conflict");
 });

@@ -32,8 +32,8 @@ import {
 const VIEWS = [PAID, FINAL, UNUSED, REVERTED, SPENT, EXPIRED, BURNT];
 
 /** Every outcome that the shell can report of a command. */
-function outcomesOf(command: Exclude<Command, { do: "answer" }>): readonly StepEvent[] {
-  switch (command.do) {
+function outcomesOf(command: Exclude<Command, { type: "answer" }>): readonly StepEvent[] {
+  switch (command.type) {
     case "preflight":
       return [OK, ALREADY_PAID, REFUSED, UNAVAILABLE];
     case "look":
@@ -60,7 +60,7 @@ function paths(first: StepEvent): Path[] {
   const explore = (run: Run, event: StepEvent, before: Path): void => {
     const { run: next, command } = step(run, event);
     const path = [...before, { event, command }];
-    if (command.do === "answer") return void whole.push(path);
+    if (command.type === "answer") return void whole.push(path);
     if (path.length > 16) throw new Error("a run does not end");
     for (const outcome of outcomesOf(command)) explore(next, outcome, path);
   };
@@ -76,16 +76,16 @@ describe("whatever happens", () => {
   const commandsOf = (path: Path) => path.map(({ command }) => command);
   const acknowledged = (path: Path, index: number) => {
     const next = path[index + 1]?.event;
-    return next?.on === "completed" || (next?.on === "written" && next.rows === 1);
+    return next?.type === "completed" || (next?.type === "written" && next.rows === 1);
   };
 
   test("a signature leaves only from a row that is known to be settling or fulfilled", () => {
     for (const path of all) {
-      const at = commandsOf(path).findIndex((command) => command.do === "submit");
+      const at = commandsOf(path).findIndex((command) => command.type === "submit");
       const marked = commandsOf(path).some((command, index) => {
-        const known = command.do === "take" && (command.seen === "settling" || command.seen === "fulfilled");
+        const known = command.type === "take" && (command.seen === "settling" || command.seen === "fulfilled");
         return (
-          index < at && (known || (command.do === "write" && command.to === "settling")) && acknowledged(path, index)
+          index < at && (known || (command.type === "write" && command.to === "settling")) && acknowledged(path, index)
         );
       });
       expect(at < 0 || marked, JSON.stringify(commandsOf(path))).toBe(true);
@@ -96,10 +96,10 @@ describe("whatever happens", () => {
     for (const path of requests) {
       const commands = commandsOf(path);
       const last = commands.at(-1);
-      const refused = last?.do === "answer" && last.answer.say === "pay";
-      const left = commands.some(({ do: what }) => what === "submit");
+      const refused = last?.type === "answer" && last.answer.type === "pay";
+      const left = commands.some(({ type: what }) => what === "submit");
       const over = path.some(
-        ({ event }) => event.on === "chain" && (event.view.nonce === "dead" || event.view.nonce === "reverted"),
+        ({ event }) => event.type === "chain" && (event.view.nonce === "dead" || event.view.nonce === "reverted"),
       );
       expect(refused && left && !over, JSON.stringify(commands)).toBe(false);
     }
@@ -107,29 +107,30 @@ describe("whatever happens", () => {
 
   test("nothing is submitted after a look showed that it was mined without settling", () => {
     for (const path of all) {
-      const seen = path.findIndex(({ event }) => event.on === "chain" && event.view.nonce === "reverted");
+      const seen = path.findIndex(({ event }) => event.type === "chain" && event.view.nonce === "reverted");
       const later = seen < 0 ? [] : commandsOf(path).slice(seen);
-      expect(later.filter(({ do: what }) => what === "submit")).toEqual([]);
+      expect(later.filter(({ type: what }) => what === "submit")).toEqual([]);
     }
   });
 
   test("no run submits twice, and the resolver only what was fulfilled", () => {
     for (const path of all)
-      expect(commandsOf(path).filter(({ do: what }) => what === "submit").length).toBeLessThanOrEqual(1);
-    const submitting = jobs.filter((path) => commandsOf(path).some(({ do: what }) => what === "submit"));
+      expect(commandsOf(path).filter(({ type: what }) => what === "submit").length).toBeLessThanOrEqual(1);
+    const submitting = jobs.filter((path) => commandsOf(path).some(({ type: what }) => what === "submit"));
     expect(submitting.length).toBeGreaterThan(0);
-    for (const path of submitting) expect(path[0]?.event).toMatchObject({ on: "resolve", row: { state: "fulfilled" } });
+    for (const path of submitting)
+      expect(path[0]?.event).toMatchObject({ type: "resolve", row: { state: "fulfilled" } });
   });
 
   test("work starts only after a look at the chain showed the payment, and a result only after its write", () => {
     for (const path of all) {
       const commands = commandsOf(path);
-      const handled = commands.findIndex(({ do: what }) => what === "handle");
-      const seen = path.findIndex(({ event }) => event.on === "chain" && event.view.nonce === "paid");
+      const handled = commands.findIndex(({ type: what }) => what === "handle");
+      const seen = path.findIndex(({ event }) => event.type === "chain" && event.view.nonce === "paid");
       expect(handled >= 0 && (seen < 0 || seen > handled), JSON.stringify(commands)).toBe(false);
       const last = commands.at(-1);
-      if (last?.do !== "answer" || last.answer.say !== "result" || last.answer.replay) continue;
-      const stored = commands.findIndex((command) => command.do === "complete");
+      if (last?.type !== "answer" || last.answer.type !== "result" || last.answer.replay) continue;
+      const stored = commands.findIndex((command) => command.type === "complete");
       expect(stored >= 0 && acknowledged(path, stored)).toBe(true);
     }
   });
@@ -137,13 +138,13 @@ describe("whatever happens", () => {
   test("a run that took the lease gives it back, writes an end, or has lost it", () => {
     for (const path of all) {
       const commands = commandsOf(path);
-      const took = commands.findIndex((c) => ["insert", "take", "revive"].includes(c.do));
+      const took = commands.findIndex((c) => ["insert", "take", "revive"].includes(c.type));
       if (took < 0 || !acknowledged(path, took)) continue;
       const ended = path.some(
         ({ command, event }) =>
-          command.do === "release" ||
+          command.type === "release" ||
           event === COMPLETED ||
-          (command.do === "write" && (command.to === "fulfilled" || command.to === "void")) ||
+          (command.type === "write" && (command.to === "fulfilled" || command.to === "void")) ||
           event === LOST ||
           event === UNACKNOWLEDGED,
       );

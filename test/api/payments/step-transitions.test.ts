@@ -50,7 +50,7 @@ describe("a new payment", () => {
 
   test("is settled as the chain shows it, not as anyone reports it", () =>
     expect(play(request(), DONE, OK, DONE, SUBMITTED, chain(PAID)).at(-1)).toEqual({
-      do: "handle",
+      type: "handle",
       settlement: SETTLEMENT,
       noted: false,
     }));
@@ -60,17 +60,17 @@ const AT_ONCE = [DONE, OK, DONE, SUBMITTED, chain(PAID)] as const;
 const STORED_FIRST = [...AT_ONCE, NOT_AT_ONCE, DONE] as const;
 
 test("a sale that is not made at once is made when its settlement is stored", () => {
-  const stored = { do: "write", from: ["settling", "settled"], to: "settled", settlement: SETTLEMENT };
+  const stored = { type: "write", from: ["settling", "settled"], to: "settled", settlement: SETTLEMENT };
   expect(play(request(), ...STORED_FIRST, HANDLED).slice(-4)).toEqual([
-    { do: "handle", settlement: SETTLEMENT, noted: false },
+    { type: "handle", settlement: SETTLEMENT, noted: false },
     stored,
-    { do: "handle", settlement: SETTLEMENT, noted: true },
-    { do: "complete", settlement: null },
+    { type: "handle", settlement: SETTLEMENT, noted: true },
+    { type: "complete", settlement: null },
   ]);
 });
 
 test("a sale that is made at once is stored with its settlement", () =>
-  expect(play(request(), ...AT_ONCE, HANDLED).at(-1)).toEqual({ do: "complete", settlement: SETTLEMENT }));
+  expect(play(request(), ...AT_ONCE, HANDLED).at(-1)).toEqual({ type: "complete", settlement: SETTLEMENT }));
 
 describe.each([
   { when: "at once", settled: AT_ONCE, stored: "write settled → ", storing: [DONE] },
@@ -154,7 +154,7 @@ describe("a payment that was mined without settling", () => {
 
   test("and is told so each time, with the same reason", () => {
     const [, last] = play(request({ row: row("void", { reason: "reverted" }) }), chain(UNUSED));
-    expect(last).toMatchObject({ answer: { say: "pay", error: expect.stringMatching(/reverted/) } });
+    expect(last).toMatchObject({ answer: { type: "pay", error: expect.stringMatching(/reverted/) } });
   });
 
   test("is never submitted, should it settle and its settlement be gone again", () => {

@@ -12,7 +12,7 @@ import { forFile } from "../../support/for-file.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
 import { v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const SEPOLIA = NETWORKS["eip155:84532"];

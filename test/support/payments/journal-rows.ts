@@ -38,17 +38,17 @@ export const newPayment = ({
 
 const settlement: Settlement = { transaction: hex(32), block: 7, blockHash: hex(32), logIndex: 1 };
 export const WRITES = {
-  refuse: { do: "write", from: ["received"], to: "void", reason: "refused" },
-  leave: { do: "write", from: ["received"], to: "settling" },
-  settle: { do: "write", from: ["settling", "settled"], to: "settled", settlement },
-  goBack: { do: "write", from: ["settled"], to: "settling" },
-  expire: { do: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
-  finish: { do: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
-  reverse: { do: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
+  refuse: { type: "write", from: ["received"], to: "void", reason: "refused" },
+  leave: { type: "write", from: ["received"], to: "settling" },
+  settle: { type: "write", from: ["settling", "settled"], to: "settled", settlement },
+  goBack: { type: "write", from: ["settled"], to: "settling" },
+  expire: { type: "write", from: ["settling", "settled"], to: "void", reason: "expired" },
+  finish: { type: "write", from: ["fulfilled"], to: "fulfilled", settlement, final: true },
+  reverse: { type: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
-export const COMPLETE = { do: "complete", from: ["settled"], settlement: null } as const;
+export const COMPLETE = { type: "complete", from: ["settled"], settlement: null } as const;
 /** A sale that is made at once: its settlement is stored with it. */
-const COMPLETE_AT_ONCE = { do: "complete", from: ["settling", "settled"], settlement } as const;
+const COMPLETE_AT_ONCE = { type: "complete", from: ["settling", "settled"], settlement } as const;
 export const CHANGES = { ...WRITES, fulfil: COMPLETE, fulfilAtOnce: COMPLETE_AT_ONCE } as const;
 type Change = Write | typeof COMPLETE | typeof COMPLETE_AT_ONCE;
 export const PATHS: Record<State, readonly Change[]> = {
@@ -73,7 +73,7 @@ export async function apply(
   { change, writes = [] }: Applied,
 ): Promise<number> {
   const { key } = payment;
-  if (change.do === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
+  if (change.type === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
   const completion = answered(jsonAnswer({}), writes);
   return (await by.complete(key, token, { completion, settlement: change.settlement })) === null ? 0 : 1;
 }
