@@ -5,11 +5,11 @@ import { createEscrowIndex, type EscrowIndex } from "../../api/escrow/index-stor
 import { type ActivityIndex, createActivityIndex } from "../../api/platform/index/activity.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import {
   createEscrowActor,
   type EscrowActor,

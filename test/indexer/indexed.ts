@@ -8,11 +8,11 @@ import { type ActivityIndex, createActivityIndex } from "../../api/platform/inde
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { prune } from "../../indexer/prune.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import { SERVICE, WALLETS } from "./history.ts";
 import { type Fact, type Own, readFacts, recount } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";

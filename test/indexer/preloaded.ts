@@ -5,9 +5,9 @@ import pg from "pg";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { SERVICE } from "../support/indexer/generated-chain.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 /** What the indexer and the loader of a generated chain are configured with. */
 export const environment = (changed: Readonly<Record<string, string>> = {}): Record<string, string> => ({

@@ -4,9 +4,9 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import type { Address } from "../../api/platform/wallet.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import { countDistinct, rowsOf, touches } from "./days.ts";
 
 const DAY_SECONDS = 86_400;

@@ -8,10 +8,10 @@ import type { CertificateFact, ChainReading } from "../../packages/verifier/src/
 import { parseScoreFacts } from "../../packages/verifier/src/score/parse-facts.ts";
 import type { Assessment } from "../../packages/verifier/src/score/record.ts";
 import { score } from "../../packages/verifier/src/score/score.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import { SERVICE } from "./history.ts";
 import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";
 import { AGENTS, playEconomy } from "./score-economy.ts";

@@ -13,7 +13,6 @@ import { createLeftOut } from "../../packages/mcp/src/left-out.ts";
 import type { Service } from "../../packages/mcp/src/service.ts";
 import * as verifier from "../../packages/verifier/src/index.ts";
 import { parsePolicy } from "../../packages/verifier/src/index.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { serveHttp } from "../support/http-server.ts";
@@ -22,6 +21,7 @@ import { between, call, connectHttp, connectLocal } from "../support/packages/mc
 import { post, send, v2 } from "../support/payments/requests.ts";
 import { newPayer, signPayment } from "../support/payments/signing.ts";
 import { startService } from "../support/service/service.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 // The programs that check a wallet's certificates in the public log, against the real service and against others.
 

@@ -5,11 +5,11 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { startGuarded } from "../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { createDatabase } from "../support/service/database.ts";
 import { ARBITER_KEY, PAY_TO } from "../support/service/environment.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
 const NOT_ROOT = process.getuid?.() === 0 ? { user: { uid: 65_532, gid: 65_532 } } : {};

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, vi } from "vitest";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+
+import { waitUntil } from "./wait-until.ts";
 
 /** Reads until it is as wanted. Unlike `expect.poll`, it works where tests run concurrently. */
 export async function eventually<T>(read: () => Promise<T> | T, wanted: T, limitMs = 30_000): Promise<void> {

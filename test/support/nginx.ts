@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../scripts/embedded/wait-until.ts";
+import { waitUntil } from "./wait-until.ts";
 
 const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
   .map((folder) => join(folder, "nginx"))

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { LocalAccount } from "viem";
 import { expect, test, vi } from "vitest";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type LocalServer, serveHttp } from "../../support/http-server.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-process.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -8,7 +8,6 @@ import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { findPostgres } from "../../../scripts/embedded/postgres-program.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
@@ -20,6 +19,7 @@ import { fundRelayer, startApiProcess } from "../../support/service/api-process.
 import { createDatabase } from "../../support/service/database.ts";
 import { bareEnvironment, PAY_TO } from "../../support/service/environment.ts";
 import { startPgBouncer, unpackPgBouncer } from "../../support/service/pgbouncer.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const folder = await folderForFile("trust-test-");
 const program = unpackPgBouncer(join(folder, "debian"));

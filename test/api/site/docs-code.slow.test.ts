@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 import { WINDOW_SECONDS } from "../../../api/certificates/kinds/retry.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { codeOn, inShell, type Reader, run, serve } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
@@ -15,6 +14,7 @@ import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // The documentation's code, taken from its page and run as a reader would run it, against the real service and its index.
 

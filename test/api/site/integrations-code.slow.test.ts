@@ -7,13 +7,13 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { codeOn, inShell, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { expectGate, type Send, SHOP, startGateScene } from "../../support/sellers/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
 

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { SCOPES, type Scope } from "../../../indexer/ledger.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { createEscrowActor, MERCHANTS, planBlocks } from "../../indexer/escrow-actor.ts";
 import { ESCROW_VIEWS, expectRecords, fundPayers } from "../../indexer/escrow-record.ts";
 import { lower, readEvents, recountSums } from "../../indexer/escrow-recount.ts";
@@ -17,6 +16,7 @@ import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { deployEscrow, FEE_RECIPIENT, type TestEscrow } from "../../support/escrow/contract.ts";
 import { type Launched, launchIndexer } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // Two indexes, one in each scope, through the front of a provider whose nodes lag and refuse wide ranges.
 

@@ -5,7 +5,6 @@ import { expect, test, vi } from "vitest";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { fetchInto } from "../../indexer/fetched.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startPreload } from "../../indexer/preloaded.ts";
@@ -16,6 +15,7 @@ import { FREE_PLAN } from "../../support/base-like/profiles.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // Two indexes follow a chain like Base through a provider whose nodes lag and refuse wide ranges: one reads every block, the other
 // takes over what was fetched and preloaded.

@@ -4,7 +4,6 @@ import { pipeline } from "node:stream/promises";
 import type { LocalAccount } from "viem";
 import { expect, test } from "vitest";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -14,6 +13,7 @@ import { chargedOnce, nothingCharged, settlements, submit } from "../../support/
 import { type Answer, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 /** As much of a lie as our side may read, a thousand times. */
 const ENDLESS_BYTES = 64 * 1024 * 1_000;

@@ -6,7 +6,6 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { parseKeySet, replayScores, type ScoreDocument, verifyDocument } from "../../../packages/verifier/src/index.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, hold, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { deliver } from "../../support/escrow/delivery.ts";
@@ -20,6 +19,7 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 // Bought from the service over the real index: one Ponder for the whole file.
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { isAlive } from "../../support/alive.ts";
+import { waitUntil } from "../../support/wait-until.ts";
 
 const MODULE = fileURLToPath(new URL("../../../scripts/embedded/guarded-process.ts", import.meta.url));
 const gone = (pid: number) => waitUntil(() => !isAlive(pid), 10_000);

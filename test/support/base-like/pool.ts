@@ -1,6 +1,6 @@
 import { type Hex, keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from "viem";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { type Call, type Reply, refuse, replyTo } from "../chain/rpc.ts";
+import { waitUntil } from "../wait-until.ts";
 import { POOL_ERRORS, type Profile, type ProviderError } from "./profiles.ts";
 import { numberOf, quantity } from "./view.ts";
 

@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { bareEnvironment } from "../service/environment.ts";
+import { waitUntil } from "../wait-until.ts";
 
 const call = promisify(execFile);
 

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { inject } from "vitest";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import type { TestChain } from "../chain/chain.ts";
 import type { TestEscrow } from "../escrow/contract.ts";
 import type { TestDatabase } from "../service/database.ts";
 import { bareEnvironment, PAY_TO } from "../service/environment.ts";
+
+import { waitUntil } from "../wait-until.ts";
 
 /** The indexer's program, as `npm run indexer` runs it. */
 export interface Launched {

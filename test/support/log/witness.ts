@@ -13,13 +13,13 @@ import { consistencyProof, rootHash } from "../../../packages/verifier/src/tlog/
 import type { VerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
 import { type GuardedProcess, startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { openRecords, type Records } from "../../../scripts/witness/records.ts";
 import { createWitnessServer } from "../../../scripts/witness/server.ts";
 import { noteSigner } from "../../../scripts/witness/signer.ts";
 import { forFile } from "../for-file.ts";
 import { serveHttp } from "../http-server.ts";
 import { bareEnvironment } from "../service/environment.ts";
+import { waitUntil } from "../wait-until.ts";
 
 /** A log of texts in memory, with its own key. */
 export interface ToyLog {

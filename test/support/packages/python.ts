@@ -6,9 +6,9 @@ import { promisify } from "node:util";
 import { WHEEL } from "../../../api/platform/packages.ts";
 import { TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { buildWheel, isIndexMissing, recentPython } from "../../../scripts/packages.ts";
 import { folderForFile, forFile } from "../for-file.ts";
+import { waitUntil } from "../wait-until.ts";
 
 const CONSTRAINTS = fileURLToPath(new URL("../../../packages/python/constraints.txt", import.meta.url));
 const call = promisify(execFile);

@@ -1,8 +1,8 @@
 import type { LocalAccount } from "viem";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { type Answer, post, send, v2 } from "../payments/requests.ts";
 import { type Signed, signPayment } from "../payments/signing.ts";
+import { waitUntil } from "../wait-until.ts";
 
 /** What pays in the exams of tests. */
 export const EXAM_KEY = `0x${"e8".repeat(32)}` as const;

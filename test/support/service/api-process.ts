@@ -3,10 +3,10 @@ import { privateKeyToAccount } from "viem/accounts";
 import { inject } from "vitest";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { startTestChain, type TestChain } from "../chain/chain.ts";
 import type { HoldingNode } from "../chain/nodes.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { waitUntil } from "../wait-until.ts";
 import { connectOwner, eachPayment, freshDatabase, type TestDatabase } from "./database.ts";
 import { ARBITER_KEY, bareEnvironment, PAY_TO } from "./environment.ts";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { holdToItsWord, letGo } from "../openapi/answers.ts";
+import { waitUntil } from "../wait-until.ts";
 
 const START = fileURLToPath(new URL("../../../scripts/start.ts", import.meta.url));
 const READY_WITHIN_MS = 120_000;

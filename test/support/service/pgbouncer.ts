@@ -5,7 +5,7 @@ import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { findPostgres } from "../../../scripts/embedded/postgres-program.ts";
-import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
+import { waitUntil } from "../wait-until.ts";
 import type { TestDatabase } from "./database.ts";
 
 /** What to run PgBouncer with. */

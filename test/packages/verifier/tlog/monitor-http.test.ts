@@ -7,11 +7,12 @@ import { createSigner, type Unsigned } from "../../../../api/platform/signing/do
 import { monitorLog } from "../../../../packages/verifier/src/commands/log-monitor.ts";
 import { jcs } from "../../../../packages/verifier/src/jcs.ts";
 import { documentSha256 } from "../../../../packages/verifier/src/tlog/entry.ts";
-import { waitUntil } from "../../../../scripts/embedded/wait-until.ts";
 import { folderForFile } from "../../../support/for-file.ts";
+
 import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
 import { saidBy } from "../../../support/packages/said-by.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
 import { ISSUER, KEY, STRANGER } from "../samples.ts";
 import { entry, logOf, RECORD, sign, signer, usual, witness } from "./signed-log.ts";
 
