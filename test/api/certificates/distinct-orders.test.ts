@@ -40,6 +40,7 @@ test("the service does not start with such a test, and says why in one line", as
   const nowhere = "http://127.0.0.1:1";
   const env = {
     ...bareEnvironment(),
+    HOST: "localhost",
     DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
     BASE_RPC_URL: nowhere,
     BASE_SEPOLIA_RPC_URL: nowhere,
