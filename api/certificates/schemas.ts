@@ -16,10 +16,10 @@ import {
   url,
   usd,
 } from "../platform/http/schema.ts";
-import { ACTIVITY_DAYS, COUNTERPARTY_FLOOR } from "../platform/index/activity.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { Signed } from "../platform/signing/document.ts";
 import { CREDENTIAL_MEMBERS } from "../platform/signing/schemas.ts";
+import { ACTIVITY } from "./activity.ts";
 import { PUBLICATION } from "./agent-registries/publication.ts";
 import { type Behavior, type Detected, VALID_FOR_DAYS } from "./certificate.ts";
 import type { certificateDocument, certificateRecord, credential } from "./issue.ts";
@@ -198,14 +198,6 @@ const STANDING = z.object({
   cert_url: url,
 });
 
-const activity = {
-  counterparty_floor: z
-    .literal(COUNTERPARTY_FLOOR)
-    .meta({ description: "The smallest transfer that makes a counterparty, in USDC." }),
-  window_days: z.literal(ACTIVITY_DAYS),
-  note: z.string(),
-};
-
 const NAMES_A_CERTIFICATE = { text: z.string(), product, issued: time, valid_until: time, cert_url: url };
 const NAMES_NONE = {
   text: z.string(),
@@ -241,22 +233,7 @@ export const VERIFICATION = z
     certs: z.array(STANDING.extend({ age_days: count, badge_url: url })),
     freshness_policy: z.object({ valid_for_days: z.literal(VALID_FOR_DAYS), note: z.string() }),
     how_to_test: url,
-    activity: z.discriminatedUnion("available", [
-      z.object({
-        available: z.literal(true),
-        settled_payments: count,
-        distinct_counterparties: count,
-        last_seen_days: count.nullable(),
-        ...activity,
-      }),
-      z.object({
-        available: z.literal(false),
-        settled_payments: z.null(),
-        distinct_counterparties: z.null(),
-        last_seen_days: z.null(),
-        ...activity,
-      }),
-    ]),
+    activity: ACTIVITY,
     paid_score: z.object({ note: z.string(), method: z.literal("POST"), url }),
     checked_at: time,
   })

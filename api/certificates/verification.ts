@@ -1,6 +1,7 @@
-import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/activity.ts";
+import type { Activity } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
+import { activityEntry } from "./activity.ts";
 import { ageDays, type CertificateSummary, isAboutWallet, isCurrent, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
 import { badgeUrl, certUrl } from "./links.ts";
 import { reasonsAgainst } from "./observations.ts";
@@ -97,29 +98,4 @@ function capabilities(certificates: readonly CertificateSummary[], baseUrl: stri
     };
   };
   return perCapability(entry);
-}
-
-function activityEntry(activity: Activity | null) {
-  if (activity === null) {
-    return {
-      available: false,
-      settled_payments: null,
-      distinct_counterparties: null,
-      counterparty_floor: COUNTERPARTY_FLOOR,
-      last_seen_days: null,
-      window_days: ACTIVITY_DAYS,
-      note: "Activity is temporarily unavailable: the index of on-chain payments is down. Certificates are not affected.",
-    };
-  }
-  const { settledPayments, distinctCounterparties, lastSeenDays, firstDay, lastDay, scope, firstBlock } = activity;
-  const what = scope === "full" ? "all USDC transfers" : "authorized USDC payments only";
-  return {
-    available: true,
-    settled_payments: settledPayments,
-    distinct_counterparties: distinctCounterparties,
-    counterparty_floor: COUNTERPARTY_FLOOR,
-    last_seen_days: lastSeenDays,
-    window_days: ACTIVITY_DAYS,
-    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service, the wallet itself, and transfers below ${COUNTERPARTY_FLOOR} USDC.`,
-  };
 }

@@ -1,6 +1,7 @@
 import { COUNTERPARTY_FLOOR } from "../../platform/index/activity.ts";
 import { counted, html, longDay, type Markup } from "../../platform/page/html.ts";
 import { facts, mark, renderPage, verifyForm } from "../../platform/page/page.ts";
+import type { ActivityEntry } from "../activity.ts";
 import { titleOf } from "../products.ts";
 
 interface ShownCertificate {
@@ -27,13 +28,9 @@ export interface ShownVerification {
   readonly verified_means: string;
   readonly reasons: readonly ShownReason[];
   readonly certs: readonly ShownCertificate[];
-  readonly activity: {
-    readonly settled_payments: number | null;
-    readonly distinct_counterparties: number | null;
-    readonly last_seen_days: number | null;
-    readonly window_days: number;
-    readonly note: string;
-  } | null;
+  readonly activity:
+    | (Omit<ActivityEntry, "available" | "counterparty_floor" | "window_days"> & { readonly window_days: number })
+    | null;
 }
 
 /** A wallet's verification record as a page. */
