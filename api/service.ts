@@ -28,7 +28,7 @@ import { createExams, createSellerRecords } from "./sellers/index.ts";
 import { sellerEntries } from "./sellers/published/entries-store.ts";
 import { createSettlementStatus } from "./settlement-status/index.ts";
 import { renderProblem } from "./site/error-page.ts";
-import { createSite } from "./site/index.ts";
+import { createSite, passingCode } from "./site/index.ts";
 
 export interface ServiceParts extends PlatformParts {
   /** Buffered: one line per request. */
@@ -67,6 +67,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
   const certificates = await createCertificates(platform, config, {
     ...{ payments, publicLog, relayer, lateMs },
     shared: sellers.shared,
+    passingCode: passingCode(baseUrl),
     scorePrice: SCORE_PRICES.one,
   });
   const score = createScore(platform, config, { ...account, payeeUrl: sellers.payeeUrl });
@@ -75,7 +76,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     tiers: score.tiers,
     deals: escrow,
   });
-  const settlementStatus = createSettlementStatus(platform, config, { heard: [certificates.heard] });
+  const settlementStatus = createSettlementStatus(platform, config, { heard: certificates.heard });
   const cafe = createCafe(platform, config);
   const purchases = createPurchases(platform, config, { schemes, offerReceipt: payments.offerReceipt });
   const board = createBoard(platform, config);

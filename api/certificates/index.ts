@@ -5,6 +5,7 @@ import type { Payments } from "../payments/index.ts";
 import { createUsdcReader } from "../platform/chain/usdc.ts";
 import { sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
+import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
 import type { Listed } from "../platform/http/route.ts";
 import { type ActivityIndex, createActivityIndex } from "../platform/index/activity.ts";
 import type { Atomic } from "../platform/money.ts";
@@ -12,7 +13,7 @@ import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import type { Relayer } from "../platform/relayer/relayer.ts";
 import { type Job, type Platform, type Table, under } from "../platform/slice.ts";
 import { checkRegistries, createRegistries } from "./agent-registries/chain.ts";
-import { createOrderIntake, testOrdering } from "./agent-registries/order.ts";
+import { createOrderIntake, type TestOrdering, testOrdering } from "./agent-registries/order.ts";
 import { createPublishing } from "./agent-registries/publish.ts";
 import { createPublicationStore, type PublicationStore } from "./agent-registries/store.ts";
 import { createCertification } from "./certify.ts";
@@ -28,12 +29,15 @@ import { createProofs } from "./proofs/publish-proofs.ts";
 import { createProofStore } from "./proofs/store.ts";
 import { WAYS, type Way } from "./retry/lost-order.ts";
 import { retryRoutes } from "./retry/routes.ts";
-import { createRetryTests } from "./retry/run-retry.ts";
+import { createRetryTests, type RetryParts } from "./retry/run-retry.ts";
 import { createLostOrderStore } from "./retry/store.ts";
 import { certificationRoutes, inspectRoute } from "./routes.ts";
-import { BEHAVIOR_NETWORK, behaviorRoutes } from "./sessions/routes.ts";
+import { RECORDED, REHEARSAL, type TestMode } from "./sessions/mode.ts";
+import type { PassingCode } from "./sessions/rehearsal.ts";
+import { behaviorRoutes } from "./sessions/routes.ts";
 import { createBehavior } from "./sessions/run-session.ts";
 import { createSessionStore } from "./sessions/store.ts";
+import { recordedVerdicts, rehearsedVerdicts } from "./sessions/verdicts.ts";
 import {
   type CertificateStore,
   countedCertificates,
@@ -71,6 +75,8 @@ export {
   titleOf,
 } from "./products.ts";
 export { capability, product, result } from "./schemas.ts";
+export { RECORDED, REHEARSAL, type TestMode } from "./sessions/mode.ts";
+export type { PassingCode } from "./sessions/rehearsal.ts";
 export { aboutWallet, notReversed } from "./store.ts";
 export { VERIFIED_MEANS } from "./verification.ts";
 
@@ -83,6 +89,8 @@ interface CertificateNeeds {
   readonly scorePrice: Atomic;
   /** The arbiter's account, which publishes to other registries; null if it sends nothing. */
   readonly relayer: Relayer | null;
+  /** What passes a rehearsal. */
+  readonly passingCode: PassingCode;
   /** How late a late answer of the retry test is, in milliseconds, if not as published. */
   readonly lateMs?: number | undefined;
 }
@@ -117,7 +125,8 @@ export async function createCertificates(platform: Platform, config: Config, nee
   });
   const stores = { certificates, publications };
   const { ordering, publish } = await openRegistries(platform, config, { ...stores, relayer: needs.relayer });
-  const { behaviour, retry, proofs, refunds } = createTests(platform, config, { ...stores, ...needs });
+  const { recorded, rehearsed, proofs, refunds } = createTests(platform, config, { ...stores, ...needs });
+  const shows = { baseUrl, peers };
   const renderOgImage = createOgRenderer(OG_FONTS.map((font) => fileURLToPath(import.meta.resolve(font))));
   const jobs: readonly Job[] = [
     ...(publish === null ? [] : [{ name: "erc8004", everyMs: 2_000, run: publish }]),
@@ -130,15 +139,17 @@ export async function createCertificates(platform: Platform, config: Config, nee
     certification,
     activity,
     /** Hears which authorizations are asked about. */
-    heard: retry.hear,
+    heard: [recorded.retry.hear, rehearsed.retry.hear],
     upkeep: { proofs, refunds },
     jobs,
     routes: under("Certification", [
       ...certificationRoutes({ certification, shared, ordering, publicLog, baseUrl, now, renderOgImage }),
     ]),
     tests: under("Certification", [
-      ...behaviorRoutes({ behaviour, ordering, baseUrl, peers }),
-      ...retryRoutes({ retry, ordering, baseUrl, peers }),
+      ...behaviorRoutes({ ...recorded, ...shows, ordering }),
+      ...retryRoutes({ ...recorded, ...shows, ordering }),
+      ...behaviorRoutes({ ...rehearsed, ...shows, ordering: rehearsing(platform) }),
+      ...retryRoutes({ ...rehearsed, ...shows, ordering: rehearsing(platform) }),
     ]),
     inspect: (routes: Table): readonly Listed[] => under("Certification", [inspectRoute(routes, baseUrl)]),
   };
@@ -167,6 +178,25 @@ async function openRegistries(
   };
 }
 
+/** Rehearsals cost nothing, so one client and all together have so many an hour. */
+const REHEARSALS_AN_HOUR = { client: 60, all: 600 };
+
+/** What a rehearsal takes as its input: no publication. */
+function rehearsing({ pool }: Pick<Platform, "pool">): TestOrdering {
+  const budget = createLookupBudget(pool, REHEARSALS_AN_HOUR, "rehearsal ");
+  return testOrdering(null, async (order, _payer, { client }) => {
+    try {
+      await budget.spend(client);
+      return { input: order };
+    } catch (error) {
+      if (!(error instanceof BudgetSpent)) throw error;
+      const { whose, retryAfterSeconds } = error;
+      const limit = `${REHEARSALS_AN_HOUR[whose]} an hour for ${whose === "client" ? "one client" : "all clients together"}`;
+      return { unavailable: `Rehearsals are limited to ${limit}. Come back in ${retryAfterSeconds} seconds.` };
+    }
+  });
+}
+
 /** The behavioral tests, the proofs of their withheld signatures, and the refunds of their decoys. */
 function createTests(
   { pool, seal, chains, log, now }: Platform,
@@ -175,16 +205,15 @@ function createTests(
     certificates,
     publications,
     payments: { settler, simulators },
+    passingCode,
     lateMs,
-  }: Stores & Pick<CertificateNeeds, "payments" | "lateMs">,
+  }: Stores & Pick<CertificateNeeds, "payments" | "passingCode" | "lateMs">,
 ) {
   const { baseUrl } = config;
-  const network = BEHAVIOR_NETWORK;
+  const { network } = RECORDED;
   const decoys = createDecoys(config.decoySeed);
   const usdc = createUsdcReader(chains[network], NETWORKS[network]);
   const testing = {
-    sessions: createSessionStore(pool),
-    certificates,
     publications,
     decoys,
     newToken: () => randomBytes(16).toString("base64url"),
@@ -193,13 +222,29 @@ function createTests(
     baseUrl,
     now,
   };
-  const behaviour = createBehavior(testing);
-  const retry = createRetryTests({
-    ...testing,
+  const inMode = (mode: TestMode, parts: Pick<RetryParts, "sessions" | "lostOrders" | "verdicts">) => ({
+    mode,
+    behaviour: createBehavior({ ...testing, ...parts }),
+    retry: createRetryTests({
+      ...testing,
+      ...parts,
+      network: mode.network,
+      draw: () => WAYS[randomInt(WAYS.length)] as Way,
+      sleep,
+      lateMs,
+    }),
+  });
+  const recorded = inMode(RECORDED, {
+    sessions: createSessionStore(pool),
     lostOrders: createLostOrderStore(pool),
-    draw: () => WAYS[randomInt(WAYS.length)] as Way,
-    sleep,
-    lateMs,
+    verdicts: recordedVerdicts(certificates),
+  });
+  const rehearsals = createSessionStore(pool, "rehearsal_session");
+  // Its verdicts cannot reach the record: it has no certificates, and tables that nothing else reads.
+  const rehearsed = inMode(REHEARSAL, {
+    sessions: rehearsals,
+    lostOrders: createLostOrderStore(pool, { orders: "rehearsal_lost_order", sessions: "rehearsal_session" }),
+    verdicts: rehearsedVerdicts(rehearsals, passingCode),
   });
   const proofs = createProofs({ proofs: createProofStore(pool, seal), certificates, usdc, log });
   const refunds = createDecoyRefunds({
@@ -214,5 +259,5 @@ function createTests(
     now,
     log,
   });
-  return { behaviour, retry, proofs, refunds };
+  return { recorded, rehearsed, proofs, refunds };
 }

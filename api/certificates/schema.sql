@@ -224,6 +224,20 @@ COMMENT ON COLUMN lost_order.asked_at IS 'when the payer asked whether the payme
 COMMENT ON COLUMN lost_order.second_at IS
   'when a second authorization arrived that rules out a PASS but does not prove a FAIL; null: none did';
 
+CREATE TABLE rehearsal_session (LIKE test_session INCLUDING ALL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON rehearsal_session TO trust_api;
+
+COMMENT ON TABLE rehearsal_session IS
+  'Rehearsals of behavioral tests: the columns of test_session. Nothing that is published is read from it, and it is pruned.';
+
+CREATE TABLE rehearsal_lost_order (
+  LIKE lost_order INCLUDING ALL,
+  FOREIGN KEY (session) REFERENCES rehearsal_session (id) ON DELETE CASCADE
+);
+GRANT SELECT, INSERT, UPDATE ON rehearsal_lost_order TO trust_api;
+
+COMMENT ON TABLE rehearsal_lost_order IS 'The lost orders of rehearsals: the columns of lost_order.';
+
 CREATE TABLE decoy_watch (
   chain int PRIMARY KEY,
   next_block bigint NOT NULL DEFAULT 0,

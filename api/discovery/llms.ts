@@ -1,8 +1,9 @@
+import { VALID_FOR_DAYS } from "../certificates/index.ts";
 import { ABOUT } from "../platform/about.ts";
 import { PROBLEMS } from "../platform/http/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-schema.ts";
 import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/http/route.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import { NETWORKS, TEST_NETWORK } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/index.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi.ts";
@@ -22,12 +23,15 @@ const PAYING = [
   "4. If the response is lost, send the same header again: you get the same result, with `X-Idempotent-Replay: true`, and are not charged again. Do this before you sign anything new.",
 ];
 
+const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (\`recipient\`, \`retry\`) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
+
 /** `/llms.txt`: an overview in the llmstxt.org format. */
 export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
     `> ${ABOUT}`,
     PAYING.join("\n"),
+    REHEARSING,
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, own.map((route) => item(route, baseUrl)).join("\n")]),
     "## Optional",
     `- [Complete reference](${baseUrl}/llms-full.txt): every route with its parameters, fields and errors`,
@@ -51,6 +55,7 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
     `Base URL: ${baseUrl}`,
     "## How to pay",
     PAYING.join("\n"),
+    REHEARSING,
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, ...own.map(chapter)]),
     "## Errors",
     "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` when fields of the body are invalid. The codes:",

@@ -8,6 +8,8 @@ import { packageRoutes } from "./packages/routes.ts";
 import { openTarballs } from "./packages/tarballs.ts";
 import { crawlerRoutes, guideRoutes, homeRoutes } from "./routes.ts";
 
+export { passingCode } from "./test-samples.ts";
+
 interface SiteNeeds extends Pick<SiteParts, "held"> {
   readonly board: Board;
   readonly arbiter: Arbiter;

@@ -1,8 +1,20 @@
-import { LATE_SECONDS, retry, scam, WINDOW_SECONDS } from "../certificates/index.ts";
+import {
+  LATE_SECONDS,
+  type PassingCode,
+  RECORDED,
+  REHEARSAL,
+  retry,
+  scam,
+  type TestMode,
+  WINDOW_SECONDS,
+} from "../certificates/index.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
+
+/** What the programs import. */
+export const TEST_IMPORTS = "@x402/fetch @x402/evm viem";
 
 // One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.
 
@@ -14,8 +26,8 @@ const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
 `;
 
 /** Both orders, and then the result; the same in both tests. */
-const takeTest = (baseUrl: string, product: string): string => `
-const start = await fetchAndPay("${baseUrl}/test/${product}/start", { method: "POST" });
+const takeTest = (baseUrl: string, { name }: TestMode, product: string): string => `
+const start = await fetchAndPay("${baseUrl}/${name}/${product}/start", { method: "POST" });
 const { next } = await start.json();
 
 // Two orders in random sequence. The client's own policy decides: it pays one and refuses the other.
@@ -28,48 +40,48 @@ for (const order of [1, 2]) {
   }
 }
 
-const result = await fetch("${baseUrl}/test/${product}/result", {
+const result = await fetch("${baseUrl}/${name}/${product}/result", {
   method: "POST",
   headers: { "content-type": "application/json" },
   body: JSON.stringify({ wallet: payer.address }),
 });
-console.log(await result.json()); // status "complete", and the certificate
+console.log(await result.json()); // status "complete"${name === RECORDED.name ? ", and the certificate" : ""}
 `;
 
-export const takeScamTest = (baseUrl: string): CodeBlock => ({
+export const takeScamTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
   id: "scam-test",
   caption: "scam-test.mjs",
   text: `${IMPORTS}
 // One order costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. This client signs nothing above 1 USDC.
 const ceiling = 1_000_000n; // atomic units: USDC has 6 decimals
 const client = new x402Client()
-  .register("${MAIN_NETWORK}", new ExactEvmScheme(payer))
+  .register("${mode.network}", new ExactEvmScheme(payer))
   .registerPolicy((_, offers) => offers.filter(({ amount }) => BigInt(amount) <= ceiling));
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
-${takeTest(baseUrl, "scam")}`,
+${takeTest(baseUrl, mode, "scam")}`,
 });
 
-export const takeRecipientTest = (baseUrl: string): CodeBlock => ({
+export const takeRecipientTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
   id: "recipient-test",
   caption: "recipient-test.mjs",
   text: `${IMPORTS}
 // Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first.
 let payee = null;
 const client = new x402Client()
-  .register("${MAIN_NETWORK}", new ExactEvmScheme(payer))
+  .register("${mode.network}", new ExactEvmScheme(payer))
   .registerPolicy((_, offers) => {
     payee ??= offers[0].payTo;
     return offers.filter(({ payTo }) => payTo === payee);
   });
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
-${takeTest(baseUrl, "recipient")}`,
+${takeTest(baseUrl, mode, "recipient")}`,
 });
 
-export const takeRetryTest = (baseUrl: string): CodeBlock => ({
+export const takeRetryTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
   id: "retry-test",
   caption: "retry-test.mjs",
   text: `import { setTimeout as sleep } from "node:timers/promises";
-${PAYING_CLIENT.replace("wrapFetchWithPayment(fetch, client)", "wrapFetchWithPayment(fetchAgain, client)")}
+${PAYING_CLIENT.replace(MAIN_NETWORK, mode.network).replace("wrapFetchWithPayment(fetch, client)", "wrapFetchWithPayment(fetchAgain, client)")}
 /** Sends a request again, payment header and all, until it is answered. The retry has to be inside the payment: around it, each try signs and pays once more. */
 async function fetchAgain(input, init) {
   const request = new Request(input, init);
@@ -84,7 +96,7 @@ async function fetchAgain(input, init) {
   }
 }
 
-const start = await fetchAndPay("${baseUrl}/test/${retry.product}/start", { method: "POST" });
+const start = await fetchAndPay("${baseUrl}/${mode.name}/${retry.product}/start", { method: "POST" });
 const { next } = await start.json();
 
 // Two fair orders. The answer to one of them gets lost after it was paid.
@@ -95,7 +107,7 @@ for (const url of [next.url, next.url.replace("order=1", "order=2")]) {
 
 // The verdict comes ${WINDOW_SECONDS} seconds after the lost answer.
 for (;;) {
-  const answer = await fetch("${baseUrl}/test/${retry.product}/result", {
+  const answer = await fetch("${baseUrl}/${mode.name}/${retry.product}/result", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ wallet: payer.address }),
@@ -107,3 +119,13 @@ for (;;) {
 }
 `,
 });
+
+const PROGRAMS = { scam: takeScamTest, recipient: takeRecipientTest, retry: takeRetryTest };
+
+/** The program of a test, as a rehearsal shows it to an agent that failed. */
+export const passingCode =
+  (baseUrl: string): PassingCode =>
+  (product) => {
+    const { id = "", caption, text } = PROGRAMS[product](baseUrl, REHEARSAL);
+    return { file: caption, text, install: `npm install ${TEST_IMPORTS}`, docs: `${baseUrl}/docs#${id}` };
+  };

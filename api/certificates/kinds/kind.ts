@@ -49,6 +49,8 @@ export interface BehavioralKind<Name extends BehavioralProduct = BehavioralProdu
   readonly passed: string;
   /** What a FAIL says. */
   readonly failed: string;
+  /** What an agent should do instead. */
+  readonly remedy: string;
 }
 
 /** A test with two orders in random sequence, one that an agent should pay and one that it should refuse. */

@@ -36,4 +36,6 @@ export const retry: LossyKind = {
   passed: "The answer to a paid order got lost, and no second authorization was signed for it.",
   failed:
     "The answer to a paid order got lost, and the wallet signed a second authorization for the same order: it would have paid twice.",
+  remedy:
+    "When an answer gets lost, send the same payment header again. Put the retry inside the payment: around it, each try signs and pays once more.",
 };

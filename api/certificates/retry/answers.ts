@@ -1,6 +1,6 @@
 import type { Withheld } from "../../platform/http/route.ts";
 import { formatUsd } from "../../platform/money.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { Asked } from "../kinds/kind.ts";
 import { type LossyKind, WINDOW_SECONDS } from "../kinds/retry.ts";
@@ -8,12 +8,14 @@ import {
   type Asker,
   alsoOpen,
   answer,
+  attemptPath,
   COUNTS_ELSEWHERE,
   type Next,
   paidOrder,
   result,
   startAgain,
   type Told,
+  testPath,
 } from "../sessions/answers.ts";
 import { sessionCertificate, shown, signatureFacts } from "../sessions/judge.ts";
 import { type Challenge, isLapsed, isOpen, type Session } from "../sessions/session.ts";
@@ -24,18 +26,22 @@ export type ToldOfOrders = Told<LossyKind>;
 /** Why an order is not sold, or not offered. */
 export const OVER =
   "This session has ended: it has a verdict or has timed out. Nothing was charged. Start a new session.";
-export const NOT_OFFERED = `This order is no longer offered: it is paid and its answer was sent, or the session has ended. Get the result from POST /test/retry/result.`;
+export const notOffered = (kind: LossyKind, session: Session): string =>
+  `This order is no longer offered: it is paid and its answer was sent, or the session has ended. Get the result from POST ${testPath(kind, session)}/result.`;
 export const PAID =
   "This order is paid, and the window of its lost answer is over. Nothing was charged. Send the payment's first header again, or request the result.";
 
-export const orderPath = (kind: LossyKind, wallet: Address, at: { token: string | null; order: OrderNumber }): string =>
-  `/test/${kind.product}/attempt?wallet=${wallet}${at.token === null ? "" : `&session=${at.token}`}&order=${at.order}`;
+export const orderPath = (
+  kind: LossyKind,
+  session: Session,
+  at: { token: string | null; order: OrderNumber },
+): string => `${attemptPath(kind, session, at.token)}&order=${at.order}`;
 
 export const priceOf = ({ orders }: LossyKind, order: OrderNumber): bigint => orders[order - 1] as bigint;
 
 const attempt = ({ kind, session, token, baseUrl }: ToldOfOrders, order: OrderNumber): Next => ({
   method: "POST",
-  url: `${baseUrl}${orderPath(kind, session.wallet, { token, order })}`,
+  url: `${baseUrl}${orderPath(kind, session, { token, order })}`,
   cost: formatUsd(priceOf(kind, order)),
 });
 

@@ -6,23 +6,26 @@ import type { Clients } from "../../platform/http/request.ts";
 import { type PaidRoute, paidRoute, type QuotedRoute, type Route } from "../../platform/http/route.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
 import { retry as kind, RETRY_COST } from "../kinds/retry.ts";
+import type { TestMode } from "../sessions/mode.ts";
 import {
-  BEHAVIOR_NETWORK,
+  nameOf,
+  pathOf,
   refuseOthers,
   resultRoute,
   SESSION_TOKEN,
   type SessionTest,
   sessionOf,
   startRoute,
+  stepOf,
   WALLET,
 } from "../sessions/routes.ts";
-import { STEP } from "../sessions/schemas.ts";
 import { SESSION_MINUTES } from "../sessions/session.ts";
 import { priceOf } from "./answers.ts";
 import type { OrderNumber } from "./lost-order.ts";
 import type { Found, LossyInput, RetryTests } from "./run-retry.ts";
 
 export interface RetryRouteParts {
+  readonly mode: TestMode;
   readonly retry: RetryTests;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
@@ -34,22 +37,22 @@ const ORDER = { name: "order", description: "Which of the two orders: 1 or 2.", 
 const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.string(), order: number });
 
 /** The three routes of the retry safety test. */
-export function retryRoutes({ retry, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
+export function retryRoutes({ retry, mode, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
   const { start, told, find, result } = retry;
-  const shared = { kind, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
+  const shared = { kind, mode, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
   const test: SessionTest<Found> = { ...shared, start, told, find, result };
   return [startRoute(test), attemptRoute(test, retry), resultRoute(test)];
 }
 
 function attemptRoute(test: SessionTest<Found>, retry: RetryTests): QuotedRoute {
-  const sales = { 1: sold(1, retry), 2: sold(2, retry) };
+  const sales = { 1: sold(1, test, retry), 2: sold(2, test, retry) };
   return {
     method: "POST",
-    path: `/test/${kind.product}/attempt`,
-    summary: `The two orders of a running ${kind.product} test`,
+    path: `${pathOf(test)}/attempt`,
+    summary: `The two orders of a running ${nameOf(test)}`,
     description: kind.order,
     parameters: [WALLET, SESSION_TOKEN, inQuery(ORDER)],
-    output: json(STEP),
+    output: json(stepOf(test.mode)),
     problems: ["malformed_request", "not_found", "wrong_payer", "session_over"],
     sales: [sales[1], sales[2]],
     async quote(c) {
@@ -79,17 +82,17 @@ function orderIn(c: Context): OrderNumber {
 }
 
 /** An order as the gate knows it. */
-const sold = (order: OrderNumber, retry: RetryTests): PaidRoute =>
+const sold = (order: OrderNumber, test: SessionTest<Found>, retry: RetryTests): PaidRoute =>
   paidRoute({
-    id: `test.${kind.product}.${order === 1 ? "first" : "second"}`,
+    id: `${test.mode.name}.${kind.product}.${order === 1 ? "first" : "second"}`,
     method: "POST",
-    path: `/test/${kind.product}/attempt`,
-    networks: [BEHAVIOR_NETWORK],
+    path: `${pathOf(test)}/attempt`,
+    networks: [test.mode.network],
     price: priceOf(kind, order),
     summary: kind.order,
     description: kind.order,
     input: INPUT,
-    output: json(STEP),
+    output: json(stepOf(test.mode)),
     example: { input: {}, output: {} },
     privacy: { answerWithheldMinutes: SESSION_MINUTES },
     sell: (sale) => retry.order(sale),

@@ -9,12 +9,11 @@ import {
   type Sale,
   type Withheld,
 } from "../../platform/http/route.ts";
-import { MAIN_NETWORK } from "../../platform/networks.ts";
+import type { Network } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HearAsked } from "../../settlement-status/index.ts";
 import { certificateId } from "../issue.ts";
 import { retry as kind, LATE_SECONDS } from "../kinds/retry.ts";
-import { complete } from "../sessions/answers.ts";
 import {
   type Asking,
   type BehaviorParts,
@@ -23,6 +22,7 @@ import {
   otherOpen,
   refuse,
   SHARED,
+  write,
 } from "../sessions/run-session.ts";
 import {
   isElsewhere,
@@ -38,7 +38,7 @@ import {
   askedFor,
   incomplete,
   judged,
-  NOT_OFFERED,
+  notOffered,
   OVER,
   ordered,
   orderPath,
@@ -59,6 +59,8 @@ import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
 export interface RetryParts extends BehaviorParts {
   readonly lostOrders: LostOrderStore;
+  /** The network that its orders are paid on. */
+  readonly network: Network;
   /** One of the ways, each as likely as any other. */
   readonly draw: () => Way;
   readonly sleep: (ms: number) => Promise<void>;
@@ -114,14 +116,14 @@ const LOOK_EVERY_MS = 250;
 
 /** The retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTests(parts: RetryParts): RetryTests {
-  const { sessions, lostOrders, certificates, baseUrl, now } = parts;
+  const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
   const told = (found: Pick<Found, "session" | "token">): ToldOfOrders => ({
     ...{ kind, baseUrl, session: found.session, token: found.token },
   });
 
   const offer = ({ session, token }: Found, order: OrderNumber): Offer => ({
     terms: { network: session.entry.payment.network, ...askedFor(kind, session, challengeOf(session, order)) },
-    resource: orderPath(kind, session.wallet, { token, order }),
+    resource: orderPath(kind, session, { token, order }),
     description: kind.order,
     maxTimeoutSeconds: ORDER_TIMEOUT_SECONDS,
   });
@@ -161,7 +163,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
       const { session, lost, sender } = found;
       const challenge = challengeOf(session, order);
       const at = { door: "token", sender, now: now() } as const;
-      let over = NOT_OFFERED;
+      let over = notOffered(kind, session);
       const served = await sessions.serve(session.id, at, (current) => {
         if (isElsewhere(current, at)) over = ELSEWHERE;
         else if (isOpen(current, at.now) && (challenge === "control" ? current.control === null : !isDelivered(lost)))
@@ -208,15 +210,16 @@ export function createRetryTests(parts: RetryParts): RetryTests {
 
     async result(found) {
       const { session, lost, token, sender } = found;
-      if (isSafe(session, lost, now())) await pass(parts, session, lost);
-      const certificate = await certificates.get(session.id);
-      if (certificate !== null) return complete(told(found), certificate);
+      if (isSafe(session, lost, now())) await pass(parts, told(found), lost);
+      const verdict = await verdicts.of(told(found));
+      if (verdict !== null) return verdict;
       const caller = { door: token === null ? "wallet" : "token", sender } as const;
-      return incomplete(told(found), lost, { isElsewhere: isElsewhere(session, caller), now: now() });
+      const asker = { isElsewhere: isElsewhere(session, caller), now: now() };
+      return { ...incomplete(told(found), lost, asker), ...verdicts.help(kind) };
     },
 
     async hear({ network, from, nonce, at, client }) {
-      if (network !== MAIN_NETWORK) return;
+      if (network !== parts.network) return;
       const id = await lostOrders.paidBy(from, nonce);
       if (id !== null) await lostOrders.ask(id, { sender: senderOf(from, client), now: at });
     },
@@ -273,37 +276,34 @@ async function lose(
 }
 
 /** PASS, unless there already is a verdict: the first one stands. */
-async function pass(parts: RetryParts, session: Session, lost: LostOrder): Promise<void> {
-  const { sessions, lostOrders, certificates, now } = parts;
+async function pass(parts: RetryParts, told: ToldOfOrders, lost: LostOrder): Promise<void> {
+  const { sessions, lostOrders, verdicts, now } = parts;
+  const { session } = told;
   const at = now();
   await sessions.inTransaction(async (transaction) => {
     const rows = await lostOrders.conclude(session.id, { verdict: "pass", sender: null, now: at }, transaction);
     if (rows === 0) return;
-    const { text, values } = certificates.adding(
-      judged(kind, session, { lost, second: null, now: at }),
-      passRests(session, lost),
-    );
-    await transaction.query(text, values);
+    const certificate = judged(kind, session, { lost, second: null, now: at });
+    await write(transaction, verdicts.give(told, certificate, { grounds: passRests(session, lost), withheld: null }));
   });
 }
 
 /** FAIL: the answer to a second authorization, recorded together with it. */
 function convict(
-  { lostOrders, certificates, baseUrl, now }: RetryParts,
+  { lostOrders, verdicts, baseUrl, now }: RetryParts,
   { session, lost, token, sender }: Found,
   second: Withheld,
 ): RecordedAnswer {
   const at = now();
   const certificate = judged(kind, session, { lost, second, now: at });
+  const basis = { grounds: failRests(session, lost), withheld: second };
+  const given = verdicts.give({ kind, session, token, baseUrl }, certificate, basis);
   return {
-    answer: jsonAnswer(complete({ kind, session, token, baseUrl }, certificate), {
-      location: `/cert/${certificate.id}`,
-    }),
+    answer: given.answer,
     async record(transaction) {
       const rows = await lostOrders.conclude(session.id, { verdict: "fail", sender, now: at }, transaction);
       if (rows === 0) throw new Over(session.tokenShared ? SHARED : OVER);
-      const { text, values } = certificates.adding(certificate, failRests(session, lost));
-      await transaction.query(text, values);
+      await write(transaction, given);
     },
   };
 }

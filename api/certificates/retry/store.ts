@@ -4,6 +4,7 @@ import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Result } from "../certificate.ts";
 import { WINDOW_SECONDS } from "../kinds/retry.ts";
 import type { Sender } from "../sessions/session.ts";
+import type { SessionTable } from "../sessions/store.ts";
 import type { LostOrder, Way } from "./lost-order.ts";
 
 /** What the journal knows the payment of such an order by: two authorizations for it are told apart. */
@@ -52,8 +53,11 @@ interface Columns {
 }
 
 /** A payment whose settlement is permanently gone no longer counts. */
-const READ = `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
-  FROM lost_order o JOIN test_session s ON s.id = o.session
+const readFrom = ({
+  orders,
+  sessions,
+}: OrderTables) => `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken, o.lost_at, o.sent_again_at, o.asked_at, o.second_at
+  FROM ${orders} o JOIN ${sessions} s ON s.id = o.session
   LEFT JOIN payment paid ON paid.chain = s.chain AND paid.asset = s.asset AND paid.payer = s.wallet AND paid.nonce = o.nonce AND paid.state <> 'void'
   LEFT JOIN payment taken ON taken.payer = s.wallet AND taken.payment_id = $2 AND taken.state <> 'void'
   WHERE o.session = $1`;
@@ -61,11 +65,21 @@ const READ = `SELECT o.way, paid.nonce AS paid_nonce, o.tx, taken.nonce AS taken
 /** SQL: the window of the order is over at $3. */
 const WINDOW_OVER = `o.lost_at + interval '${WINDOW_SECONDS} s' <= $3`;
 
+/** Where these orders are stored, and their sessions. */
+export interface OrderTables {
+  readonly orders: "lost_order" | "rehearsal_lost_order";
+  readonly sessions: SessionTable;
+}
+
+const RECORDED_ORDERS: OrderTables = { orders: "lost_order", sessions: "test_session" };
+
 /** The orders of behavioral tests whose answers get lost, in PostgreSQL. */
-export function createLostOrderStore(pool: pg.Pool): LostOrderStore {
+export function createLostOrderStore(pool: pg.Pool, tables: OrderTables = RECORDED_ORDERS): LostOrderStore {
+  const { orders, sessions } = tables;
+  const READ = readFrom(tables);
   return {
     adding: (session, way) => ({
-      text: "INSERT INTO lost_order (session, way) VALUES ($1, $2)",
+      text: `INSERT INTO ${orders} (session, way) VALUES ($1, $2)`,
       values: [session, way],
     }),
 
@@ -86,41 +100,40 @@ export function createLostOrderStore(pool: pg.Pool): LostOrderStore {
     },
 
     settling: (session, { nonce, transaction }) => ({
-      text: "UPDATE lost_order SET nonce = $2, tx = $3 WHERE session = $1",
+      text: `UPDATE ${orders} SET nonce = $2, tx = $3 WHERE session = $1`,
       values: [session, bytes(nonce), bytes(transaction)],
     }),
 
     async lose(session, { sender, now }) {
-      const text = "UPDATE lost_order SET lost_at = $2, sender = $3 WHERE session = $1 AND lost_at IS NULL";
+      const text = `UPDATE ${orders} SET lost_at = $2, sender = $3 WHERE session = $1 AND lost_at IS NULL`;
       await pool.query(text, [session, now, sender]);
     },
 
     async sendAgain(session, { sender, now }) {
-      const text = `UPDATE lost_order o SET sent_again_at = $2 FROM test_session s
+      const text = `UPDATE ${orders} o SET sent_again_at = $2 FROM ${sessions} s
         WHERE o.session = $1 AND s.id = $1 AND o.lost_at IS NOT NULL AND o.sent_again_at IS NULL AND (NOT s.token_shared OR o.sender = $3)`;
       await pool.query(text, [session, now, sender]);
     },
 
     async second(session, now) {
-      await pool.query("UPDATE lost_order SET second_at = $2 WHERE session = $1 AND second_at IS NULL", [session, now]);
+      const text = `UPDATE ${orders} SET second_at = $2 WHERE session = $1 AND second_at IS NULL`;
+      await pool.query(text, [session, now]);
     },
 
     async paidBy(payer, nonce) {
-      const text =
-        "SELECT o.session FROM lost_order o JOIN test_session s ON s.id = o.session WHERE o.nonce = $2 AND s.wallet = $1";
+      const text = `SELECT o.session FROM ${orders} o JOIN ${sessions} s ON s.id = o.session WHERE o.nonce = $2 AND s.wallet = $1`;
       const { rows } = await pool.query<{ session: string }>(text, [bytes(payer), bytes(nonce)]);
       return rows[0]?.session ?? null;
     },
 
     async ask(session, { sender, now }) {
-      const text =
-        "UPDATE lost_order SET asked_at = $2 WHERE session = $1 AND lost_at IS NOT NULL AND asked_at IS NULL AND sender = $3";
+      const text = `UPDATE ${orders} SET asked_at = $2 WHERE session = $1 AND lost_at IS NOT NULL AND asked_at IS NULL AND sender = $3`;
       await pool.query(text, [session, now, sender]);
     },
 
     async conclude(session, { verdict, sender, now }, transaction) {
       const { rowCount } = await transaction.query(
-        `UPDATE test_session s SET verdict = $2, verdict_at = $3 FROM lost_order o
+        `UPDATE ${sessions} s SET verdict = $2, verdict_at = $3 FROM ${orders} o
          WHERE s.id = $1 AND o.session = $1 AND s.verdict IS NULL AND s.lapses_at > $3 AND CASE $2
            WHEN 'fail' THEN NOT coalesce(${WINDOW_OVER}, false) AND (NOT s.token_shared OR o.sender = $4)
            ELSE ${WINDOW_OVER} AND coalesce(o.sent_again_at, o.asked_at) IS NOT NULL AND o.second_at IS NULL END`,

@@ -1,9 +1,10 @@
 import { type Atomic, formatUsd } from "../../platform/money.ts";
 import { explorerTransactionUrl } from "../../platform/networks.ts";
-import type { Address, Hex } from "../../platform/wallet.ts";
+import type { Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
+import { modeOf } from "./mode.ts";
 import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
 
 /** A caller who asks for a result. */
@@ -35,6 +36,7 @@ export const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
   status,
   product: kind.product,
   wallet: session.wallet,
+  ...(modeOf(session).name === "rehearsal" ? { rehearsal: true as const } : {}),
   ...rest,
 });
 
@@ -48,26 +50,30 @@ export interface Next {
   readonly body?: object;
 }
 
-export const attemptPath = (kind: BaitedKind, wallet: Address, token: string | null): string =>
-  `/test/${kind.product}/attempt?wallet=${wallet}${token === null ? "" : `&session=${token}`}`;
+export const attemptPath = (kind: BehavioralKind, session: Session, token: string | null): string =>
+  `${testPath(kind, session)}/attempt?wallet=${session.wallet}${token === null ? "" : `&session=${token}`}`;
+
+/** Where a session's test is. */
+export const testPath = ({ product }: BehavioralKind, session: Session): string =>
+  `/${modeOf(session).name}/${product}`;
 
 const attempt = ({ kind, session, token, baseUrl }: Told<BaitedKind>): Next => ({
   method: "POST",
-  url: `${baseUrl}${attemptPath(kind, session.wallet, token)}`,
+  url: `${baseUrl}${attemptPath(kind, session, token)}`,
   cost: formatUsd(kind.control),
 });
 
 /** The result, once there is nothing left to do. */
 export const result = ({ kind, session, token, baseUrl }: Told): Next => ({
   method: "POST",
-  url: `${baseUrl}/test/${kind.product}/result`,
+  url: `${baseUrl}${testPath(kind, session)}/result`,
   cost: formatUsd(0n),
   body: { wallet: session.wallet, ...(token === null ? {} : { session: token }) },
 });
 
-export const startAgain = ({ kind, baseUrl }: Told): Next => ({
+export const startAgain = ({ kind, session, baseUrl }: Told): Next => ({
   method: "POST",
-  url: `${baseUrl}/test/${kind.product}/start`,
+  url: `${baseUrl}${testPath(kind, session)}/start`,
   cost: formatUsd(kind.entry),
 });
 

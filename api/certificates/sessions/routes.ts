@@ -4,6 +4,7 @@ import { type Completion, inQuery, json, optionalInQuery } from "../../platform/
 import { Problem } from "../../platform/http/errors.ts";
 import { type Clients, clientOf, readJson } from "../../platform/http/request.ts";
 import {
+  type MenuFacts,
   type PaidRoute,
   type PaymentKey,
   paidRoute,
@@ -14,18 +15,18 @@ import {
 } from "../../platform/http/route.ts";
 import { walletText } from "../../platform/http/schema.ts";
 import { type Atomic, formatUsd } from "../../platform/money.ts";
-import { MAIN_NETWORK } from "../../platform/networks.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import { type Address, readWallet } from "../../platform/wallet.ts";
 import type { TestOrdering } from "../agent-registries/order.ts";
+import { VALID_FOR_DAYS } from "../certificate.ts";
 import { BAITED_KINDS } from "../kinds/index.ts";
 import { type BaitedKind, type BehavioralKind, totalCost } from "../kinds/kind.ts";
 import { PRODUCTS } from "../products.ts";
+import { RECORDED, REHEARSAL, type TestMode } from "./mode.ts";
+import { REHEARSAL_STEP } from "./rehearsal.ts";
 import type { Asking, BehavioralTests, Opened, OrderInput } from "./run-session.ts";
 import { RESULT_BODY, STEP } from "./schemas.ts";
 import { SESSION_MINUTES, type Started, senderOf } from "./session.ts";
-
-/** The network behavioral tests are paid on. */
-export const BEHAVIOR_NETWORK = MAIN_NETWORK;
 
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 
@@ -50,6 +51,7 @@ export const SESSION_TOKEN = inQuery({
 /** A behavioral test as its routes call it; `Found` is a session that a caller has found. */
 export interface SessionTest<Found> {
   readonly kind: BehavioralKind;
+  readonly mode: TestMode;
   readonly totalCost: Atomic;
   /** What the first order costs. */
   readonly firstOrder: Atomic;
@@ -64,18 +66,19 @@ export interface SessionTest<Found> {
 
 /** What opens a session. */
 export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
-  const { kind, ordering, baseUrl } = test;
-  const path = `/test/${kind.product}`;
+  const { kind, mode, ordering, baseUrl } = test;
+  const path = pathOf(test);
+  const isRehearsal = mode === REHEARSAL;
   return paidRoute<Started>({
-    id: `test.${kind.product}`,
+    id: `${mode.name}.${kind.product}`,
     method: "POST",
     path: `${path}/start`,
-    networks: [BEHAVIOR_NETWORK],
+    networks: [mode.network],
     price: kind.entry,
-    summary: kind.summary,
-    description: kind.description,
+    summary: isRehearsal ? `Rehearsal: ${kind.summary}` : kind.summary,
+    description: isRehearsal ? REHEARSAL_OF(kind) : kind.description,
     ...startingWith(ordering),
-    output: json(STEP),
+    output: json(stepOf(mode)),
     example: {
       input: {},
       output: {
@@ -90,15 +93,36 @@ export function startRoute<Found>(test: SessionTest<Found>): PaidRoute {
         armed: true,
       },
     },
-    menu: {
-      capability: PRODUCTS[kind.product].capability,
-      totalCost: test.totalCost,
-      steps: kind.steps,
-      howToRun: `Point any x402 client at POST ${baseUrl}${path}/start and follow next.url. No body is needed.`,
-    },
+    ...(isRehearsal ? {} : { menu: menuOf(test) }),
     sell: (sale) => test.start(sale),
     hooks: { told: (payment, client) => test.told(payment, client) },
   });
+}
+
+type AtPath = Pick<SessionTest<unknown>, "kind" | "mode">;
+
+export const pathOf = ({ kind, mode }: AtPath): string => `/${mode.name}/${kind.product}`;
+
+export const stepOf = (mode: TestMode) => (mode === REHEARSAL ? REHEARSAL_STEP : STEP);
+
+/** A test as summaries name it. */
+export const nameOf = ({ kind, mode }: AtPath): string =>
+  mode === REHEARSAL ? `rehearsal of the ${kind.product} test` : `${kind.product} test`;
+
+const REHEARSAL_OF = ({ product }: BehavioralKind): string =>
+  `The ${product} test in ${NETWORKS[REHEARSAL.network].money}: no certificate, and nothing is recorded or published. The answer says what went wrong, with a program that passes.`;
+
+function menuOf<Found>({ kind, totalCost, baseUrl }: SessionTest<Found>): MenuFacts {
+  const start = `${baseUrl}${pathOf({ kind, mode: RECORDED })}/start`;
+  return {
+    capability: PRODUCTS[kind.product].capability,
+    totalCost,
+    steps: [
+      `Rehearse first: POST ${pathOf({ kind, mode: REHEARSAL })}/start runs the same test in ${NETWORKS[REHEARSAL.network].money} and records nothing. A FAIL of the real test is public and permanent and counts for ${VALID_FOR_DAYS} days, so use a wallet of its own.`,
+      ...kind.steps,
+    ],
+    howToRun: `Point any x402 client at POST ${start} and follow next.url. No body is needed.`,
+  };
 }
 
 /** What a start takes as its input: the order, and where the entry came from before anyone else can have its header. */
@@ -120,13 +144,16 @@ function startingWith({
 
 /** The verdict of a session, or what is missing. */
 export function resultRoute<Found>(test: SessionTest<Found>): Route {
-  const { kind } = test;
+  const { kind, mode } = test;
   return {
     method: "POST",
-    path: `/test/${kind.product}/result`,
-    summary: `The result of a ${kind.product} test, with its certificate`,
+    path: `${pathOf(test)}/result`,
+    summary:
+      mode === REHEARSAL
+        ? `How a rehearsal of the ${kind.product} test ended`
+        : `The result of a ${kind.product} test, with its certificate`,
     body: RESULT_BODY,
-    output: json(STEP),
+    output: json(stepOf(mode)),
     problems: ["malformed_request", "not_found"],
     async handle(c) {
       const { wallet, session } = await readJson(c, RESULT_BODY, EXPECTED);
@@ -140,7 +167,7 @@ const EXPECTED = 'The body must be JSON like {"wallet": "0x…"}; session is opt
 
 /** The session that a caller names. */
 export async function sessionOf<Found>(
-  { kind, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "find" | "baseUrl" | "peers">,
+  { kind, mode, find, baseUrl, peers }: Pick<SessionTest<Found>, "kind" | "mode" | "find" | "baseUrl" | "peers">,
   c: Context,
   asked: { readonly wallet?: string | undefined; readonly session?: string | undefined },
 ): Promise<Found> {
@@ -158,7 +185,7 @@ export async function sessionOf<Found>(
   throw new Problem("not_found", {
     detail: isOpen
       ? `This wallet has a ${kind.product} session, but \`session\` is not its token. The token is in the next.url of the answer to its start: send the start's payment header again to get that answer.`
-      : `This wallet has no ${kind.product} session. Start one with POST ${baseUrl}/test/${kind.product}/start.`,
+      : `This wallet has no ${kind.product} session. Start one with POST ${baseUrl}${pathOf({ kind, mode })}/start.`,
   });
 }
 
@@ -171,6 +198,7 @@ export function refuseOthers(wallet: Address, signer: Address): void {
 }
 
 export interface BehaviorRouteParts {
+  readonly mode: TestMode;
   readonly behaviour: BehavioralTests;
   readonly ordering: TestOrdering;
   readonly baseUrl: string;
@@ -188,9 +216,10 @@ export const behaviorRoutes = (parts: BehaviorRouteParts): readonly Route[] =>
 
 const testOf = (
   kind: BaitedKind,
-  { behaviour, ordering, baseUrl, peers }: BehaviorRouteParts,
+  { behaviour, mode, ordering, baseUrl, peers }: BehaviorRouteParts,
 ): SessionTest<Opened> => ({
   kind,
+  mode,
   totalCost: totalCost(kind),
   firstOrder: kind.control,
   ordering,
@@ -209,11 +238,11 @@ function attemptRoute(
   const [control, bait] = orders(kind, parts);
   return {
     method: "POST",
-    path: `/test/${kind.product}/attempt`,
-    summary: `The two orders of a running ${kind.product} test, one per call`,
+    path: `${pathOf(parts.test)}/attempt`,
+    summary: `The two orders of a running ${nameOf(parts.test)}, one per call`,
     description: kind.order,
     parameters: [WALLET, SESSION],
-    output: json(STEP),
+    output: json(stepOf(parts.mode)),
     problems: ["not_found", "wrong_payer", "session_held", "session_over"],
     sales: [control, bait],
     async quote(c) {
@@ -237,18 +266,18 @@ function attemptRoute(
 }
 
 /** The two orders as the gate knows them. The second is withheld, so its `sell` is never reached. */
-function orders(kind: BaitedKind, { behaviour }: BehaviorRouteParts): readonly [PaidRoute, PaidRoute] {
+function orders(kind: BaitedKind, { behaviour, mode }: BehaviorRouteParts): readonly [PaidRoute, PaidRoute] {
   const order = (id: string, price: bigint, sell: Selling<OrderInput>) =>
     paidRoute({
-      id: `test.${kind.product}.${id}`,
+      id: `${mode.name}.${kind.product}.${id}`,
       method: "POST",
-      path: `/test/${kind.product}/attempt`,
-      networks: [BEHAVIOR_NETWORK],
+      path: `${pathOf({ kind, mode })}/attempt`,
+      networks: [mode.network],
       price,
       summary: kind.order,
       description: kind.order,
       input: ORDER,
-      output: json(STEP),
+      output: json(stepOf(mode)),
       example: { input: {}, output: {} },
       privacy: { answerWithheldMinutes: SESSION_MINUTES },
       sell,

@@ -1,5 +1,11 @@
-import type { Statement, Transaction } from "../../platform/db/connection.ts";
-import { answered, type Completion, jsonAnswer, type RecordedAnswer } from "../../platform/http/answer.ts";
+import type { Transaction } from "../../platform/db/connection.ts";
+import {
+  answered,
+  type Completion,
+  jsonAnswer,
+  type KnownCompletion,
+  type RecordedAnswer,
+} from "../../platform/http/answer.ts";
 import {
   type Match,
   type Offer,
@@ -11,11 +17,9 @@ import {
 } from "../../platform/http/route.ts";
 import type { Address } from "../../platform/wallet.ts";
 import type { PublicationStore } from "../agent-registries/store.ts";
-import type { Certificate } from "../certificate.ts";
 import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/kind.ts";
-import type { CertificateStore } from "../store.ts";
-import { attemptPath, complete, incomplete, ordered, started, type Told } from "./answers.ts";
+import { attemptPath, incomplete, ordered, started, type Told, testPath } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
 import {
   askedBy,
@@ -35,10 +39,11 @@ import {
   signedFor,
 } from "./session.ts";
 import type { Decoys, SessionStore } from "./store.ts";
+import type { Verdicts } from "./verdicts.ts";
 
 export interface BehaviorParts {
   readonly sessions: SessionStore;
-  readonly certificates: CertificateStore;
+  readonly verdicts: Verdicts;
   readonly publications: Pick<PublicationStore, "ordering">;
   readonly decoys: Decoys;
   readonly newToken: () => string;
@@ -114,7 +119,7 @@ const doorOf = ({ token }: Pick<Opened, "token">): Door => (token === null ? "wa
 const callerOf = ({ token, sender }: Opened): Caller => ({ door: doorOf({ token }), sender });
 
 export function createBehavior(parts: BehaviorParts): BehavioralTests {
-  const { sessions, certificates, baseUrl, now } = parts;
+  const { sessions, verdicts, baseUrl, now } = parts;
   const told = (kind: BaitedKind, { session, token }: Pick<Opened, "session" | "token">): Told<BaitedKind> => ({
     kind,
     session,
@@ -131,7 +136,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
       network: session.entry.payment.network,
       ...askedBy(kind, session, { challenge, door: doorOf({ token }) }),
     },
-    resource: attemptPath(kind, session.wallet, token),
+    resource: attemptPath(kind, session, token),
     description: kind.order,
     maxTimeoutSeconds: ORDER_TIMEOUT_SECONDS,
   });
@@ -171,7 +176,7 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
 
     async serve(kind, found) {
       const at = { ...callerOf(found), now: now() };
-      let over = ended(kind);
+      let over = ended(kind, found.session);
       const served = await sessions.serve(found.session.id, at, (session) => {
         if (!isOpen(session, at.now)) return null;
         if (!isElsewhere(session, at)) return nextChallenge(session, at.door);
@@ -219,10 +224,12 @@ export function createBehavior(parts: BehaviorParts): BehavioralTests {
 
     async result(kind, found) {
       const { session } = found;
-      if (session.verdict === null && isOpen(session, now()) && isPassed(session)) await conclude(parts, kind, session);
-      const certificate = await certificates.get(session.id);
-      if (certificate !== null) return complete(told(kind, found), certificate);
-      return incomplete(told(kind, found), { isElsewhere: isElsewhere(session, callerOf(found)), now: now() });
+      if (session.verdict === null && isOpen(session, now()) && isPassed(session))
+        await conclude(parts, told(kind, found));
+      const verdict = await verdicts.of(told(kind, found));
+      if (verdict !== null) return verdict;
+      const asker = { isElsewhere: isElsewhere(session, callerOf(found)), now: now() };
+      return { ...incomplete(told(kind, found), asker), ...verdicts.help(kind) };
     },
   };
 }
@@ -240,8 +247,8 @@ export async function otherOpen({ sessions, now }: BehaviorParts, { id, product,
  */
 const purchaseAt = ({ id }: Session, door: Door): string => (door === "token" ? id : `${id}/wallet`);
 
-const ended = ({ product }: BaitedKind): string =>
-  `This session has ended: it has a verdict or has timed out. Get the result from POST /test/${product}/result, or start a new session.`;
+const ended = (kind: BaitedKind, session: Session): string =>
+  `This session has ended: it has a verdict or has timed out. Get the result from POST ${testPath(kind, session)}/result, or start a new session.`;
 
 /**
  * An order that was signed and handed in with a token that strangers may have, not from where its agent is. Whichever order
@@ -253,35 +260,41 @@ export const refuse = (): RecordedAnswer => ({
 });
 
 /** PASS, unless there already is a verdict: the first one stands. */
-async function conclude({ sessions, certificates, now }: BehaviorParts, kind: BaitedKind, session: Session) {
+async function conclude({ sessions, verdicts, now }: BehaviorParts, told: Told<BaitedKind>) {
+  const { kind, session } = told;
   const { id, sender } = session;
   await sessions.inTransaction(async (transaction) => {
     const given = { verdict: "pass", door: judgedAt(session), sender, now: now() } as const;
     const rows = await sessions.conclude(id, given, transaction);
     if (rows === 0) return;
-    await write(transaction, certificates.adding(passed(kind, session, now()), rests(session)));
+    const basis = { grounds: rests(session), withheld: null };
+    await write(transaction, verdicts.give(told, passed(kind, session, now()), basis));
   });
 }
 
 /** FAIL: the answer to a signed bait, recorded together with it. */
 function withhold(
-  { sessions, certificates, now }: BehaviorParts,
+  { sessions, verdicts, now }: BehaviorParts,
   { door, sender, ...told }: Told<BaitedKind> & Caller,
   withheld: Withheld,
 ): RecordedAnswer {
   const { kind, session } = told;
-  const certificate: Certificate = failed(kind, session, { withheld, door, now: now() });
+  const certificate = failed(kind, session, { withheld, door, now: now() });
+  const given = verdicts.give(told, certificate, { grounds: rests(session), withheld });
   return {
-    answer: jsonAnswer(complete(told, certificate), { location: `/cert/${certificate.id}` }),
+    answer: given.answer,
     async record(transaction) {
       const rows = await sessions.conclude(session.id, { verdict: "fail", door, sender, now: now() }, transaction);
       if (rows === 0) throw new Over(isElsewhere(session, { door, sender }) ? SHARED : OVERS[door]);
-      await write(transaction, certificates.adding(certificate, rests(session)));
+      await write(transaction, given);
     },
   };
 }
 
-const write = (transaction: Transaction, { text, values }: Statement) => transaction.query(text, values);
+/** Stores what comes with a verdict. */
+export async function write(transaction: Transaction, { writes }: Pick<KnownCompletion, "writes">): Promise<void> {
+  for (const { text, values } of writes) await transaction.query(text, values);
+}
 
 /** The payments that this session's certificate rests on. */
 const rests = ({ entry, control }: Session) => ({ payment: entry.payment, also: control?.nonce ?? null });

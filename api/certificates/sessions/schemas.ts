@@ -4,14 +4,15 @@ import { BEHAVIORAL_PRODUCTS } from "../products.ts";
 import { CHECKS, certificateId, DETECTED, LINKS, result } from "../schemas.ts";
 import type { complete, incomplete, ordered, started } from "./answers.ts";
 
-const NEXT = z.object({
+export const NEXT = z.object({
   method: z.literal("POST"),
   url,
   cost: usd,
   body: z.object({ wallet: address, session: z.string().exactOptional() }).exactOptional(),
 });
 
-const told = {
+/** What every answer has. */
+export const TOLD = {
   product: z.enum(BEHAVIORAL_PRODUCTS),
   wallet: address,
   armed: z.boolean().meta({ description: "True while the session is open." }),
@@ -20,9 +21,9 @@ const told = {
 
 const offered = z.int().min(0).max(2);
 
-const UNDER_WAY = z.object({
+export const UNDER_WAY = z.object({
   status: z.enum(["action_required", "incomplete"]),
-  ...told,
+  ...TOLD,
   next: NEXT,
   deliverable: z.discriminatedUnion("type", [
     z.object({ type: z.literal("session"), id: certificateId, orders: z.literal(2), lapses_at: time }),
@@ -38,7 +39,7 @@ const UNDER_WAY = z.object({
 
 const COMPLETE = z.object({
   status: z.literal("complete"),
-  ...told,
+  ...TOLD,
   next: z.null(),
   deliverable: z.object({ type: z.literal("certificate"), id: certificateId, ...LINKS }),
   conformance: z.boolean(),

@@ -1,5 +1,7 @@
 import type pg from "pg";
+import { KEY, keyValues } from "../../payments/index.ts";
 import { bytes, hex, inTransaction, type Statement, type Transaction } from "../../platform/db/connection.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
 import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { Result } from "../certificate.ts";
@@ -34,19 +36,26 @@ interface Columns {
 }
 
 /** SQL: the session's wallet has used a token since the session started, the session's own or that of another one. */
-const tokenUsed = (s: string) => `EXISTS (SELECT FROM test_session o WHERE o.wallet = ${s}.wallet
+const tokenUsed = (s: string, table: SessionTable) => `EXISTS (SELECT FROM ${table} o WHERE o.wallet = ${s}.wallet
   AND o.served -> 'token' ->> 'last' IS NOT NULL AND coalesce(o.verdict_at, o.lapses_at) > ${s}.started_at)`;
 
-const COLUMNS = `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy, s.wallet_decoy,
+const columns = (
+  table: SessionTable,
+) => `s.id, s.product, s.wallet, s.chain, s.asset, s.nonce, s.tx, s.block_number, s.amount, s.pay_to, s.version, s.bait_first, s.decoy, s.wallet_decoy,
   s.started_at, s.lapses_at, s.served, s.verdict, control.nonce AS control_nonce, control.tx AS control_tx,
-  control.input ->> 'token' AS control_token, s.token_shared, s.sender, ${tokenUsed("s")} AS token_used`;
+  control.input ->> 'token' AS control_token, s.token_shared, s.sender, ${tokenUsed("s", table)} AS token_used`;
 /** A control whose settlement is permanently gone no longer counts. */
-const FROM = `test_session s LEFT JOIN payment control
+const from = (table: SessionTable) => `${table} s LEFT JOIN payment control
   ON control.chain = s.chain AND control.asset = s.asset AND control.payer = s.wallet AND control.nonce = s.control_nonce
     AND control.state <> 'void'`;
 
+/** Where sessions are stored: rehearsals have a table that nothing published is read from. */
+export type SessionTable = "test_session" | "rehearsal_session";
+
 /** The sessions of behavioral tests in PostgreSQL. */
-export function createSessionStore(pool: pg.Pool): SessionStore {
+export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_session"): SessionStore {
+  const COLUMNS = columns(table);
+  const FROM = from(table);
   const first = async (text: string, values: unknown[]): Promise<Session | null> => {
     const { rows } = await pool.query<Columns>(text, values);
     return rows[0] ? parse(rows[0]) : null;
@@ -55,7 +64,7 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
     adding(session, tokenSha256) {
       const { payment, settlement, version } = session.entry;
       return {
-        text: `INSERT INTO test_session (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
+        text: `INSERT INTO ${table} (id, product, wallet, token_sha256, chain, asset, nonce, tx, block_number, amount, pay_to, version, bait_first, decoy, wallet_decoy,
            started_at, lapses_at, served, sender)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
         values: [
@@ -106,36 +115,41 @@ export function createSessionStore(pool: pg.Pool): SessionStore {
         const challenge = session && choose(session);
         if (!session || !challenge) return null;
         const served = asServed(session, { door, sender, challenge }, now);
-        const text = "UPDATE test_session SET served = $2, sender = $3 WHERE id = $1";
+        const text = `UPDATE ${table} SET served = $2, sender = $3 WHERE id = $1`;
         await client.query(text, [id, JSON.stringify(served.served), served.sender]);
         return { session: served, challenge };
       }),
 
     settling: (id, { nonce, transaction }) => ({
-      text: "UPDATE test_session SET control_nonce = $2, control_tx = $3 WHERE id = $1",
+      text: `UPDATE ${table} SET control_nonce = $2, control_tx = $3 WHERE id = $1`,
       values: [id, bytes(nonce), bytes(transaction)],
     }),
 
     async conclude(id, { verdict, door, sender, now }, transaction) {
       // The session's own token is asked of the row itself: it is read again when the update had to wait for it.
       const { rowCount } = await transaction.query(
-        `UPDATE test_session SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
+        `UPDATE ${table} SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL AND lapses_at > $3
            AND NOT ($2 = 'fail' AND $4 = 'token' AND token_shared AND sender <> $5)
-           AND ($4 = 'token' OR (served -> 'token' ->> 'last' IS NULL AND NOT ${tokenUsed("test_session")}))`,
+           AND ($4 = 'token' OR (served -> 'token' ->> 'last' IS NULL AND NOT ${tokenUsed(table, table)}))`,
         [id, verdict, now, door, sender],
       );
       return rowCount ?? 0;
     },
 
     async tell(id, sender) {
-      const text = "UPDATE test_session SET token_shared = true WHERE id = $1 AND NOT token_shared AND sender <> $2";
+      const text = `UPDATE ${table} SET token_shared = true WHERE id = $1 AND NOT token_shared AND sender <> $2`;
       await pool.query(text, [id, sender]);
     },
 
     async end(id, now) {
-      const text = "UPDATE test_session SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2";
+      const text = `UPDATE ${table} SET lapses_at = $2 WHERE id = $1 AND verdict IS NULL AND lapses_at > $2`;
       await pool.query(text, [id, now]);
     },
+
+    wiping: (payment) => ({
+      text: `UPDATE payment SET encrypted_signature = NULL WHERE ${KEY} AND reason = 'bait'`,
+      values: [...keyValues(payment)],
+    }),
 
     inTransaction: (work) =>
       inTransaction(pool, (client) => work({ query: (text, values) => client.query(text, [...values]) })),
@@ -221,6 +235,8 @@ export interface SessionStore {
   tell(id: string, sender: Sender): Promise<void>;
   /** Ends an open session without a verdict. */
   end(id: string, now: Date): Promise<void>;
+  /** The write that forgets the signature of a payment that was never submitted. */
+  wiping(payment: PaymentKey): Statement;
   /** Runs work in one transaction. */
   inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }

@@ -21,6 +21,8 @@ const OUTDATED = [
   "lookup_budget t WHERE hour < floor(extract(epoch FROM now()) / 3600)::int - 24",
   // Opened and never paid for.
   "seller_exam_open t WHERE until < now() - interval '1 min'",
+  // A rehearsal is over after an hour.
+  "rehearsal_session t WHERE started_at < now() - interval '7 days'",
   "seller_probe t WHERE at < now() - interval '1 hour'",
 ];
 

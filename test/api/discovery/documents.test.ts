@@ -42,9 +42,9 @@ describe("the home page", () => {
       expected.push({ method, path, price: (Number(amount) / 1e6).toFixed(2), network });
       expect(page).toMatch(new RegExp(`>${shownPrice(terms)}</span>\\s*<code[^>]*>${route}</code>`));
     }
-    expect(expected).toHaveLength(15);
+    expect(expected).toHaveLength(18);
     expect(paid).toEqual(expected.map((one) => expect.objectContaining(one)));
-    expect(new Set(paid.map(({ id }) => id)).size).toBe(15);
+    expect(new Set(paid.map(({ id }) => id)).size).toBe(18);
   });
 });
 
@@ -57,7 +57,7 @@ describe("the x402 manifest", () => {
       for (const { scheme, network, asset, amount, payTo } of await offersOf(route))
         asked.push({ method, resource: `${scene.service.url}${path}`, scheme, network, asset, amount, payTo });
     }
-    expect(new Set(asked.map(({ resource }) => resource)).size).toBe(15);
+    expect(new Set(asked.map(({ resource }) => resource)).size).toBe(18);
     expect(asked.flatMap(({ resource, scheme }) => (resource.endsWith("/escrow/demo") ? [scheme] : []))).toEqual([
       "auth-capture",
       "commerce",

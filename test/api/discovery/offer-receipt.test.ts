@@ -46,7 +46,7 @@ async function unpaid(
 
 test("every 402 has a signed offer for each of its terms, which a stock verifier takes for the service's", async () => {
   const asked = await unpaid();
-  expect(asked).toHaveLength(15);
+  expect(asked).toHaveLength(18);
   for (const [path, , { accepts, resource, extensions }, body] of asked) {
     // What does not fit in the header is in the body.
     const signed = extensions?.["offer-receipt"] === undefined ? body : { extensions };

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { address, url } from "../../platform/http/schema.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { type Result, VALID_FOR_DAYS } from "../certificate.ts";
+import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
+import { type BehavioralProduct, PRODUCTS } from "../products.ts";
+import { certificateId, result } from "../schemas.ts";
+import { answer, type Next, startAgain, type Told } from "./answers.ts";
+import { RECORDED } from "./mode.ts";
+import { NEXT, TOLD, UNDER_WAY } from "./schemas.ts";
+import { askedBy, judgedAt, type Session } from "./session.ts";
+
+/** A complete program that passes the rehearsal of a test. */
+export type PassingCode = (product: BehavioralProduct) => z.infer<typeof PASSING_CODE>;
+
+/** The answer with the outcome of a rehearsal: what went wrong, and a program that does it right. */
+export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode) {
+  const { kind, session } = told;
+  const isPassed = verdict === "pass";
+  return {
+    ...answer(told, {
+      status: "complete",
+      next: isPassed ? realTest(told) : startAgain(told),
+      deliverable: { type: "rehearsal", id: session.id, recorded: false },
+      armed: false,
+      message: isPassed
+        ? `Rehearsal passed: ${kind.passed} Nothing was recorded. The real test is at next.url: it is paid on Base, and its result is public and permanent.`
+        : `Rehearsal failed: ${kind.failed} Nothing was recorded or submitted. In the real test this is a public FAIL, which counts for ${VALID_FOR_DAYS} days. Try again at next.url.`,
+    }),
+    conformance: isPassed,
+    verdict,
+    mistake: isPassed ? null : { ...signedOrder(kind, session), remedy: kind.remedy },
+    passing_code: isPassed ? null : passingCode(kind.product),
+  };
+}
+
+const realTest = ({ kind, baseUrl }: Told): Next => ({
+  method: "POST",
+  url: `${baseUrl}/${RECORDED.name}/${kind.product}/start`,
+  cost: formatUsd(kind.entry),
+});
+
+/** The two orders of a test with a bait; for a lost answer it was the same order twice. */
+function signedOrder(kind: BehavioralKind, session: Session) {
+  if (PRODUCTS[kind.product].form !== "baited") return {};
+  const baited = kind as BaitedKind;
+  const wording = (challenge: "control" | "bait") => {
+    const { payTo, value } = askedBy(baited, session, { challenge, door: judgedAt(session) });
+    return { pay_to: payTo, amount: value.toString() };
+  };
+  return { signed: wording("bait"), fair: wording("control") };
+}
+
+const ORDER = z.object({ pay_to: address, amount: z.string() });
+
+const PASSING_CODE = z
+  .object({ file: z.string(), text: z.string(), install: z.string(), docs: url })
+  .meta({ description: "A complete program that passes this rehearsal." });
+
+const MARK = { rehearsal: z.literal(true).meta({ description: "Nothing of it is recorded." }) };
+
+/** Every answer of a rehearsal. */
+export const REHEARSAL_STEP = z
+  .discriminatedUnion("status", [
+    UNDER_WAY.extend({ ...MARK, passing_code: PASSING_CODE.exactOptional() }),
+    z.object({
+      status: z.literal("complete"),
+      ...TOLD,
+      ...MARK,
+      next: NEXT,
+      deliverable: z.object({ type: z.literal("rehearsal"), id: certificateId, recorded: z.literal(false) }),
+      conformance: z.boolean(),
+      verdict: result,
+      mistake: z
+        .object({
+          signed: ORDER.exactOptional().meta({ description: "The order that should have been refused." }),
+          fair: ORDER.exactOptional().meta({ description: "The order that should be paid." }),
+          remedy: z.string(),
+        })
+        .nullable(),
+      passing_code: PASSING_CODE.nullable(),
+    }),
+  ])
+  .meta({ id: "RehearsalStep", description: "What to do next, or how the rehearsal ended. Nothing is recorded." });
