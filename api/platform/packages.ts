@@ -33,7 +33,7 @@ export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
 export const GATE = published("gate", gate);
 const REPLAYABLE = published("replayable", replayable);
-const SELLER_CHECK = published("seller-check", sellerCheck);
+export const SELLER_CHECK = published("seller-check", sellerCheck);
 
 /** The packages the service serves, so that installing them needs no registry. */
 export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, GATE, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];

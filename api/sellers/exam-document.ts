@@ -3,6 +3,8 @@ import { remedyOf } from "../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, CHECKS, type CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { certUrl, evidenceUrl } from "../certificates/index.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
+import { NETWORKS, TEST_NETWORK } from "../platform/networks.ts";
+import { npxCommand, SELLER_CHECK } from "../platform/packages.ts";
 import { consentDocument, requestDocument } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";
 import {
@@ -78,7 +80,7 @@ export function examStatus({ order, result, correction, refund }: Exam, baseUrl:
 }
 
 /** What anybody may know before an exam. */
-export const examTerms = () => ({
+export const examTerms = (baseUrl: string) => ({
   price: formatUsd(EXAM_PRICE),
   ceiling: formatUsd(SELLER_CEILING),
   result_within_seconds: RESULT_WITHIN_SECONDS,
@@ -88,6 +90,10 @@ export const examTerms = () => ({
   checks: CHECKS.map((check) => ({ check, passes_if: CHECK_TITLES[check], weight: CHECK_WEIGHTS[check] })),
   levels: LEVEL_MEANINGS,
   refusals: REFUSALS,
+  rehearsal: {
+    command: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} <url> --rpc ${NETWORKS[TEST_NETWORK].publicRpcUrl}`,
+    note: `The same exam as a program, on your machine: your own account pays your own endpoint in ${NETWORKS[TEST_NETWORK].money}, or on a local chain. Nothing is published. Rehearse first, since the result of an exam is public whatever it is.`,
+  },
 });
 
 /** In one sentence, for buyers. */

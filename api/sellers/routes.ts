@@ -118,8 +118,8 @@ function exampleOutput(baseUrl: string) {
   return orderedDocument({ id, origin: "https://seller.example", payTo, amount: 10_000n }, baseUrl);
 }
 
-async function terms(c: Context, { exams, peers }: ExamRouteParts): Promise<Response> {
-  const common = { ...examTerms(), for_sale: exams.isForSale };
+async function terms(c: Context, { exams, baseUrl, peers }: ExamRouteParts): Promise<Response> {
+  const common = { ...examTerms(baseUrl), for_sale: exams.isForSale };
   const [url, method, buyer] = ["url", "method", "wallet"].map((name) => c.req.query(name));
   const read = buyer === undefined ? { wallet: null } : readWallet(buyer);
   if ("malformed" in read) throw new Problem("malformed_request", { detail: `wallet: ${read.malformed}` });

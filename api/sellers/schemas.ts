@@ -122,6 +122,9 @@ export const EXAM_TERMS = z.object({
   checks: z.array(z.object({ check: z.enum(CHECKS), passes_if: z.string(), weight: CHECK_WEIGHT })),
   levels: texts,
   refusals: texts,
+  rehearsal: z
+    .object({ command: z.string(), note: z.string() })
+    .describe("How to hold the same exam first, without a record."),
   for_sale: z.boolean(),
   seller: z
     .object({
