@@ -14,7 +14,7 @@ export interface DecisionParts {
   readonly escrow: EscrowFacts;
   readonly forward: Forward;
   readonly store: DeliveryStore;
-  readonly log: (message: string, cause: unknown) => void;
+  readonly log: (message: string, cause?: unknown) => void;
 }
 
 export interface Undecided {

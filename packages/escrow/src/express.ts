@@ -69,7 +69,10 @@ export function escrowed<R extends ExpressRequest = ExpressRequest>(
     };
     const allowed = preflight(method, headerOf);
     const answered = allowed === null ? serve(sale) : Promise.resolve(allowed);
-    answered.then(finish).catch(next);
+    answered.then(finish).catch((error) => {
+      show();
+      next(error);
+    });
   };
 }
 

@@ -50,7 +50,7 @@ export type HoldOutcome =
 const ATTEMPTS = 6;
 const MINED_WITHIN_MS = 60_000;
 /** What a hold may use: an account takes up to 178,000, a wallet's contract that checks its signature little more. */
-const HOLD_GAS = 250_000n;
+export const HOLD_GAS = 250_000n;
 /** What it may use to deploy its payer's wallet as well (ERC-6492). */
 const DEPLOYING_HOLD_GAS = 1_000_000n;
 /** The least that an authorization must still be valid for, in seconds: what a hold needs to be mined. */

@@ -36,7 +36,7 @@ export async function takeTurn(store: DeliveryStore, id: Hex, resource: string):
 export interface Leased {
   readonly id: Hex;
   readonly lease: string;
-  readonly log: (message: string, cause: unknown) => void;
+  readonly log: (message: string, cause?: unknown) => void;
 }
 
 /** Does work that may take longer than a lease, which is extended until the work is done. */

@@ -1,10 +1,11 @@
-import { type Address, type Client, createClient, type Hex, http, type LocalAccount } from "viem";
+import { type Address, type Client, createClient, formatEther, type Hex, http, type LocalAccount } from "viem";
+import { getBalance, getGasPrice } from "viem/actions";
 import * as answers from "./answers.ts";
 import { type ContestHeaders, signedForBuyer } from "./contest.ts";
 import { type ContestConditions, parseContest } from "./contest-terms.ts";
 import { readable } from "./cross-origin.ts";
 import { type Forward, forwardTo } from "./forward.ts";
-import { type SendHold, sendFrom } from "./hold.ts";
+import { HOLD_GAS, type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
 import { payerSignature } from "./payer-signature.ts";
@@ -22,11 +23,11 @@ import { refusalOf, type Validated } from "./validate.ts";
 export interface SellerOptions {
   /**
    * The merchant: receives the payments, signs deliveries and, unless `hold` is given, sends the holds and pays their
-   * gas.
+   * gas. A function is called once, by the first request: a build that only loads the route needs no key.
    */
-  readonly account: LocalAccount;
-  /** JSON-RPC of the chain to sell on; either this or `client`. */
-  readonly rpcUrl?: string;
+  readonly account: LocalAccount | (() => LocalAccount);
+  /** JSON-RPC of the chain to sell on; either this or `client`. A function is called like that of `account`. */
+  readonly rpcUrl?: string | (() => string | undefined);
   readonly client?: Client;
   /** US dollars like "0.10", or atomic units of USDC. */
   readonly price: string | bigint;
@@ -73,7 +74,7 @@ export interface SellerOptions {
   /** Gives a delivery to the arbiter; defaults to `POST {arbiterUrl}/escrow/verify`. */
   readonly forward?: Forward;
   /** Receives errors that no answer can report; defaults to `console.error`. */
-  readonly log?: (message: string, cause: unknown) => void;
+  readonly log?: (message: string, cause?: unknown) => void;
 }
 
 /** A request as a framework's adapter shows it. */
@@ -98,6 +99,7 @@ export interface SaleRequest {
 /**
  * Sells requests through the escrow: an unpaid one is answered 402 with the terms; a paid one is held on chain, then
  * handled, and its response goes to the arbiter, who releases or refunds the money.
+ * @returns rejects with what `validate` throws, which is the server's to answer with a 500; nothing was held then
  * @throws TypeError for an invalid price, contest, origin or `leastSecondsLeft`, or without a node to ask
  */
 export function createSeller(options: SellerOptions): (request: SaleRequest) => Promise<Response> {
@@ -125,19 +127,27 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const contest = parseContest(options.contestSeconds, options.contestConditions);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft, contest);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
-  const { account, description = "", walletFactories = [], origin } = options;
+  const { description = "", walletFactories = [], origin } = options;
   if (origin !== undefined && !isOrigin(origin))
     throw new TypeError(`origin is ${origin}; expected an origin like "https://shop.example", without a path.`);
-  const { log = (message, cause) => console.error(message, cause) } = options;
-  const client = clientOf(options);
+  const { log = report } = options;
   if (options.escrow?.length === 0) throw new TypeError("escrow is an empty list: name a contract, or leave it out.");
-  const send = options.hold ?? sendFrom(client, account);
-  const forward = options.forward ?? forwardTo(arbiterUrl, account);
+  if (options.client === undefined && options.rpcUrl === undefined) throw new TypeError(NO_NODE);
   const store = options.store ?? sharedMemory;
-  const parts = { client, send, forward, store, log, leastSecondsLeft };
-  const signed = options.signsOffers === false ? null : offerReceipt(account);
+  const open = () => {
+    const account = typeof options.account === "function" ? options.account() : options.account;
+    const client = clientOf(options);
+    const send = options.hold ?? sendFrom(client, account);
+    const forward = options.forward ?? forwardTo(arbiterUrl, account);
+    if (options.hold === undefined) void tellWithoutGas(client, account.address, log);
+    const parts = { client, send, forward, store, log, leastSecondsLeft };
+    return { account, client, parts, signed: options.signsOffers === false ? null : offerReceipt(account) };
+  };
+  let opened = typeof options.account === "function" || typeof options.rpcUrl === "function" ? undefined : open();
   let known: Promise<readonly EscrowFacts[]> | undefined;
   return async () => {
+    opened ??= open();
+    const { account, client, parts, signed } = opened;
     known ??= readEscrows(client, arbiterUrl, options.escrow);
     try {
       const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price, contest }));
@@ -159,16 +169,39 @@ function parsePrice(text: string | bigint): bigint {
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
+const NO_NODE = "escrowed() needs rpcUrl or client to reach the chain it sells on.";
+
 function clientOf({ client, rpcUrl }: SellerOptions): Client {
   if (client !== undefined) return client;
-  if (rpcUrl === undefined) throw new TypeError("escrowed() needs rpcUrl or client to reach the chain it sells on.");
-  return createClient({ transport: http(rpcUrl) });
+  const url = typeof rpcUrl === "function" ? rpcUrl() : rpcUrl;
+  if (url === undefined) throw new TypeError(NO_NODE);
+  return createClient({ transport: http(url) });
 }
 
 const otherResource = (resource: unknown): string =>
   `The payment is for ${String(resource).slice(0, 200)}, which is another resource. Nothing was held. Do not sign again; ` +
   "send the same header there.";
 
+const report = (message: string, cause?: unknown): void =>
+  cause === undefined ? console.error(message) : console.error(message, cause);
+
+/** Says so if the account that sends the holds cannot pay for one. A node that does not answer says nothing. */
+async function tellWithoutGas(client: Client, address: Address, log: SaleParts["log"]): Promise<void> {
+  try {
+    const [balance, gasPrice] = await Promise.all([getBalance(client, { address }), getGasPrice(client)]);
+    if (balance < HOLD_GAS * gasPrice)
+      log(
+        `The merchant's account ${address} has ${formatEther(balance)} ETH, too little for the gas of a hold: no sale can be made until it has more.`,
+      );
+  } catch {
+    // The first sale says what is wrong with the node.
+  }
+}
+
+/** The shop's own check failed: the error is the server's to handle. */
+class CheckFailed extends Error {}
+
+const UNREAD = "The terms could not be made. Send the same request again.";
 const UNKNOWN = "The payment could not be completed. Do not sign again; send the same header again.";
 
 async function serve(request: SaleRequest, counter: Counter | null): Promise<Response> {
@@ -177,7 +210,13 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   const { parts, offers, description } = counter;
   const { run } = request;
   const url = counter.origin === undefined ? request.url : request.url.replace(/^\w+:\/\/[^/]+/, counter.origin);
-  const validate = async () => refusalOf(await request.validate());
+  const validate = async () => {
+    try {
+      return refusalOf(await request.validate());
+    } catch (cause) {
+      throw new CheckFailed("The check of a request's input failed.", { cause });
+    }
+  };
   const refuse = async (error: string) => {
     const now = Date.now();
     const accepts = offers.map((offer) => requirements(offer, now));
@@ -231,8 +270,10 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
         return outcome satisfies never;
     }
   } catch (error) {
-    parts.log("A payment could not be completed.", error);
-    return answers.unavailable(UNKNOWN);
+    if (error instanceof CheckFailed) throw error.cause;
+    const isPaid = (request.payment ?? request.xPayment ?? null) !== null;
+    parts.log(isPaid ? "A payment could not be completed." : "The terms could not be made.", error);
+    return answers.unavailable(isPaid ? UNKNOWN : UNREAD);
   }
 }
 

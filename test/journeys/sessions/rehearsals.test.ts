@@ -7,7 +7,7 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { PAY_TO } from "../../support/service/accounts.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { buy, type Limits } from "../../support/sessions/agents.ts";
 import { BAIT, CONTROL, ENTRY, PRODUCTS, type Product, PURSE } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
@@ -17,7 +17,7 @@ const stage = await forFile(startStage({ lateMs: 300 }, { network: SEPOLIA.id })
 const { chain, owner } = stage;
 const at = stage.service.url;
 
-const CAREFUL: Readonly<Record<Product, Limits>> = { scam: {}, recipient: { only: PAY_TO } };
+const CAREFUL: Readonly<Record<Product, Limits>> = { scam: {}, recipient: { only: { payTo: PAY_TO, most: CONTROL } } };
 const GREEDY: Limits = { spending: false };
 
 interface Entered {

@@ -5,7 +5,7 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { openShop } from "../../support/seller/shop.ts";
+import { openShop } from "../../support/sellers/shop.ts";
 import { startService } from "../../support/service/service.ts";
 
 const CLI = fileURLToPath(new URL("../../../packages/seller-check/src/cli.ts", import.meta.url));

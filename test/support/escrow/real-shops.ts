@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
+import type { LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import {
   type ExpressRequest,
@@ -65,7 +66,10 @@ export async function listen(listener: RequestListener): Promise<RealShop> {
 }
 
 /** The options of a new merchant with gas. */
-export async function merchantIn({ chain, arbiter }: SaleScene): Promise<SellerOptions> {
+export async function merchantIn({
+  chain,
+  arbiter,
+}: SaleScene): Promise<SellerOptions & { readonly account: LocalAccount }> {
   const account = privateKeyToAccount(generatePrivateKey());
   await chain.setBalance(account.address, 10n ** 18n);
   const common = { account, rpcUrl: chain.rpcUrl, price: "0.10", arbiterUrl: arbiter.url };

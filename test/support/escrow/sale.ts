@@ -137,11 +137,16 @@ export interface TestMerchant {
 
 export const SHOP = "http://shop.example/haiku";
 
+/** The options of a merchant whose account the test knows. */
+export interface ShopOptions extends Partial<EscrowedOptions> {
+  readonly account?: LocalAccount;
+}
+
 /** A merchant with gas that sells `POST /haiku` for 0.10 USD; the handler's calls are the test's to count. */
 export async function openShop(
   { chain, arbiter }: { readonly chain: TestChain; readonly arbiter: Pick<ArbiterFront, "url"> },
   handler: Handler | undefined,
-  options: Partial<EscrowedOptions> = {},
+  options: ShopOptions = {},
 ): Promise<TestMerchant> {
   const account = options.account ?? privateKeyToAccount(generatePrivateKey());
   if ((await chain.client.getBalance(account)) === 0n) await chain.setBalance(account.address, 10n ** 18n);
