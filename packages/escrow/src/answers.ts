@@ -1,13 +1,16 @@
-import type { Address } from "viem";
+import type { Address, Hex } from "viem";
 import { encodeText } from "./base64.ts";
 import type { ContestHeaders } from "./contest.ts";
+import type { Delivery } from "./delivery.ts";
+import { EXACT, type exactRequirements } from "./exact-terms.ts";
 import { ruleOf } from "./rules.ts";
 import type { Delivered } from "./sale.ts";
 import type { requirements } from "./schemes.ts";
+import type { KeptDelivery } from "./stores/delivery-store.ts";
 import { networkOf, type Offer } from "./terms.ts";
 
 export interface Challenge {
-  readonly accepts: readonly ReturnType<typeof requirements>[];
+  readonly accepts: readonly (ReturnType<typeof requirements> | ReturnType<typeof exactRequirements>)[];
   readonly url: string;
   readonly description: string;
   readonly error: string;
@@ -60,7 +63,10 @@ export function paymentRequired(challenge: Challenge): Response {
   const { accepts, error, extensions } = challenge;
   const { header, isSigned } = fitting(challenge);
   const schemes = accepts.map(({ scheme }) => `"${scheme}"`).join(" or ");
-  const explained = `${error} This sale goes through an escrow: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;
+  const escrowed = accepts.some(({ scheme }) => scheme === EXACT)
+    ? `This sale goes through an escrow, or without its protection by "${EXACT}"`
+    : "This sale goes through an escrow";
+  const explained = `${error} ${escrowed}: x402 version 2, scheme ${schemes}; see the PAYMENT-REQUIRED header.`;
   const body = { x402Version: 1, error: explained, accepts: [], ...(isSigned ? {} : { extensions }) };
   return json(402, body, { "payment-required": header });
 }
@@ -82,19 +88,36 @@ export interface Paid {
 
 /** The merchant's response plus what became of its payment. */
 export function delivered({ delivery, ...outcome }: Delivered, paid: Paid): Response {
-  const headers = new Headers();
-  for (const [name, value] of delivery.headers) {
-    if (!/^(content-length|transfer-encoding|connection)$/i.test(name)) headers.append(name, value);
-  }
-  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  const answer = passedOn(delivery);
+  const { headers } = answer;
   for (const [name, value] of settled({ delivery, ...outcome }, paid)) headers.set(name, value);
   const { contest } = paid;
   if (contest !== null) {
     headers.set("x-escrow-contest", contest.url);
     headers.set("x-escrow-delivery", encodeText(JSON.stringify(contest.delivery)));
   }
-  const body = delivery.body.length === 0 ? null : new Uint8Array(delivery.body);
-  return new Response(body, { status: delivery.status, headers });
+  return answer;
+}
+
+/** What an ordinary payment bought. */
+export function sold(
+  { delivery, isReplay }: { readonly delivery: KeptDelivery; readonly isReplay: boolean },
+  paid: Omit<Paid, "contest">,
+): Response {
+  const answer = passedOn(delivery);
+  answer.headers.set("payment-response", settlementHeader(delivery.transaction, paid));
+  if (isReplay) answer.headers.set("x-idempotent-replay", "true");
+  return answer;
+}
+
+/** A response of the handler as it is sent; one that was not charged is nothing else. */
+export function passedOn({ status, headers: given, body }: Delivery): Response {
+  const headers = new Headers();
+  for (const [name, value] of given) {
+    if (!/^(content-length|transfer-encoding|connection)$/i.test(name)) headers.append(name, value);
+  }
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  return new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers });
 }
 
 /** The answer in place of a refunded response that looks like goods: nothing of it but why it is refunded. */
@@ -115,18 +138,17 @@ export function withheld(outcome: Omit<Delivered, "kind">, paid: Paid & { readon
 
 const settled = (
   { id, delivery, isReplay }: Omit<Delivered, "kind">,
-  { offer: { escrow, price }, payer, extensions }: Paid,
-): readonly (readonly [string, string])[] => {
-  const { transaction, decision } = delivery;
-  const network = networkOf(escrow);
-  const settlement = { success: true, transaction, network, payer, amount: String(price) };
+  paid: Paid,
+): readonly (readonly [string, string])[] => [
+  ["payment-response", settlementHeader(delivery.transaction, paid)],
+  ["x-escrow-payment", id],
+  ["x-escrow-decision", delivery.decision],
+  ...(isReplay ? [["x-idempotent-replay", "true"] as const] : []),
+];
+
+function settlementHeader(transaction: Hex, { offer: { escrow, price }, payer, extensions }: Omit<Paid, "contest">) {
+  const settlement = { success: true, transaction, network: networkOf(escrow), payer, amount: String(price) };
   const signed = encodeText(JSON.stringify({ ...settlement, extensions }));
   // A receipt names the URL, which may be of any length.
-  const response = signed.length <= LONGEST ? signed : encodeText(JSON.stringify(settlement));
-  return [
-    ["payment-response", response],
-    ["x-escrow-payment", id],
-    ["x-escrow-decision", decision],
-    ...(isReplay ? [["x-idempotent-replay", "true"] as const] : []),
-  ];
-};
+  return signed.length <= LONGEST ? signed : encodeText(JSON.stringify(settlement));
+}

@@ -148,16 +148,19 @@ const authorizeCall = ({ info, signature, escrow, gas }: HoldRequest) =>
     args: [info, info.maxAmount, escrow.collector, signature],
   }) as const;
 
-/** One sender at a time per account, so that two holds here never use the same nonce. */
 const queues = new Map<string, Promise<unknown>>();
+
+/** One sender at a time per account, so that two transactions here never use the same nonce. */
+export function inTurn<T>(key: string, send: () => Promise<T>): Promise<T> {
+  const sent = (queues.get(key) ?? Promise.resolve()).then(send, send);
+  queues.set(key, sent);
+  return sent;
+}
 
 /** Sends holds from the merchant's own account, which pays their gas. */
 export const sendFrom =
   (client: Client, account: LocalAccount): SendHold =>
-  (request) => {
-    const key = `${request.escrow.chainId} ${account.address}`;
-    const send = () => writeContract(client, { ...authorizeCall(request), account, chain: null });
-    const sent = (queues.get(key) ?? Promise.resolve()).then(send, send);
-    queues.set(key, sent);
-    return sent;
-  };
+  (request) =>
+    inTurn(`${request.escrow.chainId} ${account.address}`, () =>
+      writeContract(client, { ...authorizeCall(request), account, chain: null }),
+    );

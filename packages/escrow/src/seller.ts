@@ -4,15 +4,19 @@ import * as answers from "./answers.ts";
 import { type ContestHeaders, signedForBuyer } from "./contest.ts";
 import { type ContestConditions, parseContest } from "./contest-terms.ts";
 import { readable } from "./cross-origin.ts";
+import type { PaymentHeaders } from "./envelope.ts";
+import { EXACT, exactRequirements, readExact } from "./exact-terms.ts";
 import { type Forward, forwardTo } from "./forward.ts";
 import { HOLD_GAS, type SendHold, sendFrom } from "./hold.ts";
 import { formatUsd, parseAmount } from "./money.ts";
 import { type OfferReceipt, offerReceipt } from "./offer-receipt.ts";
 import { payerSignature } from "./payer-signature.ts";
-import { isFor } from "./payment-header.ts";
+import { type DecodedHeader, decodePaymentHeaders, isFor } from "./payment-header.ts";
+
 import { readEscrows } from "./read-escrow.ts";
 import { type Delivered, type Purchase, type SaleParts, sell } from "./sale.ts";
 import { type Payment, readPayment, requirements, rulesOf } from "./schemes.ts";
+import { sellExact } from "./sell-exact.ts";
 import type { DeliveryStore } from "./stores/delivery-store.ts";
 import { sharedMemory } from "./stores/memory-store.ts";
 import { type EscrowFacts, LEAST_AMOUNT, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
@@ -55,6 +59,11 @@ export interface SellerOptions {
   readonly contestSeconds?: number;
   /** What you promise of the response, or of a public URL; the buyer's contest can have it checked. */
   readonly contestConditions?: ContestConditions;
+  /**
+   * Whether ordinary buyers can pay as well: a last term of the scheme `exact`, which pays the merchant at once. Its buyer
+   * has no hold, no arbiter and no refund, and the terms say so. Default false.
+   */
+  readonly exact?: boolean;
   /** What is sold, described for the buyer. */
   readonly description?: string;
   /**
@@ -115,6 +124,7 @@ interface Counter {
   /** The same goods for the same price through each contract; what stock clients can pay comes first. */
   readonly offers: readonly Offer[];
   readonly walletFactories: readonly Address[];
+  readonly takesExact: boolean;
   readonly description: string;
   /** Null if the merchant does not sign its offers. */
   readonly signed: OfferReceipt | null;
@@ -127,7 +137,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
   const contest = parseContest(options.contestSeconds, options.contestConditions);
   const leastSecondsLeft = parseLeastSecondsLeft(options.leastSecondsLeft, contest);
   const arbiterUrl = options.arbiterUrl.replace(/\/+$/, "");
-  const { description = "", walletFactories = [], origin } = options;
+  const { description = "", walletFactories = [], origin, exact: takesExact = false } = options;
   if (origin !== undefined && !isOrigin(origin))
     throw new TypeError(`origin is ${origin}; expected an origin like "https://shop.example", without a path.`);
   const { log = report } = options;
@@ -151,7 +161,7 @@ function counter(options: SellerOptions): () => Promise<Counter | null> {
     known ??= readEscrows(client, arbiterUrl, options.escrow);
     try {
       const offers = (await known).map((escrow) => ({ escrow, merchant: account.address, price, contest }));
-      return { account, arbiterUrl, parts, offers, walletFactories, description, signed, origin };
+      return { account, arbiterUrl, parts, offers, walletFactories, takesExact, description, signed, origin };
     } catch (error) {
       known = undefined;
       log("The escrow could not be read.", error);
@@ -209,6 +219,7 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     return answers.unavailable("The escrow is temporarily unreachable. Send the same request again.");
   const { parts, offers, description } = counter;
   const { run } = request;
+  const exact = counter.takesExact ? offers[0] : undefined;
   const url = counter.origin === undefined ? request.url : request.url.replace(/^\w+:\/\/[^/]+/, counter.origin);
   const validate = async () => {
     try {
@@ -219,12 +230,18 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   };
   const refuse = async (error: string) => {
     const now = Date.now();
-    const accepts = offers.map((offer) => requirements(offer, now));
+    const accepts = [
+      ...offers.map((offer) => requirements(offer, now)),
+      ...(exact === undefined ? [] : [exactRequirements(exact)]),
+    ];
     const extensions = await orNone(parts.log, () => counter.signed?.offers(url, accepts, now));
     return answers.paymentRequired({ accepts, url, description, error, extensions });
   };
   try {
     const headers = { "PAYMENT-SIGNATURE": request.payment, "X-PAYMENT": request.xPayment };
+    const ordinary = exact === undefined ? null : ordinaryIn(headers);
+    if (ordinary !== null && exact !== undefined && request.method !== "HEAD")
+      return await serveExact(request, { counter, offer: exact, validate, refuse, url }, ordinary);
     const payment = readPayment(headers, offers, Date.now());
     if (payment === null) return (await validate()) ?? refuse("Payment required.");
     if (request.method === "HEAD")
@@ -274,6 +291,61 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
     const isPaid = (request.payment ?? request.xPayment ?? null) !== null;
     parts.log(isPaid ? "A payment could not be completed." : "The terms could not be made.", error);
     return answers.unavailable(isPaid ? UNKNOWN : UNREAD);
+  }
+}
+
+/** The decoded header of a payment by `exact`; null for every other. */
+function ordinaryIn(headers: PaymentHeaders): DecodedHeader | null {
+  const decoded = decodePaymentHeaders(headers);
+  return decoded !== null && "payload" in decoded && decoded.accepted.scheme === EXACT ? decoded : null;
+}
+
+interface ExactSale {
+  readonly counter: Counter;
+  readonly offer: Offer;
+  readonly validate: () => Promise<Response | null>;
+  readonly refuse: (error: string) => Promise<Response>;
+  readonly url: string;
+}
+
+async function serveExact(request: SaleRequest, sale: ExactSale, header: DecodedHeader): Promise<Response> {
+  const { counter, offer, validate, refuse, url } = sale;
+  const payment = readExact(header, offer, Date.now());
+  if ("malformed" in payment) return answers.malformed(payment.malformed);
+  if ("refused" in payment) return refuse(payment.refused);
+  const { account, parts, signed } = counter;
+  const { client, store, log } = parts;
+  const { chainId, usdc } = offer.escrow;
+  const payer = payment.authorization.from;
+  const outcome = await sellExact(
+    { chain: { client, account, chainId, usdc: usdc.address }, store, log },
+    {
+      payment,
+      resource: resourceOf(request),
+      validate: async () => refusalOf(await request.receive?.()) ?? (await validate()),
+      run: request.run,
+    },
+  );
+  switch (outcome.kind) {
+    case "sold": {
+      const { transaction } = outcome.delivery;
+      const settled = { network: networkOf(offer.escrow), resourceUrl: url, payer, transaction };
+      const signedAt = Number(payment.authorization.validBefore) - MAX_TIMEOUT_SECONDS;
+      const extensions = await orNone(log, () => signed?.receipt(settled, signedAt));
+      return answers.sold(outcome, { offer, payer, extensions });
+    }
+    case "failed":
+      return answers.passedOn(outcome.delivery);
+    case "payment_required":
+      return refuse(outcome.error);
+    case "conflict":
+      return answers.conflict(outcome.error);
+    case "not_yet":
+      return answers.unavailable(outcome.error);
+    case "invalid":
+      return outcome.refusal;
+    default:
+      return outcome satisfies never;
   }
 }
 

@@ -1,0 +1,72 @@
+import { getAddress, type Hex, isAddressEqual } from "viem";
+import { type DecodedHeader, type PresentedAuthorization, readAuthorization, readSignature } from "./payment-header.ts";
+import { commonRequirements, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
+import { record, unlessMalformed } from "./wire-fields.ts";
+
+/** The x402 scheme of an ordinary payment, straight to the merchant. */
+export const EXACT = "exact";
+
+/** What a buyer gives up by it, for every client that shows terms. */
+const LOSES =
+  "Paid to the merchant at once: nothing is held, no arbiter looks at what is delivered, and nothing is refunded.";
+
+/** The x402 version 2 terms of the same sale without the escrow. */
+export const exactRequirements = (offer: Offer) => ({
+  scheme: EXACT,
+  ...commonRequirements(offer),
+  extra: { name: offer.escrow.usdc.name, version: offer.escrow.usdc.version, withoutEscrow: LOSES },
+});
+
+/** An ordinary payment that matches the offer; whether its payer signed it is not known yet. */
+export interface ExactPayment {
+  readonly authorization: PresentedAuthorization;
+  readonly signature: Hex;
+}
+
+/** What an authorization must still be valid for, in seconds, to be mined in time. */
+const LEAST_SECONDS_VALID = 6;
+/** How far apart the clocks of a merchant's machines may be, in seconds. */
+const CLOCK_SKEW_SECONDS = 30;
+
+/** Reads an ordinary payment, and compares it with the offer. An expired one may have been settled in time. */
+export function readExact(
+  { header, accepted, payload }: DecodedHeader,
+  offer: Offer,
+  nowMs: number,
+): ExactPayment | { readonly malformed: string } | { readonly refused: string } {
+  const read = unlessMalformed(() => {
+    const given = record(payload, "payload");
+    return { authorization: readAuthorization(given.authorization), signature: readSignature(given.signature) };
+  });
+  if ("malformed" in read)
+    return { malformed: `${header} is not an x402 version 2 "${EXACT}" payment: ${read.malformed}.` };
+  const refused = mismatch(accepted, read.authorization, offer, nowMs);
+  return refused === null ? read : { refused };
+}
+
+// biome-ignore lint/complexity/useMaxParams: the parts of one comparison
+function mismatch(
+  { network }: DecodedHeader["accepted"],
+  { to, value, validAfter, validBefore }: PresentedAuthorization,
+  { escrow, merchant, price }: Offer,
+  nowMs: number,
+): string | null {
+  if (network !== undefined && network !== networkOf(escrow))
+    return says("accepted.network", network, networkOf(escrow));
+  if (!isAddressEqual(to, merchant)) return says("authorization.to", to, getAddress(merchant));
+  if (value !== price) return says("authorization.value", value, price);
+  const now = Math.floor(nowMs / 1000);
+  if (validAfter > now) return says("authorization.validAfter", validAfter, `at most ${now}`);
+  const latest = now + MAX_TIMEOUT_SECONDS + CLOCK_SKEW_SECONDS;
+  if (validBefore > latest) return says("authorization.validBefore", validBefore, `at most ${latest}`);
+  return null;
+}
+
+/** Why it can no longer be mined in time; null if it can. */
+export function tooLate({ validBefore }: PresentedAuthorization, nowMs: number): string | null {
+  const least = Math.ceil(nowMs / 1000) + LEAST_SECONDS_VALID;
+  return validBefore >= least ? null : says("authorization.validBefore", validBefore, `at least ${least}`);
+}
+
+const says = (field: string, got: unknown, wanted: unknown): string =>
+  `The payment does not match the offer: ${field} is ${String(got).slice(0, 100)}, expected ${String(wanted)}.`;

@@ -1,0 +1,133 @@
+import { ExactEvmScheme } from "@x402/evm/exact/client";
+import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
+import type { Handler } from "hono";
+import type { LocalAccount } from "viem";
+import { beforeEach, expect, test, vi } from "vitest";
+import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay } from "../../support/escrow/purchase.ts";
+import { holdsBy, startSaleScene } from "../../support/escrow/sale-scene.ts";
+import { openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
+import { forFile } from "../../support/for-file.ts";
+import { broadcast } from "../../support/payments/on-chain.ts";
+import { challengeOf } from "../../support/payments/requests.ts";
+
+const scene = await forFile(startSaleScene());
+const { chain } = scene;
+const handler = vi.fn<Handler>();
+beforeEach(() => {
+  handler.mockReset().mockImplementation((c) => c.json({ haiku: "An old silent pond" }));
+});
+
+const PURSE = 1_000_000n;
+const PRICE = 100_000n;
+const open = (options: Parameters<typeof openShop>[2] = {}) => openShop(scene, handler, { exact: true, ...options });
+const spent = async ({ address }: LocalAccount) => PURSE - (await chain.usdcBalance(address));
+
+/** Buys like an ordinary client, which knows no escrow. `send` is false for a payment that is signed and kept. */
+async function buyExactly(shop: Pick<TestMerchant, "fetch">, buyer: LocalAccount, { url = SHOP, send = true } = {}) {
+  let header = "";
+  const watched: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    header = request.headers.get("payment-signature") ?? "";
+    return header === "" || send ? shop.fetch(request) : new Response("kept");
+  };
+  const client = new x402Client().register("eip155:*", new ExactEvmScheme(buyer));
+  const response = await wrapFetchWithPayment(watched, client)(url, { method: "POST" });
+  return { response, header };
+}
+
+test("the ordinary term comes last, and says what its buyer gives up", async () => {
+  const unpaid = await (await open()).fetch(SHOP, { method: "POST" });
+  const { accepts } = challengeOf({ ...unpaid, headers: unpaid.headers, text: "", body: {}, status: 402 });
+  expect(accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce", "exact"]);
+  expect(accepts.at(-1)?.extra.withoutEscrow).toMatch(/nothing is held.*no arbiter.*nothing is refunded/);
+  expect(await unpaid.text()).toContain("without its protection");
+});
+
+test("an ordinary client pays the merchant at once, and gets its answer again with the same header", async () => {
+  const shop = await open();
+  const buyer = await newBuyer(chain);
+  const { response, header } = await buyExactly(shop, buyer);
+  expect([response.status, await response.json()]).toEqual([200, { haiku: "An old silent pond" }]);
+  expect(decodeHeader(response.headers.get("payment-response") ?? "")).toMatchObject({
+    success: true,
+    amount: String(PRICE),
+    extensions: { "offer-receipt": { info: { receipt: expect.any(Object) } } },
+  });
+  expect(response.headers.get("x-escrow-decision")).toBeNull();
+  expect(await chain.usdcBalance(shop.account.address)).toBe(PRICE);
+  const again = await pay(shop, header);
+  expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+  expect((await pay(shop, header, `${SHOP}?other`)).status).toBe(409);
+  expect([await spent(buyer), handler.mock.calls.length, await holdsBy(scene, buyer.address)]).toEqual([PRICE, 1, 0]);
+});
+
+test("ten copies of a payment at once buy one answer", async () => {
+  const shop = await open();
+  const buyer = await newBuyer(chain);
+  const { header } = await buyExactly(shop, buyer, { send: false });
+  const answers = await Promise.all(Array.from({ length: 10 }, () => pay(shop, header)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect([await spent(buyer), handler.mock.calls.length]).toEqual([PRICE, 1]);
+});
+
+test("a client that knows the escrow pays through it", async () => {
+  const shop = await open();
+  const { decision } = await buyFrom(shop, await newBuyer(chain), { pays: "auth-capture" });
+  expect(decision).toBe("release");
+});
+
+test("a handler that fails is not charged, and the same payment buys once it works", async () => {
+  const shop = await open();
+  const buyer = await newBuyer(chain);
+  handler.mockImplementationOnce((c) => c.json({ error: "no ink" }, 500));
+  const { response, header } = await buyExactly(shop, buyer);
+  expect([response.status, await response.json()]).toEqual([500, { error: "no ink" }]);
+  expect(response.headers.get("payment-response")).toBeNull();
+  expect(await spent(buyer)).toBe(0n);
+  expect((await pay(shop, header)).status).toBe(200);
+  expect(await spent(buyer)).toBe(PRICE);
+});
+
+test("refused input is not charged", async () => {
+  const shop = await open({ validate: (c) => (c.req.query("lines") === "3" ? null : "A haiku has 3 lines.") });
+  const buyer = await newBuyer(chain);
+  const { header } = await buyExactly(shop, buyer, { url: `${SHOP}?lines=3`, send: false });
+  expect((await pay(shop, header, `${SHOP}?lines=4`)).status).toBe(422);
+  expect([await spent(buyer), handler.mock.calls.length]).toEqual([0n, 0]);
+});
+
+test("a payment that somebody else has submitted buys its answer", async () => {
+  const shop = await open();
+  const buyer = await newBuyer(chain);
+  const { header } = await buyExactly(shop, buyer, { send: false });
+  const { authorization: a, signature } = decodeHeader(header).payload;
+  const times = { validAfter: BigInt(a.validAfter), validBefore: BigInt(a.validBefore) };
+  await broadcast(chain, { authorization: { ...a, ...times, value: BigInt(a.value) }, signature });
+  expect((await pay(shop, header)).status).toBe(200);
+  expect([await spent(buyer), handler.mock.calls.length]).toEqual([PRICE, 1]);
+});
+
+test.each([
+  ["another payee", { to: `0x${"11".repeat(20)}` }, "authorization.to"],
+  ["a lower amount", { value: "99999" }, "authorization.value"],
+  ["an expired window", { validBefore: "1" }, "authorization.validBefore"],
+  ["a window of days", { validBefore: "99999999999" }, "authorization.validBefore"],
+  ["a nonce that was not signed", { nonce: `0x${"22".repeat(32)}` }, "cannot be made"],
+])("a payment with %s gets a 402 that says so", async (_, fields, why) => {
+  const shop = await open();
+  const { header } = await buyExactly(shop, await newBuyer(chain), { send: false });
+  const payment = decodeHeader(header);
+  Object.assign(payment.payload.authorization, fields);
+  const refused = await pay(shop, encodeHeader(payment));
+  expect([refused.status, await refused.json()]).toMatchObject([402, { error: expect.stringContaining(why) }]);
+  expect(handler).not.toHaveBeenCalled();
+});
+
+test("a shop that does not offer it does not take it", async () => {
+  const { header } = await buyExactly(await open(), await newBuyer(chain), { send: false });
+  const refused = await pay(await open({ exact: false }), header);
+  expect([refused.status, await refused.json()]).toMatchObject([
+    402,
+    { error: expect.stringContaining("accepted.scheme") },
+  ]);
+});
