@@ -191,7 +191,7 @@ async function ask(parts: PaymentParts, given: PaidRequest): Promise<Asked> {
   const free = async () => (sameId === null ? 0 : parts.journal.free(sameId.key));
   // The signature covers the details, so those of the same payment are the same.
   const subject = row === null ? created : { ...row, details: payment.details };
-  const bring = row === null ? async () => created : bringAgain(request);
+  const bring = row === null ? async () => created : bringAgain(request, created.extensions);
   return {
     created,
     about: (isNew ? null : (row ?? sameId)) ?? created,
@@ -221,13 +221,13 @@ function keyOf({ network }: Terms, { authorization: { from: payer, nonce } }: Pr
 }
 
 /** A payment whose row has no input yet brings it again, read once. */
-function bringAgain(request: PaidRequest): () => Promise<Kept | null> {
+function bringAgain(request: PaidRequest, extensions: NewPayment["extensions"]): () => Promise<Kept | null> {
   const { signature, details } = request.payment;
   let admitting: Promise<Admitted> | undefined;
   return async () => {
     admitting ??= takeIn(readForm(request), request);
     const admitted = await admitting;
-    return "input" in admitted ? { signature, details, input: admitted.input } : null;
+    return "input" in admitted ? { signature, details, input: admitted.input, extensions } : null;
   };
 }
 
@@ -247,7 +247,9 @@ function newPayment(
 ): NewPayment {
   const { authorization, signature, version, scheme, details } = payment;
   const { to: payTo, value, validAfter, validBefore } = authorization;
-  const signed = { digest, signature, payTo, value, validAfter, validBefore, scheme, details };
+  const isListed = schemeNamed(parts, scheme).listsBy === "extensions";
+  const extensions = isListed ? (payment.extensions ?? null) : null;
+  const signed = { digest, signature, payTo, value, validAfter, validBefore, scheme, details, extensions };
   const request = { route: route.id, fingerprint, input, headBlock, receivedAt: parts.now() };
   return { key, paymentId, version, ...signed, ...request };
 }
@@ -259,7 +261,9 @@ async function resolveDue(parts: PaymentParts): Promise<number> {
   if (final.length > 0) await parts.journal.finalize(final);
   const resolve = (row: PaymentRow) => {
     const signature = () => parts.journal.signature(row.key);
-    const subject = { payment: row, signature, bring: async () => null, insert: async () => 0, free: async () => 0 };
+    const extensions = row.extensions ?? undefined;
+    const none = { bring: async () => null, insert: async () => 0, free: async () => 0 };
+    const subject = { payment: row, signature, extensions, ...none };
     return drive(parts, subject, { type: "resolve", row });
   };
   const standing = new Set<PaymentRow>([...pending, ...final]);

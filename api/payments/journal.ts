@@ -2,7 +2,7 @@ import type { Settlement } from "../platform/chain/view.ts";
 import type { Completion, RecordedAnswer, StoredAnswer } from "../platform/http/answer.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { ProtocolVersion } from "./scheme.ts";
+import type { Extensions, ProtocolVersion } from "./scheme.ts";
 import type { Row, State, Write } from "./step-types.ts";
 
 /** A payment as it enters the journal. */
@@ -19,6 +19,8 @@ export interface NewPayment {
   readonly route: string;
   readonly fingerprint: Buffer;
   readonly input: unknown;
+  /** What its client sent along for a facilitator that lists routes; null for nothing, and for any other facilitator. */
+  readonly extensions: Extensions | null;
   readonly payTo: Address;
   readonly value: bigint;
   readonly version: ProtocolVersion;
@@ -31,7 +33,7 @@ export interface NewPayment {
  * What finishing a payment without its client takes. Stored before the signature leaves the process, and cleared when the
  * payment is void: until then a retry brings it.
  */
-export type Kept = Pick<NewPayment, "signature" | "input" | "details">;
+export type Kept = Pick<NewPayment, "signature" | "input" | "details" | "extensions">;
 
 /** A journal row with everything needed to finish its payment, once its signature may have left the process. */
 export interface PaymentRow extends Row, Omit<NewPayment, "signature" | "fingerprint" | "digest" | "paymentId"> {

@@ -17,6 +17,7 @@ CREATE TABLE payment (
   version text NOT NULL CHECK (version IN ('v1', 'v2')),
   scheme text NOT NULL,
   details jsonb,
+  extensions text,
   received_at timestamptz NOT NULL,
   head_block bigint NOT NULL,
   state text NOT NULL CHECK (state IN ('received', 'settling', 'settled', 'fulfilled', 'void')),
@@ -87,6 +88,8 @@ COMMENT ON COLUMN payment.value IS 'price in atomic units of the asset';
 COMMENT ON COLUMN payment.version IS 'x402 protocol version of the request';
 COMMENT ON COLUMN payment.scheme IS 'x402 payment scheme';
 COMMENT ON COLUMN payment.details IS 'what the scheme stores for this payment; null: nothing';
+COMMENT ON COLUMN payment.extensions IS
+  'JSON of the extensions that came with the payment, for a remote facilitator; null: none, not submitted yet, or final';
 COMMENT ON COLUMN payment.head_block IS 'head of the chain when the payment arrived; the search for its settlement starts there';
 COMMENT ON COLUMN payment.state IS
   '"received": nothing was sent; "settling": a transaction may have been; "settled": paid; "fulfilled": the response is stored; "void": over';

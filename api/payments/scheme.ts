@@ -118,6 +118,8 @@ export interface Scheme extends SchemeRules {
     },
     asker: Asker,
   ) => Promise<boolean>;
+  /** Who settles lists the route by what clients send along: it has to be kept until the payment is final. */
+  readonly listsBy?: "extensions";
   /** Submits a signed payment for settlement. Nothing it reports or throws decides anything: only the chain does. */
   readonly submit: (payment: Submission) => Promise<void>;
   /** What the chain shows for a payment, found by payer and nonce. */

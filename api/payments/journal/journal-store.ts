@@ -167,7 +167,7 @@ export function createJournal(pool: pg.Pool, seal: Seal): Journal {
       change(
         pool,
         `UPDATE payment SET state = 'settling', reason = NULL, refusal = NULL, revived = true, excused = false, payment_id = NULL, lease_token = $5, lease_until = now() + ${LEASE}, attempts = attempts + 1,
-          encrypted_signature = $6, input = $7, details = $8, ${PROGRESS}
+          encrypted_signature = $6, input = $7, details = $8, extensions = $9, ${PROGRESS}
         WHERE ${KEY} AND state = 'void' AND reason IN ('refused', 'reverted')`,
         [...keyValues(key), token, ...keptValues(seal, key, kept)],
       ),

@@ -3,6 +3,7 @@ import type { PaymentKey } from "../../platform/http/route.ts";
 import { NETWORKS, networkOfChain } from "../../platform/networks.ts";
 import type { PaymentRow } from "../journal.ts";
 import type { Refusal } from "../refusal.ts";
+import type { Extensions } from "../scheme.ts";
 import type { Reason, State } from "../step-types.ts";
 
 /** The primary key of a journal row: chain, asset, payer, nonce. */
@@ -64,7 +65,7 @@ interface Large {
 const columnsWith = ({ input, response }: Large): string =>
   `chain, asset, payer, nonce, payment_id, digest, signature_sha256, valid_after, valid_before, route, fingerprint, ${input} AS input,
   pay_to, value, version, received_at, head_block, state, reason, lease_until > now() AS lease_live, failures, tx, block_number, block_hash, log_index,
-  final_at, revived, refusal, status, ${response} AS response, location, scheme, details`;
+  final_at, revived, refusal, status, ${response} AS response, location, scheme, details, extensions`;
 
 /** The columns of a journal row, as `parsePayment` reads them. */
 export const PAYMENT_COLUMNS = columnsWith({ input: "input", response: "response" });
@@ -108,6 +109,7 @@ export interface PaymentColumns {
   location: string | null;
   scheme: string;
   details: unknown;
+  extensions: string | null;
 }
 
 export function parsePayment(c: PaymentColumns): PaymentRow {
@@ -124,6 +126,7 @@ export function parsePayment(c: PaymentColumns): PaymentRow {
     route: c.route,
     fingerprint: c.fingerprint.toString("hex"),
     input: c.input,
+    extensions: c.extensions === null ? null : (JSON.parse(c.extensions) as Extensions),
     payTo: hex(c.pay_to),
     value: BigInt(c.value),
     version: c.version,

@@ -50,26 +50,27 @@ type Entry =
   | { readonly state: "received"; readonly token: string; readonly reason?: never; readonly response?: never }
   | { readonly state: "fulfilled"; readonly reason: "bait"; readonly response: StoredAnswer; readonly token?: never };
 
-const KEPT = ["encrypted_signature", "input", "details"];
-/** In the order sealed, input, details. */
-export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, details }: Kept) => [
+const KEPT = ["encrypted_signature", "input", "details", "extensions"];
+/** In the order of `KEPT`. */
+export const keptValues = (seal: Seal, key: PaymentKey, { signature, input, details, extensions }: Kept) => [
   seal.seal(signature, sealContext(key)),
   JSON.stringify(input ?? null),
   details === null ? null : JSON.stringify(details),
+  extensions === null ? null : JSON.stringify(extensions),
 ];
 
 const COLUMNS = `chain, asset, payer, nonce, payment_id, digest, signature_sha256, encrypted_signature, valid_after, valid_before, route, fingerprint,
-  input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, attempts, reason, status, response, location, scheme, details`;
+  input, pay_to, value, version, received_at, head_block, state, lease_token, lease_until, attempts, reason, status, response, location, scheme, details, extensions`;
 const VALUES = `$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20::uuid,
-  CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26`;
+  CASE WHEN $20::uuid IS NULL THEN '-infinity' ELSE now() + ${LEASE} END, 1, $21, $22, $23, $24, $25, $26, $27`;
 const ENTER = entry(
   `INSERT INTO payment (${COLUMNS}, admission_seq) SELECT ${VALUES}, place FROM entry WHERE place IS NOT NULL ON CONFLICT DO NOTHING`,
 );
 
 /** The statement for a new row, either held by a run or already over. What nobody has simulated yet must not take much space. */
 export function insertOf(seal: Seal, payment: NewPayment, { state, token, reason, response }: Entry) {
-  const kept = state === "received" ? [null, null, null] : keptValues(seal, payment.key, payment);
-  const [sealed, input, details] = kept;
+  const kept = state === "received" ? [null, null, null, null] : keptValues(seal, payment.key, payment);
+  const [sealed, input, details, extensions] = kept;
   return {
     name: state === "received" ? "payment-enter" : "payment-insert",
     text: state === "received" ? ENTER : `INSERT INTO payment (${COLUMNS}) VALUES (${VALUES}) ON CONFLICT DO NOTHING`,
@@ -97,6 +98,7 @@ export function insertOf(seal: Seal, payment: NewPayment, { state, token, reason
       response?.location ?? null,
       payment.scheme,
       details,
+      extensions,
     ],
   };
 }
@@ -179,7 +181,7 @@ function updateOf(
   if (kept !== undefined) for (const [at, value] of keptValues(seal, key, kept).entries()) put(KEPT[at] ?? "", value);
   if (to === "void" || to === "received") set.push("lease_token = NULL", ...KEPT.map((column) => `${column} = NULL`));
   if (to === "received") set.push("lease_until = '-infinity'");
-  if (final) set.push("encrypted_signature = NULL", "final_at = now()");
+  if (final) set.push("encrypted_signature = NULL", "extensions = NULL", "final_at = now()");
   if (to === "fulfilled" || to === "void") set.push(...ENDED);
   const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;
   return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);

@@ -140,6 +140,8 @@ export const requirements = (
 
 /** Gives a signed transfer to a facilitator. Nothing it says or throws decides anything. */
 export interface Settler {
+  /** What it lists routes by; absent if it lists none. */
+  readonly listsBy?: "extensions";
   submit(payment: Omit<Submission, "details" | "lease"> & { readonly lease?: Lease }): Promise<void>;
   /**
    * The transaction of ours in which the authorization was mined without being used; null if none is known. After one,
@@ -177,6 +179,7 @@ export const EXACT: SchemeRules = {
 export const createExact = ({ chains, simulators, settler }: ExactParts): Scheme => ({
   ...EXACT,
   simulate: ({ network, authorization, signature }) => simulators[network].simulate(authorization, signature),
+  ...(settler.listsBy && { listsBy: settler.listsBy }),
   submit: (payment) => settler.submit(payment),
   look(network, expected) {
     const { payer: from, payTo: to, value, validAfter, validBefore, nonce } = expected;

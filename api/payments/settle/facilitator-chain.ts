@@ -82,6 +82,7 @@ const payloadOf = ({ network, authorization, signature, resource, extensions }: 
 export function createRemoteSettler(url: string, auth?: FacilitatorAuth): Settler {
   const endpoint = new URL(`${url.replace(/\/$/, "")}/settle`);
   return {
+    listsBy: "extensions",
     async submit(payment) {
       const paymentPayload = payloadOf(payment);
       const response = await fetch(endpoint, {

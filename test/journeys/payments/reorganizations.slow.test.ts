@@ -167,10 +167,16 @@ describe("a settlement that a reorganization moved", () => {
 
 test("a settlement that vanished while it is still valid is handed to the facilitator again, once, and final afterwards", async () => {
   const payer = await newPayer(chain);
-  const { signed, answer } = await paid(payer, remote);
+  const signed = await signPayment(payer);
+  const answer = await post(basic(remote), v2(signed, { id: "vanished-and-paid-again" }));
+  expect(answer.status).toBe(200);
+  const handed = facilitator.asked().body;
+  expect(handed.paymentPayload.extensions).toHaveProperty("payment-identifier.info.id", "vanished-and-paid-again");
   await loseLastBlock();
   await nothingCharged(chain, payer);
   await expect.poll(() => facilitator.handed.get(signed.authorization.nonce), soon).toBe(2);
+  // What lists the route goes along again, without the client.
+  expect(facilitator.asked().body).toEqual(handed);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
   await chain.finalize();
   const [settled] = await settlements(chain, payer.address);

@@ -28,6 +28,7 @@ export const newPayment = ({
   route: "test.basic",
   fingerprint: randomBytes(32),
   input: null,
+  extensions: null,
   payTo: PAY_TO,
   value: 250_000n,
   version: "v2",
