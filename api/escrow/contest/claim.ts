@@ -28,7 +28,8 @@ const SIGNED_DELIVERY = z
     content_type_keccak256: digest.optional(),
     content_encoding: text.optional(),
     content_encoding_keccak256: digest.optional(),
-    signature: lowerCase(/^0x([0-9a-f]{2}){0,4096}$/, "a signature in hex, lower case"),
+    // What fits into a response's headers; a longer one would not leave a contract the gas to check it.
+    signature: lowerCase(/^0x([0-9a-f]{2}){0,8192}$/, "a signature in hex, lower case"),
   })
   .superRefine((delivery, context) => {
     for (const header of HEADERS)

@@ -240,3 +240,20 @@ export const isTransport = (error: unknown): boolean =>
       (e) => e instanceof ContractFunctionRevertedError || (e instanceof BaseError && UNREADABLE_ANSWERS.has(e.name)),
     ) !== null
   );
+
+/** How nodes word that a call ended in the contract without a revert. */
+const HALTS =
+  /out of gas|OutOfGas|EVM error|invalid opcode|invalid jump|stack (underflow|overflow|limit)|gas uint64 overflow|return data out of bounds/i;
+const INTERNAL_ERROR = -32_603;
+
+/**
+ * True if the call ended in the contract, by an answer, a revert, or a halt, so that another node's would end alike. A
+ * node's internal error, which viem takes for a revert, proves nothing.
+ */
+export function isContracts(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  const internal = error.walk((e) => e instanceof BaseError && "code" in e && e.code === INTERNAL_ERROR);
+  const said = internal instanceof BaseError ? internal.details : error.message;
+  if (HALTS.test(said)) return true;
+  return !isTransport(error) && (internal === null || /revert/i.test(said));
+}

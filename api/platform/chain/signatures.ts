@@ -11,8 +11,9 @@ import { unwrapped } from "../../../packages/escrow/src/signature-forms.ts";
 import type { Asker } from "../http/request.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { createRecent } from "./batcher.ts";
+import { forReading, type NodesClient } from "./failover.ts";
 import { paced } from "./pace.ts";
-import { isOutOfGas, isTransport } from "./rpc.ts";
+import { isContracts, isOutOfGas, isTransport } from "./rpc.ts";
 import type { PayerSignature } from "./view.ts";
 
 /** Room to deploy a wallet, ask it, and run the validator itself; a factory that wants more gets an error. */
@@ -77,7 +78,7 @@ export interface ContractSignatures {
  * new accounts or of one, so clients take turns for whatever asks the chain.
  * @param single sends each call in a request of its own, so that a wallet's slow code holds up no other call
  */
-export function createContractSignatures(client: PublicClient, single = client): ContractSignatures {
+export function createContractSignatures(client: PublicClient, single: NodesClient = client): ContractSignatures {
   const coded = createRecent<boolean>(CODE_CACHE_MS);
   const turn = paced(async (turns: readonly null[]) => turns, STRANGERS);
   const isDeployed = async (account: Address, asker: Asker): Promise<boolean> => {
@@ -95,7 +96,9 @@ export function createContractSignatures(client: PublicClient, single = client):
       const asksForCode = block === null && !afresh;
       if (signature === null || (asksForCode && !(await isDeployed(signed.payer, asker)))) return false;
       await turn(null, asker);
-      return isAccepted(single, { ...signed, signature }, block);
+      const ask = (reading: number) => isAccepted(forReading(single, reading), { ...signed, signature }, block);
+      // What a block of the past shows is final, so that a refusal has to be shown twice.
+      return (await ask(0)) || (block !== null && ask(1));
     },
     async verifyWrappedSignature(signed, asker) {
       await turn(null, asker);
@@ -126,7 +129,8 @@ async function isAccepted(
     });
     return result === ERC1271_MAGIC;
   } catch (error) {
-    if (isTransport(error)) throw error;
+    // At a block of the past it is asked once and for all: only the wallet's own end of the call is an answer.
+    if (block === null ? isTransport(error) : !isContracts(error)) throw error;
     return false;
   }
 }

@@ -26,6 +26,8 @@ const newHold = () => holdWithWindow(at.escrow, merchant);
 const status = (held: ContestableHold) => statusOf(at.escrow, held);
 /** An ERC-1271 wallet in machine code that takes every signature, until it is called with nothing. */
 const REVOCABLE = `0x3615603457600054603b577f1626ba7e${"00".repeat(28)}60005260206000f35b6001600055005b00` as const;
+/** Another, that takes short signatures, and at a long one goes on to what is appended. */
+const HALTING = "0x3661020010601857631626ba7e60e01b60005260206000f35b" as const;
 
 async function delivered(held: ContestableHold): Promise<void> {
   const { status: answered, body } = await deliverWithWindow(service, merchant, { held });
@@ -119,10 +121,28 @@ describe("the ground payload-hash", () => {
     expect((await scene.chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
     const other = await holdWithWindow(at.escrow, wallet);
     expectProblem(await deliverWithWindow(service, wallet, { held: other }), 403, "not_the_merchant");
-    const { body } = await contest(service, held, await claimOf(held, OTHER, wallet));
+    const claim = await claimOf(held, OTHER, wallet);
+    // Longer than a merchant's own forward may have it.
+    const delivery = { ...claim.delivery, signature: `0x${"11".repeat(8_192)}` };
+    const { body } = await contest(service, held, { ...claim, delivery });
     expect(body).toMatchObject({ contest: { rule: "claim_false", decision: "refund" } });
     await pass();
     expect(await status(held)).toBe("refunded");
+  });
+
+  test.each([
+    ["runs out of gas", "601856"],
+    ["meets an invalid instruction", "fe"],
+  ])("a signature by which the merchant's contract %s is none: released", async (_, halting) => {
+    const owner = newMerchant();
+    const wallet = { ...owner, address: newMerchant().address };
+    await scene.chain.client.setCode({ address: wallet.address, bytecode: `${HALTING}${halting}` });
+    const held = await holdWithWindow(at.escrow, wallet);
+    expect((await deliverWithWindow(service, wallet, { held })).body.decision).toBe("release");
+    const claim = await claimOf(held, OTHER, wallet);
+    const delivery = { ...claim.delivery, signature: `0x${"11".repeat(1_000)}` };
+    const { body } = await contest(service, held, { ...claim, delivery });
+    expect(body).toMatchObject({ contest: { rule: "no_ground", decision: "release" } });
   });
 
   test.each([
@@ -133,6 +153,14 @@ describe("the ground payload-hash", () => {
     ],
     ["signed by somebody else", "no_ground", async (held: ContestableHold) => claimOf(held, OTHER, newMerchant())],
     ["signed for another payment", "no_ground", async () => claimOf(await newHold(), OTHER)],
+    [
+      "with 8 KiB that are nobody's signature",
+      "no_ground",
+      async (held: ContestableHold) => {
+        const claim = await claimOf(held, OTHER);
+        return { ...claim, delivery: { ...claim.delivery, signature: `0x${"ff".repeat(8_192)}` } };
+      },
+    ],
   ])("%s: %s, and released", async (_, rule, claim) => {
     const held = await newHold();
     await delivered(held);

@@ -1,8 +1,10 @@
 import { encodeFunctionData, type Hex, numberToHex, toFunctionSelector } from "viem";
-import { beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createChain } from "../../../../api/platform/chain/chain.ts";
 import { ERC1271 } from "../../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
+import { startFaultyNode } from "../../../support/chain/nodes.ts";
+import { type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
 import { thinking } from "../../../support/payments/wallets.ts";
@@ -42,6 +44,45 @@ test("wallets are asked by ERC-1271 with 500,000 gas, each in a request of its o
   expect(checks.map(({ method, params: [call] }) => [method, call.to, call.data, call.gas]).toSorted()).toEqual(
     payers.map((payer) => ["eth_call", payer, data, numberToHex(500_000)]),
   );
+});
+
+describe("at a block of the past", async () => {
+  const faulty = await forFile(startFaultyNode(chain));
+  const asked = createChain("eip155:8453", { rpcUrl: faulty.url, logBlockRange: 1_000 });
+  const payer = await wallet(4, 1);
+  await chain.mine(1);
+  const block = Number(await chain.client.getBlockNumber());
+  const isSigned = () => asked.verifyContractSignature({ payer, digest, signature: "0x01" }, null, { block });
+  const answers = (reply: (call: Call, seen: number) => Reply | null) => {
+    let seen = 0;
+    faulty.become(async (call, pass) =>
+      call.method === "eth_call" ? (reply(call, seen++) ?? pass(call)) : pass(call),
+    );
+  };
+  afterEach(() => faulty.become(null));
+
+  test.each([
+    ["a revert", 3, "execution reverted"],
+    ["geth's out of gas", -32_000, "out of gas"],
+    ["geth's invalid instruction", -32_000, "invalid opcode: INVALID"],
+    ["reth's stack fault", -32_603, "EVM error: StackUnderflow"],
+  ])("%s is a refusal", async (_, code, message) => {
+    answers((call) => refuse(call, code, message));
+    expect(await isSigned()).toBe(false);
+  });
+
+  test.each([
+    ["an internal error", -32_603, "Internal error"],
+    ["a missing state", -32_000, "missing trie node"],
+  ])("%s of the node is no answer", async (_, code, message) => {
+    answers((call) => refuse(call, code, message));
+    await expect(isSigned()).rejects.toThrow();
+  });
+
+  test("null from one of two readings is no answer", async () => {
+    answers((call, seen) => (seen === 0 ? replyTo(call, null) : null));
+    expect(await isSigned()).toBe(true);
+  });
 });
 
 test.each([
