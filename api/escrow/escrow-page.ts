@@ -113,7 +113,7 @@ export function renderEvaluation(answered: Answered, places: readonly LogPlace[]
     jsonUrl: `${baseUrl}${path}?format=json`,
     main: html`<article class="deed ${tone}"><p class="eyebrow">Escrow evaluation</p>
 <h1>${heading}</h1>
-<p class="state">${withCode(record.rule_text)}${contest !== null && html` <a href="${contestPath(evaluation.payment)}">The buyer contested it</a>, and the answer says ${contest.decision}.`}${contest === null && overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}</p>
+<p class="state">${withCode(record.rule_text)}${contest !== null && html` <a href="${contestPath(evaluation.payment)}">The buyer contested it</a>, and the answer says ${contest.decision}.`}${contest === null && overtaken(record, status) && ` The evaluation says release, but a refund to the buyer, which anyone may trigger after ${TIMEOUT_TEXT}, came first.`}${record.service_is !== undefined && ` This service itself is the ${record.service_is} of this payment; the rule is applied as to any other.`}</p>
 ${facts(moneyFacts(record, answered), "ruled")}</article>
 <section aria-labelledby="seen"><h2 id="seen">What was delivered</h2>
 <p class="measure">As the merchant forwarded and signed it. We do not keep the content, only its length and hash.</p>

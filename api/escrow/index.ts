@@ -108,6 +108,12 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
   const arbiter = createAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const { store, notices } = withNotices(createEscrowStore(pool));
+  const merchant = createDemoMerchant(config.decoySeed);
+  const examPayer = config.exams === null ? [] : [createAccount(config.exams.privateKey).address];
+  const ownWallets = [
+    ...[merchant.address, ...examPayer],
+    ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient]),
+  ];
   const escrow = createSettling({
     ...contestParts(platform, config, needs),
     contracts,
@@ -118,10 +124,10 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
     limits,
     signer,
     baseUrl,
+    ownWallets: [config.payTo, ...ownWallets].map((one) => one.toLowerCase()),
     now,
     log,
   });
-  const merchant = createDemoMerchant(config.decoySeed);
   const demo = createDemo({ contracts, escrow, chain, ended: notices.ended, merchant, baseUrl, elapsedMs, sleep });
   const routes = [
     ...escrowRoutes({ escrow, publicLog, contracts, limits, now, baseUrl }),
@@ -144,7 +150,7 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
     escrow,
     jobs: isUnread ? [] : jobs,
     routes: under("Escrow", isUnread ? routes.map(untilRead) : routes),
-    ownWallets: [merchant.address, ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient])],
+    ownWallets,
     /** Payer and payee of a payment in one of the contracts; null if there is none. Rejects if the chain cannot be read. */
     async parties(payment: Hex) {
       const hold = await chain.holdById(payment);

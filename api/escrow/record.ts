@@ -40,10 +40,18 @@ export interface Evaluated {
   readonly window: ContestWindow | null;
 }
 
+interface RecordParts {
+  readonly issuer: string;
+  readonly url: string;
+  readonly now: Date;
+  /** Accounts of the service, in lower case. */
+  readonly ownWallets: readonly string[];
+}
+
 /** The public record of one evaluation, before signing. It holds no content of the delivery, only length and hash. */
 export function evaluationRecord(
   { hold, delivery, rule, window }: Evaluated,
-  { issuer, url, now }: { readonly issuer: string; readonly url: string; readonly now: Date },
+  { issuer, url, now, ownWallets }: RecordParts,
 ) {
   const { maxAmount, payer, receiver } = hold.info;
   return {
@@ -56,6 +64,7 @@ export function evaluationRecord(
     contract: hold.contract,
     payer,
     merchant: receiver,
+    ...ownPart({ payer, merchant: receiver }, ownWallets),
     amount: maxAmount.toString(),
     amount_usd: formatUsd(maxAmount),
     fee: rule.decision === "release" ? feeOf(maxAmount).toString() : "0",
@@ -74,6 +83,15 @@ export function evaluationRecord(
     evaluated_at: now.toISOString(),
     ...(window === null ? {} : { contest: contestFacts(window) }),
   };
+}
+
+/** Which party the service itself is: the demo's merchant, or the buyer of an exam. Absent for everybody else's sales. */
+function ownPart(
+  parties: Readonly<Record<"payer" | "merchant", string>>,
+  ownWallets: readonly string[],
+): { readonly service_is?: "payer" | "merchant" } {
+  const part = (["payer", "merchant"] as const).find((name) => ownWallets.includes(parties[name]));
+  return part === undefined ? {} : { service_is: part };
 }
 
 const contestFacts = ({ seconds, until, conditions }: ContestWindow) => ({

@@ -127,6 +127,12 @@ export const EVALUATION = z
     contract: address,
     payer: address,
     merchant: address,
+    service_is: z
+      .enum(["payer", "merchant"])
+      .exactOptional()
+      .describe(
+        "Which party this service itself is: the merchant of its demo, or the buyer of an exam of a seller. Absent in all other sales.",
+      ),
     amount: atomic,
     amount_usd: usd,
     fee: atomic,

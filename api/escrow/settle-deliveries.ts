@@ -28,6 +28,8 @@ export interface EscrowParts extends CarryingParts, KeeperParts, ContestParts {
   readonly log: CarryingParts["log"];
   readonly signer: Signer;
   readonly baseUrl: string;
+  /** Accounts of the service, in lower case. */
+  readonly ownWallets: readonly string[];
   readonly now: () => Date;
 }
 
@@ -209,12 +211,15 @@ async function standing(
 }
 
 async function signed(
-  { signer, baseUrl, now }: EscrowParts,
+  { signer, baseUrl, ownWallets, now }: EscrowParts,
   found: Parameters<typeof evaluationRecord>[0],
 ): Promise<Evaluation> {
   const at = now();
   const url = `${baseUrl}${evaluationPath(found.hold.id)}`;
-  const document = await signer.signAsText(evaluationRecord(found, { issuer: signer.issuer, url, now: at }), at);
+  const document = await signer.signAsText(
+    evaluationRecord(found, { issuer: signer.issuer, url, now: at, ownWallets }),
+    at,
+  );
   return {
     payment: found.hold.id,
     decision: found.rule.decision,

@@ -49,7 +49,7 @@ test("an agent with the stock client buys an espresso: held, served, evaluated, 
   expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
   expect(await chain.usdcBalance(merchant)).toBe(99_000n);
   const record = await send(served.escrow.evaluation.record_url, { headers: { accept: "application/json" } });
-  expect(record.body).toMatchObject({ decision: "release", rule: "delivered", merchant });
+  expect(record.body).toMatchObject({ decision: "release", rule: "delivered", merchant, service_is: "merchant" });
 
   const again = await post(url(), { "PAYMENT-SIGNATURE": sent.at(-1) ?? "" });
   expect([again.status, again.headers.get("x-idempotent-replay"), again.text]).toEqual([200, "true", text]);

@@ -2,13 +2,16 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { handIn } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployOperator } from "../../support/escrow/contract.ts";
 import { haiku, openShop } from "../../support/escrow/sale.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
-import { newPayer } from "../../support/payments/signing.ts";
+import { v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { buyExam, EXAM_KEY, ended, lineFor, outcomesOf } from "../../support/sellers/buying.ts";
+import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
@@ -33,6 +36,7 @@ const config = {
   arbiterAllowedOrigins: [origin],
 };
 const service = await forFile(startService({ chain, config }));
+const owner = await forFile(connectOwner(service.database));
 
 test("a shop that sells through an escrow is bought an exam, and gets a public record of level full", async () => {
   const payer = await newPayer(chain, 5_000_000n);
@@ -49,4 +53,15 @@ test("a shop that sells through an escrow is bought an exam, and gets a public r
   expect(outcomesOf(record)).toMatchObject({ purchase: "pass", forgery: "pass", lost_answer: "pass" });
   expect(await chain.usdcBalance(examiner)).toBe(before - 300_000n);
   await eventually(() => chain.usdcBalance(account.address), 297_000n);
+  // The examiner is a party of what the service arbitrates, and every evaluation says so.
+  const { rows } = await owner.query<{ document: string }>("SELECT document FROM escrow_evaluation");
+  expect(rows).toHaveLength(3);
+  for (const { document } of rows)
+    expect(JSON.parse(document)).toMatchObject({ payer: examiner.toLowerCase(), service_is: "payer" });
+  // The external arbiter takes no claim about a deal of the examiner.
+  const conditions = { payload_text: "haiku", expected_sha256: "0".repeat(64) };
+  const parties = { payer: examiner, payee: account.address };
+  const claim = { category: "payload-hash", conditions, parties };
+  const refused = await handIn(service, claim, v2(await signPayment(payer)));
+  expect([refused.status, refused.body.errors]).toEqual([422, [expect.objectContaining({ rule: 7 })]]);
 });
