@@ -1,14 +1,5 @@
-import {
-  BlockNotFoundError,
-  createPublicClient,
-  fallback,
-  HttpRequestError,
-  http,
-  type PublicClient,
-  RpcError,
-  RpcRequestError,
-} from "viem";
-import type { Hex } from "../api/platform/wallet.ts";
+import { createPublicClient, fallback, http, numberToHex, type PublicClient } from "viem";
+import { type Header, headerOf, WrongAnswerError } from "../api/platform/chain/log-answers.ts";
 import { CHAIN_ID } from "./ledger.ts";
 
 /** The node serves another chain: a setting is wrong, and no restart will fix it. */
@@ -16,15 +7,8 @@ export class WrongChainError extends Error {
   override readonly name = "WrongChainError";
 }
 
-export interface Head {
-  readonly number: number;
-  /** Unix seconds. */
-  readonly timestamp: number;
-}
-
-export interface Block extends Head {
-  readonly hash: Hex;
-  readonly transactions: readonly Hex[];
+export interface Block extends Header {
+  readonly transactions: readonly unknown[];
 }
 
 /** @param rpcUrls in the order in which they are asked */
@@ -33,52 +17,38 @@ export const connectChain = (...rpcUrls: readonly string[]): PublicClient => {
   return createPublicClient({ transport: fallback(nodes, { retryCount: 0 }) });
 };
 
-/** The node's newest block; the node must serve Base. Rejects if it does not answer with a block. */
-export async function readHead(chain: PublicClient): Promise<Head> {
+/**
+ * The newest block of the first node that returns one. Ponder asks all of them: it does without one that does not answer.
+ * @throws WrongChainError if one of them does not serve Base, or the first node's error if all fail
+ */
+export async function readHead(rpcUrls: readonly string[]): Promise<Header> {
+  const heads = await Promise.allSettled(rpcUrls.map((url) => readHeadOf(connectChain(url))));
+  const errors: unknown[] = heads.flatMap((head) => (head.status === "rejected" ? [head.reason] : []));
+  const wrong = errors.find((error) => error instanceof WrongChainError);
+  const found = heads.find((head) => head.status === "fulfilled");
+  if (wrong !== undefined || found === undefined) throw wrong ?? errors[0];
+  return found.value;
+}
+
+async function readHeadOf(chain: PublicClient): Promise<Header> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID)
     throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
-  const block = asBlock(await chain.getBlock({ blockTag: "latest" }));
-  if (block === null) throw new Error("the node's newest block lacks its number, hash, or time");
-  return block;
+  const head = await readBlock(chain, "latest");
+  if (head === null) throw new Error("the node's newest block lacks its number, hash, or time");
+  return head;
 }
 
-/**
- * Whether the node still reads the chain: its newest block is then years old, or the first. A provider that refuses the
- * question has no node that syncs. Rejects if there is no answer.
- */
-export const isSyncing = (chain: PublicClient): Promise<boolean> =>
-  chain.request<{ Method: "eth_syncing"; Parameters?: undefined; ReturnType: unknown }>({ method: "eth_syncing" }).then(
-    (answer) => typeof answer === "object" && answer !== null,
-    (error: unknown) => {
-      const isRefusal = error instanceof RpcError || error instanceof RpcRequestError;
-      const status = error instanceof HttpRequestError ? error.status : undefined;
-      if (isRefusal || [400, 401, 403, 404, 405, 501].includes(status ?? 0)) return false;
-      throw error;
-    },
-  );
-
-/** The node's block of this number; null if it has none, or answers with half a block or another one, as proxies do. */
-export async function readBlock(chain: PublicClient, number: number): Promise<Block | null> {
+/** A block of the node; null if it has none of this number, or returns half a block or another one, as proxies do. */
+export async function readBlock(chain: PublicClient, number: number | "latest"): Promise<Block | null> {
+  const tag = number === "latest" ? number : numberToHex(number);
+  const answer = await chain.request({ method: "eth_getBlockByNumber", params: [tag, false] });
   try {
-    const block = asBlock(await chain.getBlock({ blockNumber: BigInt(number) }));
-    return block?.number === number ? block : null;
+    const header = headerOf(answer);
+    const isAsked = number === "latest" || header.block === number;
+    return isAsked ? { ...header, transactions: answer?.transactions ?? [] } : null;
   } catch (error) {
-    if (error instanceof BlockNotFoundError) return null;
+    if (error instanceof WrongAnswerError) return null;
     throw error;
   }
-}
-
-/** What viem makes of a node's answer, which may lack anything. */
-interface Answer {
-  readonly number?: bigint | null;
-  readonly hash?: Hex | null;
-  readonly timestamp?: bigint;
-  readonly transactions: readonly Hex[];
-}
-
-function asBlock({ number, hash, timestamp, transactions }: Answer): Block | null {
-  if (typeof number !== "bigint" || typeof timestamp !== "bigint" || !hash || !/^0x[0-9a-f]{64}$/i.test(hash))
-    return null;
-  return { number: Number(number), hash, timestamp: Number(timestamp), transactions };
 }

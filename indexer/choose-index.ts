@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
+import type { Header } from "../api/platform/chain/log-answers.ts";
 import { expectRows, type History } from "./history/history.ts";
-import { WINDOW_BLOCKS } from "./ledger.ts";
-import { ROWS_VERSION } from "./rows-version.ts";
+import { ROWS_VERSION, WINDOW_BLOCKS } from "./ledger.ts";
 import { type Deployment, findIndexes, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 
@@ -14,12 +14,11 @@ export function nameOf(settings: IndexerSettings, history: History | null): stri
   return `${viewsSchema}_${createHash("sha256").update(key).digest("hex").slice(0, 8)}`;
 }
 
-export interface Start {
-  /** That of the settings. */
-  readonly startBlock: number | null;
-  readonly head: number;
-  /** Whether the node's head is not yet the chain's. Asked only for a new index. */
-  readonly isSyncing: () => Promise<boolean>;
+/** The newest block of a node that has synced is at most this old. */
+const SYNCED_SECONDS = 3_600;
+
+interface Start extends Pick<IndexerSettings, "startBlock"> {
+  readonly head: Pick<Header, "block" | "time">;
   readonly history: History | null;
 }
 
@@ -31,15 +30,15 @@ export interface Start {
 export async function chooseIndex(session: Queryable, index: string, start: Start): Promise<Deployment> {
   const found = (await findIndexes(session)).find((one) => one.index === index);
   if (found !== undefined) return found;
-  const { head, isSyncing, history } = start;
+  const { head, history } = start;
   if (history !== null) await expectRows(session, history);
   const given = history?.firstBlock ?? start.startBlock;
-  if (given === null && (await isSyncing()))
+  if (given === null && Date.now() / 1000 - head.time > SYNCED_SECONDS)
     throw new Error(
-      `The node still syncs, so its newest block, ${head}, does not tell where the last 90 days begin. Wait for it, or set START_BLOCK`,
+      `The node's newest block, ${head.block}, is over an hour old, so it does not tell where the last 90 days begin. Wait until the node has synced, or set START_BLOCK`,
     );
   // Ponder never becomes ready from a start block above the head.
-  const startBlock = Math.min(given ?? Math.max(0, head - WINDOW_BLOCKS), head);
+  const startBlock = Math.min(given ?? Math.max(0, head.block - WINDOW_BLOCKS), head.block);
   const schema = `${index}_${startBlock}`;
   await session.query(`create schema ${pg.escapeIdentifier(schema)}`);
   return { index, schema, startBlock };

@@ -1,6 +1,7 @@
 import pg from "pg";
+import { inTransaction } from "../api/platform/db/connection.ts";
 import { tryLock } from "./index-lock.ts";
-import { type Deployment, falseIfBusy, findIndexes, inTransaction, ponderSchemas } from "./schemas.ts";
+import { type Deployment, falseIfBusy, findIndexes, ponderSchemas } from "./schemas.ts";
 
 /** While a drop waits for a reader, it holds back all who come after it. */
 const BRIEFLY = "set local lock_timeout = '2s'";
@@ -16,8 +17,7 @@ export const dropUnlessUsed = (db: pg.Pool, { index, schema }: Deployment): Prom
   );
 
 /**
- * Drops every index of this database, also one of a Ponder without a launcher, with Ponder's copy of the chain and all that
- * is remembered of it, all or none. Preloaded histories stay.
+ * Drops every index of this database, also one of a Ponder without a launcher, with Ponder's copy of the chain, all or none. Preloaded histories stay.
  * @returns what was dropped
  * @throws if an indexer holds one of them
  */
@@ -27,7 +27,7 @@ export const dropIndexes = (db: pg.Pool): Promise<readonly string[]> =>
     for (const { index, schema } of indexes)
       if (!(await tryLock(client, index))) throw new Error(`An indexer uses ${schema}. Stop it first.`);
     const made = new Set([...indexes.map(({ schema }) => schema), ...(await ponderSchemas(client))]);
-    const schemas = [...made, "ponder_sync", "indexer"];
+    const schemas = [...made, "ponder_sync"];
     await client.query(BRIEFLY);
     for (const schema of schemas) await client.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
     return schemas;

@@ -49,7 +49,7 @@ export async function takeLock(databaseUrl: string, index: string): Promise<Inde
   }
 }
 
-/** Takes an index's lock for the rest of a transaction; false if another session has it. */
+/** Takes an index's lock for the rest of a transaction, or of a statement outside of one; false if another session has it. */
 export const tryLock = (db: Queryable, index: string): Promise<boolean> => tryTo("xact_lock", db, index);
 
 /**

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import type { History } from "./history/history.ts";
 import type { Deployment } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
@@ -35,8 +36,9 @@ function withoutStartupParameters(databaseUrl: string): string {
  * /dev/null, so that the folder may be read-only.
  */
 export function startPonder({ settings, deployment, history, readsFrom, holder }: PonderPlan): ChildProcess {
-  const ponder = findPackageJSON("ponder", import.meta.url);
-  if (ponder === undefined) throw new Error("the ponder package is not installed: run npm install");
+  const manifest = findPackageJSON("ponder", import.meta.url);
+  if (manifest === undefined) throw new Error("the ponder package is not installed: run npm install");
+  const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
   const env = {
     ...process.env,
     PORT: String(settings.ponderPort),
@@ -48,7 +50,6 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
     // The schema's name says what makes another index; to Ponder a comment in a handler would be another one.
     PONDER_EXPERIMENTAL_DB: "platform",
     PONDER_RPC_URL_8453: Array(settings.rpcCopies).fill(settings.rpcUrls).flat().join(","),
-    PONDER_WS_URL_8453: settings.websocketUrl ?? "",
     POLL_MS: String(settings.pollMs),
     INDEX_HOLDER: holder,
     INDEX_SCOPE: settings.scope,
@@ -66,7 +67,7 @@ export function startPonder({ settings, deployment, history, readsFrom, holder }
   const command = [
     // Ponder's use of pg makes Node print a deprecation warning at every start.
     ...[`--max-old-space-size=${settings.heapMiB}`, "--disable-warning=DeprecationWarning"],
-    ...[join(ponder, "../dist/esm/bin/ponder.js"), "start", "--root", import.meta.dirname, "--hostname", "127.0.0.1"],
+    ...[resolve(manifest, "..", bin.ponder), "start", "--root", import.meta.dirname, "--hostname", "127.0.0.1"],
     ...["--log-format", "json", "--log-level", settings.ponderLogLevel],
   ];
   return spawn(process.execPath, command, { env, stdio: ["ignore", "inherit", "inherit", "ipc"] });

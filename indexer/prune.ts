@@ -1,15 +1,8 @@
 import type pg from "pg";
+import { inTransaction } from "../api/platform/db/connection.ts";
 import { CHAIN_ID, USDC } from "./ledger.ts";
-import { finalizedMark, rememberBlocks } from "./same-chain.ts";
-import {
-  type Deployment,
-  exists,
-  findIndexes,
-  inTransaction,
-  ponderSchemas,
-  type Queryable,
-  transaction,
-} from "./schemas.ts";
+import { finalizedMark } from "./same-chain.ts";
+import { type Deployment, exists, findIndexes, ponderSchemas, type Queryable } from "./schemas.ts";
 
 /** Twice what Base takes to finality. Ponder itself gives up after 30 blocks. */
 const KEPT_BLOCKS = 1_000;
@@ -19,23 +12,15 @@ const STEP_LOGS = 20_000;
 /** Pruning, and the choice of what is to be fetched again, exclude each other. */
 const PRUNING = "select pg_advisory_xact_lock(hashtextextended('indexer.pruning', 0))";
 
-export interface Pruned {
-  readonly rows: number;
-  /** USDC's logs below this block are gone; null if no index needs any. */
-  readonly below: number | null;
-  /** The index that is the furthest behind. */
-  readonly slowest: string | null;
-  /** Whether another step has something to delete. */
-  readonly isMore: boolean;
-}
-
 /**
  * Deletes from Ponder's copy of the chain what no index needs any more, the oldest first, in one bounded step: USDC's logs
  * more than `keep` blocks behind the last final block of the index that is the furthest behind, and the transactions,
  * blocks and receipts to which no other contract's log refers. Ponder may run.
  * @param db of the role that owns the index
+ * @returns the block below which USDC's logs are gone, the index that is the furthest behind, and whether another step has
+ * something to delete
  */
-export const prune = (db: pg.Pool, keep = KEPT_BLOCKS): Promise<Pruned> =>
+export const prune = (db: pg.Pool, keep = KEPT_BLOCKS) =>
   inTransaction(db, async (client) => {
     await client.query(`set local lock_timeout = '2s'; ${PRUNING}`);
     const slowest = (await exists(client, "ponder_sync.logs")) ? await slowestIndex(client) : undefined;
@@ -48,7 +33,6 @@ export const prune = (db: pg.Pool, keep = KEPT_BLOCKS): Promise<Pruned> =>
     );
     // Whole blocks only: what is asked for again is counted in blocks.
     const below = next[0] === undefined ? end : Number(next[0].number) + 1;
-    await rememberBlocks(client, below);
     return { rows: await deleteBelow(client, below), below, slowest: slowest.schema, isMore: below < end };
   });
 
@@ -58,7 +42,7 @@ async function slowestIndex(db: Queryable) {
   const schemas = [...new Set([...starts.keys(), ...(await ponderSchemas(db))])];
   const all: { readonly schema: string; readonly block: number }[] = [];
   for (const schema of schemas)
-    all.push({ schema, block: (await finalizedMark(db, schema))?.number ?? starts.get(schema) ?? 0 });
+    all.push({ schema, block: (await finalizedMark(db, schema))?.block ?? starts.get(schema) ?? 0 });
   return all.toSorted((a, b) => a.block - b.block)[0];
 }
 
@@ -85,31 +69,21 @@ async function deleteBelow(db: Queryable, below: number): Promise<number> {
 }
 
 /**
- * What Ponder believes to have of USDC, without the blocks from one to another (exclusive), so that it fetches them again.
- * Ponder reads closed ranges that end one block late: a cut that left an open end, or a single number, would be something else
- * to it. Other contracts' logs are never pruned. A fragment of no contract is one of blocks, or of all contracts.
- */
-const FORGET = `update ponder_sync.intervals set blocks = coalesce(
-    (select range_agg(part) from unnest(blocks - nummultirange(numrange($2, $3, '()'))) part
-      where lower(part) < upper(part)), '{}')
-  where chain_id = $1
-    and (fragment_id !~ '^log_[0-9]+_0x' or fragment_id ~* '^log_[0-9]+_${USDC}_')`;
-
-/**
  * Before Ponder starts to fill an index: makes it fetch what has been pruned of the blocks that the index needs. Ponder would
- * take the intervals for the rows. What was pruned ends with USDC's oldest log, because the oldest are deleted first.
+ * take its list of intervals for the rows. What was pruned ends with USDC's oldest log, because the oldest are deleted first;
+ * other contracts' logs are never pruned. A fragment of no contract is one of blocks, or of all contracts. Ponder reads closed
+ * ranges that end one block late: a cut that left an open end, or a single number, would be something else to it.
  * @param session of the index's lock
  * @param syncFrom the block from which the index reads USDC's logs
  */
 export async function refetchPruned(session: Queryable, { schema }: Deployment, syncFrom: number): Promise<void> {
   if (!(await exists(session, "ponder_sync.intervals")) || (await finalizedMark(session, schema)) !== null) return;
-  await transaction(session, async () => {
-    await session.query(PRUNING);
-    const { rows } = await session.query<{ oldest: string | null }>(
-      "select min(block_number) as oldest from ponder_sync.logs where chain_id = $1 and address = $2",
-      [CHAIN_ID, USDC],
-    );
-    const oldest = rows[0]?.oldest ?? null;
-    if (oldest === null || Number(oldest) > syncFrom) await session.query(FORGET, [CHAIN_ID, syncFrom, oldest]);
-  });
+  // Both statements are one transaction.
+  await session.query(`${PRUNING};
+    update ponder_sync.intervals set blocks = coalesce(
+      (select range_agg(part) from unnest(blocks - nummultirange(numrange(${syncFrom}, oldest, '()'))) part
+        where lower(part) < upper(part)), '{}')
+    from (select min(block_number) as oldest from ponder_sync.logs where chain_id = ${CHAIN_ID} and address = '${USDC}') logs
+    where chain_id = ${CHAIN_ID} and coalesce(oldest > ${syncFrom}, true)
+      and (fragment_id !~ '^log_[0-9]+_0x' or fragment_id ~* '^log_[0-9]+_${USDC}_')`);
 }

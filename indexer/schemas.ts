@@ -2,32 +2,6 @@ import pg from "pg";
 
 export type Queryable = Pick<pg.ClientBase, "query">;
 
-/** Runs `work` in one transaction of a session; its error rolls that back. */
-export async function transaction<T>(session: Queryable, work: () => Promise<T>): Promise<T> {
-  await session.query("begin");
-  try {
-    const result = await work();
-    await session.query("commit");
-    return result;
-  } catch (error) {
-    await session.query("rollback").catch(() => undefined);
-    throw error;
-  }
-}
-
-/** The same with a connection of a pool, which an error closes. */
-export async function inTransaction<T>(db: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await db.connect();
-  let isBroken = true;
-  try {
-    const result = await transaction(client, () => work(client));
-    isBroken = false;
-    return result;
-  } finally {
-    client.release(isBroken);
-  }
-}
-
 /** One index: a Ponder schema named `<index>_<start block>`. */
 export interface Deployment {
   /** `<views schema>_<hash of what decides the rows>` (choose-index.ts). */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { EscrowContract } from "../api/payments/schemes/escrowed.ts";
+import { type Environment, readEnvironment } from "../api/platform/config/environment.ts";
 import { addressesOf, addressOf, nodeList, url, whole } from "../api/platform/config/values.ts";
 import type { Address } from "../api/platform/wallet.ts";
 import { SCOPES } from "./ledger.ts";
@@ -27,7 +28,6 @@ const ENVIRONMENT = z.object({
   BASE_RPC_URL: nodeList(
     "the JSON-RPC URL of a Base node, or of several, comma-separated; RPC_COPIES tells how often each is listed",
   ),
-  BASE_WS_URL: url("the WebSocket URL of the same Base node", ["ws:", "wss:"]).optional(),
   // Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that.
   RPC_COPIES: whole(1, 500).default(1),
   PAY_TO_ADDRESS: addressOf("the receiving address"),
@@ -40,9 +40,6 @@ const ENVIRONMENT = z.object({
   INDEX_VIEWS_SCHEMA: SCHEMA.default("live"),
   POLL_MS: whole(50, 60_000).default(1000),
   PONDER_PORT: whole(0, 65_535).default(0),
-  OTHER_CHAIN: z.enum(["stop", "drop"], { error: "expected stop or drop" }).default("stop"),
-  OTHER_CHAIN_AFTER_SECONDS: whole(1, 3_600).default(60),
-  PRUNE_SECONDS: whole(0, 86_400).default(600),
   INDEX_HEAP_MIB: whole(128, 65_536).default(4096),
   PONDER_LOG_LEVEL: LEVEL.default("warn"),
   LOG_LEVEL: LEVEL.default("info"),
@@ -54,7 +51,6 @@ const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
   databaseUrl: env.DATABASE_URL,
   rpcUrls: env.BASE_RPC_URL,
   rpcCopies: env.RPC_COPIES,
-  websocketUrl: env.BASE_WS_URL ?? null,
   /** The service's addresses, sorted: their transfers count in no history. Those of escrows are among them. */
   ownAddresses: sorted([env.PAY_TO_ADDRESS, ...env.OWN_ADDRESSES, ...env.ESCROW_ADDRESSES]),
   escrows: sorted(env.ESCROW_ADDRESSES),
@@ -71,9 +67,6 @@ const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
   pollMs: env.POLL_MS,
   /** For Prometheus, on the loopback interface; 0: any free one. */
   ponderPort: env.PONDER_PORT,
-  otherChain: env.OTHER_CHAIN,
-  otherChainAfterSeconds: env.OTHER_CHAIN_AFTER_SECONDS,
-  pruneSeconds: env.PRUNE_SECONDS,
   heapMiB: env.INDEX_HEAP_MIB,
   ponderLogLevel: env.PONDER_LOG_LEVEL,
   logLevel: env.LOG_LEVEL,
@@ -81,25 +74,7 @@ const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
 
 export type IndexerSettings = Readonly<ReturnType<typeof settingsOf>>;
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/** The variables, or one line per missing or wrong one with what is expected. An empty variable counts as missing. */
-export function parse<S extends z.ZodObject>(
-  schema: S,
-  environment: Environment,
-): { readonly env: z.infer<S> } | { readonly problem: string } {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
-  const parsed = schema.safeParse(set);
-  if (parsed.success) return { env: parsed.data };
-  const lines = parsed.error.issues.map(({ path: [key], message }) => {
-    const name = String(key);
-    if (set[name] !== undefined) return `${name} is wrong: ${message}`;
-    return `${name} is missing: ${z.safeParse(schema.shape[name], "").error?.issues[0]?.message}`;
-  });
-  return { problem: [...new Set(lines)].join("\n") };
-}
-
 export function parseSettings(environment: Environment): IndexerSettings | { readonly problem: string } {
-  const parsed = parse(ENVIRONMENT, environment);
-  return "problem" in parsed ? parsed : settingsOf(parsed.env);
+  const { data, problems } = readEnvironment(ENVIRONMENT, environment);
+  return data === undefined ? { problem: problems.join("\n") } : settingsOf(data);
 }

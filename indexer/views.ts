@@ -1,5 +1,7 @@
 import pg from "pg";
-import { type Deployment, exists, falseIfBusy, findIndexes, inTransaction, type Queryable } from "./schemas.ts";
+import { inTransaction } from "../api/platform/db/connection.ts";
+import { tryLock } from "./index-lock.ts";
+import { type Deployment, exists, falseIfBusy, findIndexes, type Queryable } from "./schemas.ts";
 
 // Which index the views show. Ponder's own views (--views-schema) would be replaced at each of its starts, before the index has
 // read the newest blocks.
@@ -30,27 +32,22 @@ export const isReady = (db: Queryable, schema: string, since: number): Promise<b
 
 /** The index that is shown continues to add blocks. */
 const NEAR_BLOCKS = 5;
-/** Ponder writes a heartbeat every ten seconds. */
-const LIVE_MS = 60_000;
 
 /**
  * Whether the views may show this index: they show it already, or none, or it has read as far as the one that they show, which
- * is not a newer one with a live indexer.
+ * is not a newer one that an indexer holds.
  */
 export async function mayBeShown(db: Queryable, { schema }: Deployment, viewsSchema: string): Promise<boolean> {
   const shown = await shownSchema(db, viewsSchema);
   if (shown === null || shown === schema) return true;
   const [first, second] = (await findIndexes(db, viewsSchema)).filter((one) => [shown, schema].includes(one.schema));
   const isOlder = first?.schema === schema && second !== undefined;
-  if (isOlder && (await wasSeen(db, second.schema, { since: Date.now() - LIVE_MS, state: "true" }))) return false;
-  const positionOf = async (name: string): Promise<number | null> => {
-    const { rows } = await db.query<{ block: number }>(
-      `select block::float8 as block from ${pg.escapeIdentifier(name)}.position`,
-    );
-    return rows[0]?.block ?? null;
-  };
-  const [ours, theirs] = [await positionOf(schema), await positionOf(shown)];
-  return ours !== null && ours >= (theirs ?? 0) - NEAR_BLOCKS;
+  if (isOlder && !(await tryLock(db, second.index))) return false;
+  const blockOf = (name: string) => `(select block from ${pg.escapeIdentifier(name)}.position)`;
+  const { rowCount } = await db.query(
+    `select where ${blockOf(schema)} >= coalesce(${blockOf(shown)}, 0) - ${NEAR_BLOCKS}`,
+  );
+  return rowCount === 1;
 }
 
 /**
@@ -92,15 +89,8 @@ export async function openToReaders(db: pg.Pool, viewsSchema: string): Promise<v
     alter default privileges in schema ${views} grant select on tables to ${READER}`);
 }
 
-/** An index that is not ready, and was not written for this long, was given up. */
 const ABANDONED_MS = 3_600_000;
 
-/** The indexes with views of this name that nothing needs once this one is shown: older ones, and those left unfinished. */
-export async function replacedBy(db: Queryable, { schema }: Deployment, viewsSchema: string): Promise<Deployment[]> {
-  const indexes = await findIndexes(db, viewsSchema);
-  const place = indexes.findIndex((one) => one.schema === schema);
-  const replaced = indexes.slice(0, place);
-  for (const newer of indexes.slice(place + 1))
-    if (!(await wasSeen(db, newer.schema, { since: Date.now() - ABANDONED_MS, state: "true" }))) replaced.push(newer);
-  return replaced;
-}
+/** Whether no Ponder has written to this index for an hour: it was replaced, or given up. */
+export const isAbandoned = async (db: Queryable, { schema }: Deployment): Promise<boolean> =>
+  !(await wasSeen(db, schema, { since: Date.now() - ABANDONED_MS, state: "true" }));

@@ -4,24 +4,17 @@ import { isBusy } from "../indexer/schemas.ts";
 import { parseSettings } from "../indexer/settings.ts";
 
 /** Drops what the indexer has made in this database. Configured like the indexer, which must not be running. */
-async function drop(databaseUrl: string): Promise<string> {
-  const db = new pg.Pool({ connectionString: databaseUrl, max: 1, application_name: "index_drop" });
-  db.on("error", () => undefined);
-  try {
-    const dropped = await dropIndexes(db).catch((error: unknown) => {
-      throw isBusy(error) ? new Error("A transaction that does not end reads it. Try again.") : error;
-    });
-    return `Dropped: ${dropped.join(", ")}. The indexer makes a new index at its next start.`;
-  } finally {
-    await db.end();
-  }
-}
-
-const settings = parseSettings(process.env);
 try {
+  const settings = parseSettings(process.env);
   if ("problem" in settings) throw new Error(settings.problem);
-  console.log(await drop(settings.databaseUrl));
+  const db = new pg.Pool({ connectionString: settings.databaseUrl, max: 1, application_name: "index_drop" });
+  db.on("error", () => undefined);
+  const dropped = await dropIndexes(db).finally(() => db.end());
+  console.log(`Dropped: ${dropped.join(", ")}. The indexer makes a new index at its next start.`);
 } catch (error) {
-  console.error(`The index was not dropped. ${error instanceof Error ? error.message : String(error)}`);
+  const why = error instanceof Error ? error.message : String(error);
+  console.error(
+    `The index was not dropped. ${isBusy(error) ? "A transaction that does not end reads it. Try again." : why}`,
+  );
   process.exitCode = 1;
 }

@@ -5,15 +5,15 @@ import { parseFetchSettings } from "../indexer/fetch/settings.ts";
 
 const USAGE = `Usage: npm run index:fetch -- <folder>
 
-Fetches USDC's transfers from nodes of Base into the folder: a file for each UTC day, up to the newest final
-block. Run it again to go on. Configured by FETCH_RPC_URLS (or BASE_RPC_URL), FETCH_PER_SECOND, INDEX_SCOPE, START_BLOCK.`;
+Fetches USDC's authorized transfers from nodes of Base into the folder: a file for each UTC day, up to the newest block
+that is final on all of them. Run it again to go on. Configured by FETCH_RPC_URLS (or BASE_RPC_URL), FETCH_PER_SECOND, START_BLOCK.`;
 
 const [folder, ...more] = process.argv.slice(2);
 const settings = parseFetchSettings(process.env);
 try {
   if (folder === undefined || more.length > 0) throw new FetchError(USAGE);
   if ("problem" in settings) throw new FetchError(settings.problem);
-  const { files, requests } = await fetchTransfers({ settings, folder, tell: (line) => console.log(line) });
+  const { files, requests } = await fetchTransfers(settings, folder, (line) => console.log(line));
   const [first, last] = [files[0]?.firstBlock, files.at(-1)?.lastBlock];
   console.log(`${folder}: ${files.length} files, blocks ${first} to ${last}, ${requests} requests`);
 } catch (error) {

@@ -1,9 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { createWriteStream, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { DuckDBInstance } from "@duckdb/node-api";
 import { type Coverage, coverageOf, type FetchedFile, inOrder, nameOf } from "../history/coverage.ts";
 import { messageOf } from "../history/duck.ts";
 import { HEADER, isOfTransfers } from "../history/files.ts";
@@ -13,31 +13,18 @@ export class FetchError extends Error {
   override readonly name = "FetchError";
 }
 
-const LOCK = ".fetching";
-const UNFINISHED = ".unfinished.csv.gz";
+const UNFINISHED = ".unfinished";
 
 /**
- * Takes a folder for this process and creates it if it does not exist. Returns what releases it.
- * @throws FetchError if it cannot be written to, or another run writes to it
+ * Creates the folder if it does not exist, and removes what a run has not finished, also one that still writes: that one ends.
+ * @throws FetchError if it cannot be written to
  */
-export async function lockFolder(folder: string): Promise<() => void> {
-  const lock = join(folder, LOCK);
+export function openFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
-    // DuckDB has its file locked, and the system releases the lock when this process ends, however that happens.
-    const database = await DuckDBInstance.create(lock);
-    rmSync(join(folder, UNFINISHED), { force: true });
-    return () => {
-      rmSync(lock, { force: true });
-      database.closeSync();
-    };
+    for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name));
   } catch (error) {
-    const message = messageOf(error);
-    throw new FetchError(
-      message.includes("Conflicting lock")
-        ? `Another index:fetch is writing to ${folder}: wait for its end, or use another folder`
-        : `${folder} is not a folder to write to: ${message}`,
-    );
+    throw new FetchError(`${folder} is not a folder to write to: ${messageOf(error)}`);
   }
 }
 
@@ -56,7 +43,7 @@ export async function writeFetched(
   coverage: Coverage,
   lines: AsyncIterable<string>,
 ): Promise<FetchedFile> {
-  const [unfinished, file] = [join(folder, UNFINISHED), join(folder, nameOf(coverage))];
+  const [unfinished, file] = [join(folder, `${UNFINISHED}-${randomUUID()}`), join(folder, nameOf(coverage))];
   const all = async function* () {
     yield `${HEADER}\n`;
     yield* lines;

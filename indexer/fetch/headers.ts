@@ -1,9 +1,8 @@
 import { numberToHex } from "viem";
-import { type Header, headerOf, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
+import { type Header, headerOf, type Log, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
 import type { Provider } from "../../api/platform/chain/provider.ts";
 import { BLOCK_SECONDS, DAY_SECONDS } from "../ledger.ts";
 import { FetchError } from "./files.ts";
-import type { FetchedTransfer } from "./payments.ts";
 
 export const readHeader = (provider: Provider, block: number): Promise<Header> =>
   provider.ask("eth_getBlockByNumber", [numberToHex(block), false], (answer) => {
@@ -28,23 +27,16 @@ export async function lastOfDay(provider: Provider, first: Header, end: Header):
   return low;
 }
 
-/** The block of a transfer is read after this many blocks, also where its time is known. */
-const READ_EVERY = 2_000;
-
 /** Finds the times of transfers, and checks that they are in the blocks of the same chain as these first and last ones. */
 export function openClock(provider: Provider, first: Header, last: Header) {
   const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
   const known = new Map([first, last].map((header) => [header.block, header]));
-  let read = first.block;
   /** @throws FetchError if a block has two hashes */
-  return async (transfers: readonly FetchedTransfer[]): Promise<readonly number[]> => {
-    const blocks = [...new Set(transfers.map(({ log }) => log.block))];
-    const newest = blocks.at(-1) ?? read;
-    const due = !isRegular ? blocks : newest - read >= READ_EVERY ? [newest] : [];
-    const unknown = due.filter((block) => !known.has(block));
+  return async (transfers: readonly Log[]): Promise<readonly number[]> => {
+    const blocks = new Set(isRegular ? [] : transfers.map(({ block }) => block));
+    const unknown = [...blocks].filter((block) => !known.has(block));
     await Promise.all(unknown.map(async (block) => known.set(block, await readHeader(provider, block))));
-    read = due.at(-1) ?? read;
-    return transfers.map(({ log: { block, blockHash } }) => {
+    return transfers.map(({ block, blockHash }) => {
       const header = known.get(block);
       if (header !== undefined && header.hash !== blockHash)
         throw new FetchError(`Block ${block} is final, but has two hashes`);

@@ -16,13 +16,6 @@ import { type Reading, readLogs } from "./logs.ts";
 /** Providers take no more in one filter; more payers than that are asked for in turn. */
 const MOST_PAYERS = 1_000;
 
-export interface FetchedTransfer {
-  readonly log: Log;
-  readonly authorised: boolean;
-}
-
-const byPlaceOf = (logs: readonly Log[]) => new Map(logs.map((log) => [placeOf(log), log]));
-
 /** The log after this `AuthorizationUsed`, if it is that payment's transfer: USDC emits both together. */
 function transferAfter(used: Log, byPlace: ReadonlyMap<number, Log>): Log | undefined {
   const next = byPlace.get(placeOf(used) + 1);
@@ -30,23 +23,10 @@ function transferAfter(used: Log, byPlace: ReadonlyMap<number, Log>): Log | unde
   return isTransfer && next.blockHash === used.blockHash && next.transaction === used.transaction ? next : undefined;
 }
 
-/** All transfers of these blocks. */
-export async function* readAll(reading: Reading, blocks: Blocks): AsyncGenerator<readonly FetchedTransfer[]> {
-  for await (const logs of readLogs(reading, { address: USDC, topics: [[TRANSFER_TOPIC, USED_TOPIC]] }, blocks)) {
-    const byPlace = byPlaceOf(logs);
-    const used = logs.filter(({ topics }) => topics[0] === USED_TOPIC);
-    const authorized = new Set(used.map((log) => transferAfter(log, byPlace)));
-    const transfers = logs.filter(({ topics }) => topics[0] === TRANSFER_TOPIC);
-    yield transfers.map((log) => ({ log, authorised: authorized.has(log) }));
-  }
-}
-
-/** The payments by EIP-3009 of these blocks: `AuthorizationUsed` first, then the transfers of those payers. */
-export async function* readPayments(reading: Reading, blocks: Blocks): AsyncGenerator<readonly FetchedTransfer[]> {
-  for await (const used of readLogs(reading, { address: USDC, topics: [USED_TOPIC] }, blocks)) {
-    const transfers = await transfersOf(reading.provider, used);
-    yield transfers.map((log) => ({ log, authorised: true }));
-  }
+/** The transfers of the payments by EIP-3009 of these blocks: `AuthorizationUsed` first, then the transfers of those payers. */
+export async function* readPayments(reading: Reading, blocks: Blocks): AsyncGenerator<readonly Log[]> {
+  for await (const used of readLogs(reading, { address: USDC, topics: [USED_TOPIC] }, blocks))
+    yield await transfersOf(reading.provider, used);
 }
 
 async function transfersOf(provider: Provider, used: readonly Log[]): Promise<readonly Log[]> {
@@ -55,7 +35,8 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
   const payers = [...new Set(used.map(({ topics }) => topics[1] ?? ""))];
   const filter: LogFilter = { address: USDC, topics: [TRANSFER_TOPIC, payers] };
   const read = (answer: unknown) => {
-    const byPlace = byPlaceOf(readLogAnswer(answer, filter, { first, last }));
+    const logs = readLogAnswer(answer, filter, { first, last });
+    const byPlace = new Map(logs.map((log) => [placeOf(log), log]));
     return used.map((log) => {
       const transfer = transferAfter(log, byPlace);
       if (transfer !== undefined) return transfer;
@@ -75,8 +56,6 @@ async function transfersOf(provider: Provider, used: readonly Log[]): Promise<re
 
 const addressIn = (topic = ""): string => `0x${topic.slice(26)}`;
 
-/** A transfer as a line of a CSV file. */
-export function lineOf({ log, authorised }: FetchedTransfer, time: number): string {
-  const { block, transaction, index, topics, data } = log;
-  return `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},${authorised}\n`;
-}
+/** An authorized transfer as a line of a CSV file. */
+export const lineOf = ({ block, transaction, index, topics, data }: Log, time: number): string =>
+  `${block},${time},${transaction},${index},${addressIn(topics[1])},${addressIn(topics[2])},${BigInt(data)},true\n`;

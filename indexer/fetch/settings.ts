@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { type Environment, readEnvironment } from "../../api/platform/config/environment.ts";
 import { isHttp, listOf, whole } from "../../api/platform/config/values.ts";
-import type { Scope } from "../ledger.ts";
-import { type Environment, parse, SCOPE, START_BLOCK } from "../settings.ts";
+import { START_BLOCK } from "../settings.ts";
 
 const URLS = listOf("HTTP or HTTPS URLs", isHttp);
 
@@ -9,27 +9,19 @@ const ENVIRONMENT = z.object({
   FETCH_RPC_URLS: URLS.optional(),
   BASE_RPC_URL: URLS.optional(),
   FETCH_PER_SECOND: whole(1, 10_000).default(20),
-  INDEX_SCOPE: SCOPE.optional(),
+  INDEX_SCOPE: z.literal("selective", { error: "expected selective: only authorized payments are fetched" }).optional(),
   START_BLOCK: START_BLOCK.optional(),
 });
 
-/** The configuration of `npm run index:fetch`. */
-export interface FetchSettings {
-  readonly urls: readonly string[];
-  /** Requests a second to each node. */
-  readonly perSecond: number;
-  /** Null: that of the folder's files, else `selective`. */
-  readonly scope: Scope | null;
-  /** Null: 90 days before the newest final block. */
-  readonly startBlock: number | null;
-}
+export type FetchSettings = Exclude<ReturnType<typeof parseFetchSettings>, { problem: string }>;
 
-export function parseFetchSettings(environment: Environment): FetchSettings | { readonly problem: string } {
-  const parsed = parse(ENVIRONMENT, environment);
-  if ("problem" in parsed) return parsed;
-  const { FETCH_RPC_URLS, BASE_RPC_URL, FETCH_PER_SECOND, INDEX_SCOPE, START_BLOCK } = parsed.env;
-  const urls = FETCH_RPC_URLS ?? BASE_RPC_URL;
+/** The configuration of `npm run index:fetch`, or what is wrong with it. */
+export function parseFetchSettings(environment: Environment) {
+  const { data, problems } = readEnvironment(ENVIRONMENT, environment);
+  if (data === undefined) return { problem: problems.join("\n") };
+  const { FETCH_RPC_URLS, BASE_RPC_URL, FETCH_PER_SECOND, START_BLOCK } = data;
+  const urls: readonly string[] | undefined = FETCH_RPC_URLS ?? BASE_RPC_URL;
   if (urls === undefined)
     return { problem: "FETCH_RPC_URLS is missing: expected the JSON-RPC URLs of Base nodes, or BASE_RPC_URL" };
-  return { urls, perSecond: FETCH_PER_SECOND, scope: INDEX_SCOPE ?? null, startBlock: START_BLOCK ?? null };
+  return { urls, perSecond: FETCH_PER_SECOND, startBlock: START_BLOCK ?? null };
 }

@@ -62,28 +62,22 @@ const paymentsOf = (name: string, which: string): string => `
   count(*) filter (${which} and authorised) as ${name}_paid, count(*) filter (${which} and qualifying) as ${name}_qualifying,
   coalesce(sum(value) filter (${which} and qualifying), 0) as ${name}_atomic`;
 
-/** Wallets from `first` to before `end`, compared as bytes, in hexadecimal. */
-export interface WalletRange {
-  readonly first: string;
-  readonly end: string;
-}
-
-const within = (column: string, { first, end }: WalletRange): string =>
-  `${column} >= unhex('${first}') and ${column} < unhex('${end}')`;
-
 /** The numbers of a day's histogram (`TouchedDay.ages` in ledger.ts): two hex digits for the first age, six for each count. */
 const FIRST_AGE = "printf('%02x', min(age))";
 const count = (sql: string): string => `printf('%06x', ${sql})`;
 
-function sideOfMeetings(wallet: string, payments: string, range: WalletRange): string {
+/** The wallets are taken by their first hexadecimal digit, in order: DuckDB needs memory for each text that `string_agg` makes. */
+const DIGITS = [..."0123456789ABCDEF"];
+
+function sideOfMeetings(wallet: string, payments: string, digit: string): string {
   return `select ${wallet} as wallet, day, time, ${payments}_paid as paid, ${payments}_qualifying as qualifying,
     ${payments}_atomic as atomic, met, age from meetings
-    where ${within(wallet, range)} and day >= (select max(day) - ${KEPT_DAYS} from meetings)`;
+    where hex(${wallet})[1] = '${digit}' and day >= (select max(day) - ${KEPT_DAYS} from meetings)`;
 }
 
-const QUERIES: Readonly<Record<HistoryTable, (range: WalletRange, scope: Scope) => string>> = {
-  wallet_day: (range) => `
-  with sides as (${sideOfMeetings("low", "up", range)} union all ${sideOfMeetings("high", "down", range)}),
+const QUERIES: Readonly<Record<HistoryTable, (scope: Scope, digit: string) => string>> = {
+  wallet_day: (_, digit) => `
+  with sides as (${sideOfMeetings("low", "up", digit)} union all ${sideOfMeetings("high", "down", digit)}),
   days as (
     select wallet, day, max(time) as last_at, sum(paid) as paid, sum(qualifying) as qualifying, count(*) filter (met) as touched,
       sum(atomic) as qualifying_atomic
@@ -97,47 +91,48 @@ const QUERIES: Readonly<Record<HistoryTable, (range: WalletRange, scope: Scope) 
     group by wallet, day)
   select * from days left join histograms using (wallet, day)`,
   /** Only in scope `full`: otherwise all of it follows from `paid`. */
-  pair: (range, scope) => `
+  pair: (scope) => `
   select coalesce(max(day) filter (value >= ${QUALIFYING_ATOMIC}), 0) as last_day, least(sender, payee) as low, greatest(sender, payee) as high,
     coalesce(sum(value) filter (sender < payee), 0) as up_atomic, coalesce(sum(value) filter (sender > payee), 0) as down_atomic
-  from transfers where ${scope === "full"} and ${within("least(sender, payee)", range)} group by low, high`,
-  wallet: (range) => `
+  from transfers where ${scope === "full"} group by low, high`,
+  wallet: () => `
   select max(last_paid_at) as last_paid_at, coalesce(max(payees), 0) as payees, coalesce(max(payers), 0) as payers,
     coalesce(max(payer_funders), 0) as payer_funders, coalesce(max(unfunded_payers), 0) as unfunded_payers, wallet,
     max(last_paid_transaction) as last_paid_transaction, max(funder) as funder, coalesce(max(sent), 0) as funder_atomic
   from (
-    select wallet, arg_max(funder, place) as funder, max(sent) as sent from funders where ${within("wallet", range)} group by wallet
+    select wallet, arg_max(funder, place) as funder, max(sent) as sent from funders group by wallet
     union all by name select sender as wallet, max(time) as last_paid_at, arg_max("transaction", place) as last_paid_transaction
-      from transfers where qualifying and ${within("sender", range)} group by sender
-    union all by name select payer as wallet, count(*) as payees from reached where ${within("payer", range)} group by payer
+      from transfers where qualifying group by sender
+    union all by name select payer as wallet, count(*) as payees from reached group by payer
     union all by name select payee as wallet, count(*) as payers, count(distinct funder) as payer_funders,
         count(*) - count(funder) as unfunded_payers
-      from reached where ${within("payee", range)} group by payee)
+      from reached group by payee)
   group by wallet`,
-  paid: (range, scope) => `
+  paid: (scope) => `
   select first_at, last_at, count, ${scope === "full" ? "null" : "last_day"} as met_day, payer, payee, last_transaction, atomic,
     0 as unpaid_atomic, funder
   from (
     select sender as payer, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
       max(day) filter (qualifying) as last_day, arg_max("transaction", place) as last_transaction
-    from transfers where authorised and ${within("sender", range)} group by sender, payee)
-  left join (select payer, payee, funder from reached where ${within("payer", range)}) using (payer, payee)`,
-  payee_slot: (range) => `
+    from transfers where authorised group by sender, payee)
+  left join (select payer, payee, funder from reached) using (payer, payee)`,
+  payee_slot: () => `
   select ordinal % ${PAYEE_SLOTS} as slot, ordinal, payer, payee
-  from (select *, max(ordinal) over (partition by payer) as newest from reached where ${within("payer", range)})
+  from (select *, max(ordinal) over (partition by payer) as newest from reached)
   where ordinal > newest - ${PAYEE_SLOTS}`,
-  payer_funder: (range) =>
-    `select distinct payee, funder from reached where funder is not null and ${within("payee", range)}`,
-  payer_slot: (range) => `
+  payer_funder: () => `select distinct payee, funder from reached where funder is not null`,
+  payer_slot: () => `
   select payee, number % ${PAYER_SLOTS} as slot, payer, number as ordinal
   from (
     select payee, payer, row_number() over (partition by payee order by place) - 1 as number,
       row_number() over (partition by payee order by place desc) as newest
-    from reached where ${within("payee", range)})
+    from reached)
   where newest <= ${PAYER_SLOTS}`,
-  floor_block: (range) => `select payer, payee, block from reached where ${within("payer", range)}`,
+  floor_block: () => `select payer, payee, block from reached`,
 };
 
-/** A table's rows whose key begins with a wallet of this range, in the order of the key. */
-export const rowsOf = (table: HistoryTable, scope: Scope, range: WalletRange): string =>
-  `select * from (${QUERIES[table](range, scope)}) order by ${keyColumns(table)}`;
+/** Queries that one after the other return a table's rows in the order of the key. */
+export const rowsOf = (table: HistoryTable, scope: Scope): readonly string[] =>
+  (table === "wallet_day" ? DIGITS : [""]).map(
+    (digit) => `select * from (${QUERIES[table](scope, digit)}) order by ${keyColumns(table)}`,
+  );

@@ -1,12 +1,9 @@
-import { createHash } from "node:crypto";
 import { basename } from "node:path";
-import type { Scope } from "../ledger.ts";
 
 /** The blocks that a fetched file covers. They are in its name, because blocks without a transfer leave no other trace. */
 export interface Coverage {
   /** The UTC day of its blocks. */
   readonly day: string;
-  readonly scope: Scope;
   readonly firstBlock: number;
   readonly lastBlock: number;
   /** The hashes of the block before the first, and of the last block, as `shortHash` shortens them. */
@@ -16,20 +13,19 @@ export interface Coverage {
 
 export type FetchedFile = Coverage & { readonly file: string };
 
-const NAME = /^(\d{4}-\d\d-\d\d)-(full|selective)-(\d+)-(\d+)-([0-9a-f]{16})-([0-9a-f]{16})\.csv\.gz$/;
+const NAME = /^(\d{4}-\d\d-\d\d)-(\d+)-(\d+)-([0-9a-f]{16})-([0-9a-f]{16})\.csv\.gz$/;
 
 /** A block's hash, shortened for a file's name. */
-export const shortHash = (hash: string): string => createHash("sha256").update(hash).digest("hex").slice(0, 16);
+export const shortHash = (hash: string): string => hash.slice(2, 18);
 
-export const nameOf = ({ day, scope, firstBlock, lastBlock, parentHash, lastHash }: Coverage): string =>
-  `${[day, scope, firstBlock, lastBlock, parentHash, lastHash].join("-")}.csv.gz`;
+export const nameOf = ({ day, firstBlock, lastBlock, parentHash, lastHash }: Coverage): string =>
+  `${[day, firstBlock, lastBlock, parentHash, lastHash].join("-")}.csv.gz`;
 
 /** Null if the file was not fetched by `npm run index:fetch`, or was renamed. */
 export function coverageOf(file: string): FetchedFile | null {
-  const [, day, scope, first, last, parentHash, lastHash] = NAME.exec(basename(file)) ?? [];
+  const [, day, first, last, parentHash, lastHash] = NAME.exec(basename(file)) ?? [];
   if (day === undefined || parentHash === undefined || lastHash === undefined) return null;
-  const blocks = { firstBlock: Number(first), lastBlock: Number(last) };
-  return { file, day, scope: scope === "full" ? "full" : "selective", ...blocks, parentHash, lastHash };
+  return { file, day, firstBlock: Number(first), lastBlock: Number(last), parentHash, lastHash };
 }
 
 export const inOrder = (all: readonly FetchedFile[]): readonly FetchedFile[] =>

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { createReadStream, createWriteStream, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { type Duck, messageOf, quote } from "./duck.ts";
@@ -37,8 +37,6 @@ const each = (sql: (column: string, of: Column) => string): string =>
 
 /** All files' transfers, with the numbers of the files. */
 export const RAW_TABLE = `create table raw (file integer, ${each((name, { type }) => `${name} ${type}`)})`;
-/** A hash of all rows of `raw`, hashed twice: otherwise two rows could exchange their last column without a trace. */
-export const DIGEST = `concat(count(*), ' ', bit_xor(hash(hash(${each((name) => name)}))))`;
 const VALUES = each((name, { type }) => (type === "blob" ? `unhex(${name}[3:])` : `${name}::${type}`));
 /** The name of the first column whose text is wrong. */
 const WRONG = `coalesce(${each((name, { pattern, most }) => {
@@ -46,10 +44,9 @@ const WRONG = `coalesce(${each((name, { pattern, most }) => {
   return `case when regexp_full_match(${name}, '${pattern}')${limit} then null else '${name.slice(1, -1)}' end`;
 })})`;
 
-const isParquet = (file: string): boolean => file.endsWith(".parquet");
 const isCompressed = (file: string): boolean => file.endsWith(".csv.gz");
-export const isOfTransfers = (file: string): boolean => file.endsWith(".csv") || isCompressed(file) || isParquet(file);
-const KINDS = ".csv, .csv.gz, or .parquet";
+export const isOfTransfers = (file: string): boolean => file.endsWith(".csv") || isCompressed(file);
+const KINDS = ".csv or .csv.gz";
 
 /** The files, with those in each folder. @throws UnfitHistoryError if a folder has none. */
 export const filesOf = (given: readonly string[]): readonly string[] =>
@@ -62,68 +59,46 @@ export const filesOf = (given: readonly string[]): readonly string[] =>
 
 /**
  * Adds a file's transfers to `raw`.
- * @throws UnfitHistoryError with the line or row if the file is not as docs/index-history.md describes.
+ * @throws UnfitHistoryError with the line if the file is not as docs/index-history.md describes.
  */
 export async function addFile(duck: Duck, file: string, number: number): Promise<void> {
-  const unpacked = join(duck.folder, "unpacked.csv");
+  // DuckDB would read `*`, `?`, and `[` in the file's own name as patterns.
+  const csv = join(duck.folder, "transfers.csv");
   try {
     if (!isOfTransfers(file)) throw new Error(`expected a ${KINDS} file`);
     if (!statSync(file).isFile()) throw new Error("expected a file");
-    if (isCompressed(file)) await unpack(file, unpacked);
-    const text = isParquet(file)
-      ? await textOfParquet(duck, file)
-      : await textOfCsv(isCompressed(file) ? unpacked : file);
+    if (isCompressed(file)) await unpack(file, csv);
+    else symlinkSync(resolve(file), csv);
+    await expectHeader(csv);
+    const text = `select ${each((name) => `lower(${name}) as ${name}`)} from read_csv(${quote(csv)}, hive_partitioning = false,
+      auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${each((name) => `${name}: 'VARCHAR'`)}})`;
     const [row] = await duck.rows<Readonly<Record<string, string | null>> & { row: bigint; wrong: string }>(
       `select * from (select *, row_number() over () as row, ${WRONG} as wrong from (${text})) where wrong is not null limit 1`,
     );
     if (row !== undefined) {
-      const place = isParquet(file) ? `row ${row.row}` : `line ${row.row + 1n}`;
       const found = `${row.wrong} is ${JSON.stringify(row[row.wrong] ?? "")}`;
-      throw new UnfitHistoryError(`${file}, ${place}: ${found}, expected ${COLUMNS[row.wrong]?.expected}`);
+      throw new Error(`line ${row.row + 1n}: ${found}, expected ${COLUMNS[row.wrong]?.expected}`);
     }
     await duck.run(`insert into raw select ${number}, ${VALUES} from (${text})`);
   } catch (error) {
-    throw error instanceof UnfitHistoryError ? error : new UnfitHistoryError(`${file}: ${messageOf(error)}`);
+    throw new UnfitHistoryError(`${file}: ${messageOf(error)}`);
   } finally {
-    rmSync(unpacked, { force: true });
+    rmSync(csv, { force: true });
   }
 }
 
 /** DuckDB itself would take the beginning of a file that was cut off for all of it. */
 const unpack = (file: string, into: string): Promise<void> =>
   pipeline(createReadStream(file), createGunzip(), createWriteStream(into)).catch((error: unknown) => {
-    const why = `damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`;
-    throw new UnfitHistoryError(`${file} is ${why}`);
+    throw new Error(`damaged or not complete (${messageOf(error)}): expected all of a file compressed by gzip`);
   });
 
-/** A file's name as DuckDB takes it, which would read `*`, `?`, and `[` as patterns of other files' names. */
-const exactly = (file: string): string => `${quote(file.replace(/[*?[]/g, "[$&]"))}, hive_partitioning = false`;
-
-async function textOfCsv(file: string): Promise<string> {
-  const beginning = await createReadStream(file, { end: 4_095, encoding: "utf8" }).toArray();
+async function expectHeader(csv: string): Promise<void> {
+  const beginning = await createReadStream(csv, { end: 4_095, encoding: "utf8" }).toArray();
   // After a byte order mark, which some programs write.
-  const [line = ""] = beginning
+  const [line] = beginning
     .join("")
     .replace(/^\uFEFF/, "")
     .split(/\r?\n/, 1);
-  if (line !== HEADER) throw new Error(`expected the header ${HEADER}, got ${JSON.stringify(line.slice(0, 200))}`);
-  return `select ${each((name) => `lower(${name}) as ${name}`)} from read_csv(${exactly(file)},
-    auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', columns = {${each((name) => `${name}: 'VARCHAR'`)}})`;
-}
-
-async function textOfParquet(duck: Duck, file: string): Promise<string> {
-  const from = `read_parquet(${exactly(file)})`;
-  const described = await duck.rows<{ column_name: string; column_type: string }>(`describe select * from ${from}`);
-  const types = new Map(described.map(({ column_name, column_type }) => [column_name, column_type]));
-  const missing = NAMES.filter((name) => !types.has(name));
-  if (missing.length > 0) throw new Error(`missing column ${missing.join(", ")}`);
-  const textOf = (column: string, type = ""): string => {
-    if (type === "BLOB") return `'0x' || hex(${column})`;
-    const seconds = `epoch_us(${column}) // 1000000`;
-    // A fraction of a second stays what it is, which is refused.
-    return type.startsWith("TIMESTAMP")
-      ? `case when epoch_us(${column}) % 1000000 = 0 then (${seconds})::varchar else ${column}::varchar end`
-      : `${column}::varchar`;
-  };
-  return `select ${each((name) => `lower(${textOf(name, types.get(name.slice(1, -1)))}) as ${name}`)} from ${from}`;
+  if (line !== HEADER) throw new Error(`expected the header ${HEADER}, got ${JSON.stringify(line?.slice(0, 200))}`);
 }

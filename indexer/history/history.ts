@@ -1,13 +1,11 @@
 import pg from "pg";
 import type { PublicClient } from "viem";
-import { type Head, readBlock } from "../chain.ts";
-import { CHAIN_ID, type Scope } from "../ledger.ts";
-import { ROWS_VERSION } from "../rows-version.ts";
+import type { Header } from "../../api/platform/chain/log-answers.ts";
+import { readBlock } from "../chain.ts";
+import { ROWS_VERSION, type Scope } from "../ledger.ts";
 import { exists, type Queryable } from "../schemas.ts";
 import type { IndexerSettings } from "../settings.ts";
 
-/** A node whose head is older than this is behind the chain. */
-const FRESH_SECONDS = 60;
 /** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;
 
@@ -26,9 +24,8 @@ export interface Mark {
 /** The rows of the index up to `lastBlock`, made by `npm run index:preload`, in their own schema. */
 export interface History {
   readonly schema: string;
-  /** A hash of everything the rows follow from. */
+  /** Of this run of `npm run index:preload`. */
   readonly id: string;
-  readonly chainId: number;
   readonly ownAddresses: readonly string[];
   readonly scope: Scope;
   readonly firstBlock: number;
@@ -36,7 +33,6 @@ export interface History {
   readonly rowsVersion: number;
   /** The first and the last transfer of the files. */
   readonly marks: readonly [Mark, Mark];
-  readonly transfers: number;
 }
 
 /** `facts` is a `History` without its name and id. */
@@ -65,14 +61,12 @@ export async function expectRows(db: Queryable, { schema }: History): Promise<vo
 
 /** @throws UnfitHistoryError if it was made for other settings */
 export function expectFit(history: History, wanted: IndexerSettings): void {
-  const { chainId, scope, firstBlock, rowsVersion } = history;
-  const { startBlock } = wanted;
+  const { scope, firstBlock, rowsVersion } = history;
   const [made, own] = [history.ownAddresses.join(", "), wanted.ownAddresses.join(", ")];
-  const isLate = startBlock !== null && firstBlock !== startBlock;
+  const isLate = wanted.startBlock !== null && firstBlock !== wanted.startBlock;
   const reasons = [
-    chainId !== CHAIN_ID && `it is for chain ${chainId}, but the index is for chain ${CHAIN_ID}`,
     scope !== wanted.scope && `its scope is ${scope}, but INDEX_SCOPE is ${wanted.scope}`,
-    isLate && `it starts at block ${firstBlock}, but START_BLOCK is ${startBlock}`,
+    isLate && `it starts at block ${firstBlock}, but START_BLOCK is ${wanted.startBlock}`,
     rowsVersion !== ROWS_VERSION && `its rows are of version ${rowsVersion}, but this release's of ${ROWS_VERSION}`,
     made !== own && `it leaves out ${made}, but PAY_TO_ADDRESS, OWN_ADDRESSES, and ESCROW_ADDRESSES name ${own}`,
   ].filter((reason) => reason !== false);
@@ -85,18 +79,15 @@ export function expectFit(history: History, wanted: IndexerSettings): void {
  * Whether the history's last block is final on the node's chain: false while the node is late.
  * @throws UnfitHistoryError if the history belongs to another chain than the node's.
  */
-export async function isFinalOn(chain: PublicClient, head: Head, history: History): Promise<boolean> {
+export async function isFinalOn(chain: PublicClient, head: Pick<Header, "block">, history: History): Promise<boolean> {
   const { marks, lastBlock } = history;
-  const isFresh = head.timestamp >= Date.now() / 1000 - FRESH_SECONDS;
-  const unfit = (why: string) => new UnfitHistoryError(`The history "${history.schema}" ${why}`);
-  if (head.number < lastBlock && isFresh)
-    throw unfit(`goes to block ${lastBlock}, but the node's head is ${head.number}: it is from a different chain`);
   for (const { block, time, transaction } of marks) {
-    const found = block > head.number ? null : await readBlock(chain, block);
+    const found = await readBlock(chain, block);
     if (found === null) return false;
-    if (found.timestamp === time && found.transactions.some((hash) => hash === transaction)) continue;
-    const expected = `block ${block} does not have time ${time} and transaction ${transaction}`;
-    throw unfit(`is not from the node's chain: ${expected}`);
+    if (found.time === time && found.transactions.includes(transaction)) continue;
+    throw new UnfitHistoryError(
+      `The history "${history.schema}" is not from the node's chain: block ${block} does not have time ${time} and transaction ${transaction}`,
+    );
   }
-  return head.number >= lastBlock + FINAL_AFTER_BLOCKS;
+  return head.block >= lastBlock + FINAL_AFTER_BLOCKS;
 }

@@ -38,9 +38,7 @@ export const historyTables = (scope: Scope): readonly HistoryTable[] =>
 const columnsOf = (table: HistoryTable): readonly (readonly [name: string, type: string])[] =>
   DEFINITIONS[table][1].split(/,\s+/).map((column) => column.split(" ") as [string, string]);
 
-export const HISTORY_TABLES = Object.fromEntries(
-  ALL.map((table): [string, readonly string[]] => [table, columnsOf(table).map(([name]) => name)]),
-) as Readonly<Record<HistoryTable, readonly string[]>>;
+export const namesOf = (table: HistoryTable): readonly string[] => columnsOf(table).map(([name]) => name);
 
 export const keyColumns = (table: HistoryTable): string => DEFINITIONS[table][0];
 

@@ -1,15 +1,14 @@
 import type { IndexerSettings } from "../settings.ts";
 import { coverageOf, type FetchedFile, gapIn, inOrder, whyNotOneChain } from "./coverage.ts";
 import type { Duck } from "./duck.ts";
-import { addFile, DIGEST, filesOf, RAW_TABLE } from "./files.ts";
+import { addFile, filesOf, RAW_TABLE } from "./files.ts";
 import { type Mark, UnfitHistoryError } from "./history.ts";
 
 type Wanted = Pick<IndexerSettings, "startBlock" | "scope">;
 
 /**
  * Reads the files, or those of folders, into `raw`.
- * @returns a hash of all rows, whatever their order and the files' format; the first block; and the first and the last
- * transfer at or after the start block
+ * @returns the first block, and the first and the last transfer at or after the start block
  * @throws UnfitHistoryError if they are not as docs/index-history.md describes, or contradict themselves or each other.
  */
 export async function readFiles(duck: Duck, given: readonly string[], wanted: Wanted) {
@@ -22,14 +21,9 @@ export async function readFiles(duck: Duck, given: readonly string[], wanted: Wa
   await expectConsistent(duck, files);
   const from = wanted.startBlock ?? 0;
   const [first, last] = [await markOf(duck, from, "asc"), await markOf(duck, from, "desc")];
-  const summary = `select ${DIGEST} as hash, max(block) as latest from raw`;
-  const [{ hash, latest } = { hash: "", latest: null }] = await duck.rows<{ hash: string; latest: number | null }>(
-    summary,
-  );
   if (first !== undefined && last !== undefined)
-    return { hash, firstBlock: wanted.startBlock ?? first.block, marks: [first, last] as const };
-  const late = latest === null ? "" : ` at or after START_BLOCK ${from}; the last is in block ${latest}`;
-  throw new UnfitHistoryError(`${inWords(files)}: no transfers${late}`);
+    return { firstBlock: wanted.startBlock ?? first.block, marks: [first, last] as const };
+  throw new UnfitHistoryError(`${inWords(files)}: no transfers at or after block ${from}`);
 }
 
 const inWords = (files: readonly string[]): string =>
@@ -43,35 +37,22 @@ function whyUnfit(
   if (fetched.length < count)
     return "Files from npm run index:fetch say which blocks they cover, but others do not: give only one kind";
   const [first, last] = [fetched[0] as FetchedFile, fetched.at(-1) as FetchedFile];
-  const narrow = fetched.find((file) => file.scope !== "full");
-  if (scope === "full" && narrow !== undefined)
-    return `${narrow.file} has authorized payments only, but INDEX_SCOPE is full`;
+  if (scope === "full") return `${first.file} has authorized payments only, but INDEX_SCOPE is full`;
   if (startBlock !== null && startBlock < first.firstBlock)
     return `START_BLOCK is ${startBlock}, but the files begin at block ${first.firstBlock}`;
   const gap = gapIn(fetched, first.firstBlock, last.lastBlock);
-  const before = fetched.find(({ lastBlock }) => lastBlock + 1 === gap?.first);
-  const next = fetched.find(({ firstBlock }) => firstBlock - 1 === gap?.last);
-  const missing = gap && `blocks ${gap.first} to ${gap.last} are missing between ${before?.file} and ${next?.file}`;
-  return whyNotOneChain(fetched) ?? missing;
+  return whyNotOneChain(fetched) ?? (gap && `No file has the blocks ${gap.first} to ${gap.last}`);
 }
 
 /**
  * Of two transfers in the same place, one would be counted twice; unless blocks and times are in the same order, days are
- * undefined; and a fetched file that was renamed has blocks that its name does not cover.
+ * undefined.
  */
 async function expectConsistent(duck: Duck, files: readonly string[]): Promise<void> {
   const refuse = async (condition: string, reason: string) => {
     const found = await duck.rows<{ file: number }>(`select distinct file from raw where ${condition} order by file`);
     throw new UnfitHistoryError(`${inWords(found.map(({ file }) => files[file] ?? ""))}: ${reason}`);
   };
-  const spans = await duck.rows<{ file: number; first: number; last: number }>(
-    "select file, min(block) as first, max(block) as last from raw group by file order by file",
-  );
-  for (const { file, first, last } of spans) {
-    const covered = coverageOf(files[file] ?? "");
-    if (covered !== null && (first < covered.firstBlock || last > covered.lastBlock))
-      throw new UnfitHistoryError(`${covered.file}: the blocks ${first} to ${last} in it are not those in its name`);
-  }
   const [twice] = await duck.rows<{ block: number; log: number }>(
     "select block, log_index as log from raw group by all having count(*) > 1 order by all limit 1",
   );

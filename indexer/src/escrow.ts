@@ -2,13 +2,12 @@ import { type Context, ponder } from "ponder:registry";
 import { escrowContract, escrowOpen, escrowPayment } from "ponder:schema";
 import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { CUSTODIES, ESCROWS } from "../environment.ts";
+import { lower } from "../ledger.ts";
 import { awaitMoney, isOperator } from "./collected.ts";
 import { noteOutcome } from "./escrow-record.ts";
 import { recordHold, recordRelease } from "./movements.ts";
 
 type Database = Context["db"];
-
-const lower = (address: Address) => address.toLowerCase() as Address;
 
 interface Sums {
   /** Of all payments held now. Together with `owed`, everything that the escrow must have. */

@@ -2,11 +2,9 @@ import { type Context, ponder } from "ponder:registry";
 import { TRANSFER_TOPIC } from "../../api/platform/chain/log-answers.ts";
 import type { Address, Hex } from "../../api/platform/wallet.ts";
 import { HISTORY_SCHEMA, SCOPE } from "../environment.ts";
-import { directTerms } from "../ledger.ts";
+import { directTerms, lower } from "../ledger.ts";
 import { takeOver } from "./history.ts";
 import { recordTransfer } from "./movements.ts";
-
-const lower = (address: Address) => address.toLowerCase() as Address;
 
 ponder.on("Usdc:setup", async ({ context }) => {
   if (HISTORY_SCHEMA !== "") await takeOver(context.db);

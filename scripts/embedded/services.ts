@@ -56,7 +56,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
   env: {
     ...process.env,
     ...chains(parts.settings),
-    BASE_WS_URL: "",
+    PONDER_WS_URL_8453: "",
     DATABASE_URL: parts.ownerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: [demoMerchantAddress(parts.keys), examAddress(parts.keys)].join(","),
@@ -70,9 +70,6 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     RPC_COPIES: "25",
     POLL_MS: "250",
     PONDER_PORT: String(ponderPort),
-    // A local chain can be wiped, and its one node does not contradict itself.
-    OTHER_CHAIN: "drop",
-    OTHER_CHAIN_AFTER_SECONDS: "1",
   },
 });
 

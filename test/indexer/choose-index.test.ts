@@ -5,7 +5,7 @@ import { dropIndexes, dropUnlessUsed } from "../../indexer/drop.ts";
 import { endWriters, sessionName, takeLock } from "../../indexer/index-lock.ts";
 import { findIndexes, isBusy } from "../../indexer/schemas.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
-import { isReady, mayBeShown, openToReaders, replacedBy, showIndex } from "../../indexer/views.ts";
+import { isAbandoned, isReady, mayBeShown, openToReaders, showIndex } from "../../indexer/views.ts";
 import { freshDatabase } from "../support/service/database.ts";
 
 const HEAD = 41_000_000;
@@ -35,9 +35,10 @@ function settings(changed: Record<string, string> = {}): IndexerSettings {
 }
 
 /** The index for these settings, on a chain with this head. */
-function choose(changed: Record<string, string> = {}, { head = HEAD, syncs = false } = {}) {
+function choose(changed: Record<string, string> = {}, { head = HEAD, ageSeconds = 3_590 } = {}) {
   const wanted = settings(changed);
-  const start = { startBlock: wanted.startBlock, head, isSyncing: async () => syncs, history: null };
+  const time = Date.now() / 1000 - ageSeconds;
+  const start = { startBlock: wanted.startBlock, head: { block: head, time }, history: null };
   return chooseIndex(db, nameOf(wanted, null), start);
 }
 
@@ -76,12 +77,13 @@ describe("the start block", () => {
     expect(await choose({}, { head: HEAD + 100_000 })).toEqual(first);
   });
 
-  test("is not counted back from what a node that still syncs has for its newest block", async () => {
-    await expect(choose({}, { head: 0, syncs: true })).rejects.toThrow("still syncs");
+  test("is not counted back from the newest block of a node that has not synced", async () => {
+    const syncing = { head: 0, ageSeconds: 3_601 };
+    await expect(choose({}, syncing)).rejects.toThrow("block, 0, is over an hour old");
     expect(await schemas()).toEqual([]);
     const begun = await choose();
-    expect(await choose({}, { head: 0, syncs: true })).toEqual(begun);
-    expect((await choose({ START_BLOCK: "7" }, { head: 9, syncs: true })).startBlock).toBe(7);
+    expect(await choose({}, syncing)).toEqual(begun);
+    expect((await choose({ START_BLOCK: "7" }, { ...syncing, head: 9 })).startBlock).toBe(7);
   });
 
   test("is the first block of a chain younger than that", async () => {
@@ -115,7 +117,7 @@ describe("the schema", () => {
   });
 
   test("does not depend on what changes no row", async () => {
-    const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other", BASE_WS_URL: "ws://other" };
+    const node = { POLL_MS: "250", RPC_COPIES: "25", BASE_RPC_URL: "http://other" };
     expect(await choose({ ...node, ESCROW_START_BLOCK: "5" })).toEqual(await choose());
   });
 
@@ -194,26 +196,30 @@ describe("the views", () => {
     expect((await reader.query("select block::int from live.position")).rows).toEqual([{ block: 95 }]);
   });
 
-  test("do not go back to an older index while an indexer keeps the newer one", async () => {
+  test("do not go back to an older index while an indexer holds the newer one", async () => {
     const older = await fill("live_00000001_5", { position: 100 });
-    const newer = await fill("live_00000002_5", { position: 100, heartbeatAt: Date.now() - 30_000 });
+    const newer = await fill("live_00000002_5", { position: 100 });
     await openToReaders(db, "live");
     await showIndex(db, newer, "live");
+    const lock = await hold(newer.index);
     expect(await mayBeShown(db, older, "live")).toBe(false);
-    const later = { is_ready: 1, heartbeat_at: Date.now() - 60_001 };
-    await db.query(`update ${newer.schema}._ponder_meta set value = $1`, [later]);
+    await lock.release();
     expect(await mayBeShown(db, older, "live")).toBe(true);
   });
 });
 
-describe("an index that was replaced", () => {
-  test("is an older one, or one that was left unfinished for an hour, of the same views", async () => {
+describe("an index that was replaced, or given up", () => {
+  test("is one of the same views that was not written for an hour", async () => {
     for (const schema of ["live_00000001_5", "staging_00000002_5", "live_e_00000001_5"]) await fill(schema);
-    const current = await fill("live_00000003_5");
-    await fill("live_00000004_5", { heartbeatAt: Date.now() - 60_000, ready: 0 });
+    await fill("live_00000004_5", { heartbeatAt: Date.now() - 3_590_000 });
     await fill("live_00000005_5", { heartbeatAt: Date.now() - 3_600_001, ready: 0 });
-    const replaced = (await replacedBy(db, current, "live")).map(({ schema }) => schema);
-    expect(replaced).toEqual(["live_00000001_5", "live_00000005_5"]);
+    const indexes = await findIndexes(db, "live");
+    const areAbandoned = await Promise.all(indexes.map(async (one) => [one.schema, await isAbandoned(db, one)]));
+    expect(Object.fromEntries(areAbandoned)).toEqual({
+      live_00000001_5: true,
+      live_00000004_5: false,
+      live_00000005_5: true,
+    });
   });
 
   test("is dropped when no indexer holds it and no transaction reads it", async () => {
@@ -251,6 +257,6 @@ test("all that the indexer made is dropped together or not at all, also what Pon
   await expect(dropIndexes(db)).rejects.toThrow("Stop it first");
   expect(await left()).toBe(made.length);
   await lock.release();
-  expect(await dropIndexes(db)).toEqual([...made, "indexer"]);
+  expect(await dropIndexes(db)).toEqual(made);
   expect([await left(), (await db.query("select from books_00000001_5.history")).rowCount]).toEqual([0, 0]);
 });

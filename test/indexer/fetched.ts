@@ -18,8 +18,6 @@ export interface FetchedRow {
   readonly authorised: boolean;
 }
 
-type Scope = "full" | "selective";
-
 export const filesIn = (folder: string): readonly string[] => readdirSync(folder).sort();
 
 /** All rows of the folder's files, in the order of the files. */
@@ -40,14 +38,13 @@ export async function readRows(folder: string): Promise<readonly FetchedRow[]> {
 export interface FetchRun {
   readonly folder: string;
   readonly urls: readonly string[];
-  readonly scope?: Scope | null;
   readonly startBlock?: number | null;
   readonly tell?: (line: string) => void;
 }
 
 /** Runs it in this process, as fast as the nodes answer. */
-export const fetchInto = ({ folder, urls, scope = "selective", startBlock = 0, tell = () => undefined }: FetchRun) =>
-  fetchTransfers({ folder, settings: { urls, perSecond: 10_000, scope, startBlock }, tell });
+export const fetchInto = ({ folder, urls, startBlock = 0, tell = () => undefined }: FetchRun) =>
+  fetchTransfers({ urls, perSecond: 10_000, startBlock }, folder, tell);
 
 /** Starts `npm run index:fetch`. */
 export function startFetch(args: readonly string[], env: Readonly<Record<string, string>>) {

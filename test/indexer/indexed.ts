@@ -68,6 +68,14 @@ export async function pruneClosely({ database }: Pick<Indexed, "database">): Pro
   return rows;
 }
 
+/** Makes an index look as if it had not been written for over an hour. */
+export async function ageIndex({ database }: Pick<Indexed, "database">, schema: string): Promise<void> {
+  const db = new pg.Client({ connectionString: database.ownerUrl });
+  await db.connect();
+  await db.query(`update ${schema}._ponder_meta set value = value || '{"heartbeat_at": 0}'`);
+  await db.end();
+}
+
 /** Starts an index of the chain in a database of its own. */
 export async function begin(scope: Indexed["scope"], chain: TestChain): Promise<Indexed> {
   const database = await freshDatabase();

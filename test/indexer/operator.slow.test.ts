@@ -9,11 +9,11 @@ import { ignoredOf } from "../../api/score/index.ts";
 import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { connectChain } from "../../indexer/chain.ts";
-import { AbsentEscrowError, readOperators, withOperators } from "../../indexer/operators.ts";
+import { readOperators } from "../../indexer/operators.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/nodes.ts";
-import { type Fault, refuse, replyTo } from "../support/chain/rpc.ts";
+import { refuse, replyTo } from "../support/chain/rpc.ts";
 import { openOperator, reclaim } from "../support/escrow/auth-capture.ts";
 import { deployEscrow, type Held, hold, newMerchant, type TestEscrow } from "../support/escrow/contract.ts";
 import { type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
@@ -21,7 +21,6 @@ import { freshDatabase } from "../support/service/database.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { ESCROW_VIEWS } from "./escrow-record.ts";
 import { SERVICE } from "./history.ts";
-import { settingsOf } from "./preloaded.ts";
 
 // One chain: an operator, and beside it somebody else's, whose payments the same collector takes.
 
@@ -142,7 +141,7 @@ test("the score's look-ups leave out what the custody pays out for it, as the in
   );
 });
 
-test("a node that fails, in the words of a contract that refuses, makes no operator an escrow", async () => {
+test("a node that fails, or is too late to have the contract, makes no operator an escrow", async () => {
   const node = await startFaultyNode(chain);
   onTestFinished(node.stop);
   const { client } = chain;
@@ -157,23 +156,7 @@ test("a node that fails, in the words of a contract that refuses, makes no opera
   expect(await found(operator.address)).toMatchObject([{ address: operator.address }]);
   expect(await found(escrow.address)).toEqual([]);
   expect(await client.getCode({ address: STRANGER })).toBeUndefined();
-  await expect(found(STRANGER)).rejects.toThrow(AbsentEscrowError);
-});
-
-test("an operator, once seen, stays one on a node too late to have its contract; one never seen is waited for", async () => {
-  const [node, escrow, { ownerUrl }] = [await startFaultyNode(chain), await deployEscrow(chain), await freshDatabase()];
-  const db = new pg.Pool({ connectionString: ownerUrl, max: 1 });
-  onTestFinished(() => [node.stop(), db.end()].at(-1));
-  const addresses = [operator.address, escrow.address].map(lower).sort();
-  const settings = settingsOf({ INDEX_HISTORY: "", ESCROW_ADDRESSES: addresses.join() });
-  const complete = () => withOperators(settings, connectChain(node.url), db);
-  const late: Fault = async (call, pass) => (call.method === "eth_call" ? replyTo(call, "0x") : pass(call));
-  node.become(late);
-  await expect(complete()).rejects.toThrow(`${addresses[0]}, where the node has no contract`);
-  node.become(null);
-  const seen = await complete();
-  expect(seen.operators).toMatchObject([{ address: lower(operator.address) }]);
-  node.become(late);
-  expect(await complete()).toEqual(seen);
-  expect(seen.ownAddresses).toEqual([...settings.ownAddresses, ...seen.operators.map(({ store }) => store)].sort());
+  await expect(found(STRANGER)).rejects.toThrow('returned no data ("0x")');
+  node.become(async (call, pass) => (call.method === "eth_call" ? replyTo(call, "0x") : pass(call)));
+  await expect(found(operator.address)).rejects.toThrow('returned no data ("0x")');
 });

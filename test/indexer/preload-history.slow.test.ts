@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { connectChain } from "../../indexer/chain.ts";
 import { chooseIndex, nameOf } from "../../indexer/choose-index.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
-import { ROWS_VERSION } from "../../indexer/rows-version.ts";
+import { ROWS_VERSION } from "../../indexer/ledger.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { generateChain } from "../support/indexer/generated-chain.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";
@@ -68,13 +68,14 @@ describe("a history", () => {
     await expect.poll(waiting, { timeout: 60_000 }).toBe(1);
     process.kill(killed.pid, "SIGKILL");
     expect((await killed.ended).code).toBeNull();
-    const next = startPreload(FILE, env);
-    await next.saying("waiting for its end");
+    const refused = await startPreload(FILE, env).ended;
+    expect(refused).toMatchObject({ code: 1, said: 'Another run is making "history": wait for its end\n' });
     expect(await schemas()).toEqual(before[0]);
     await reader.query("rollback");
     reader.release();
-    const again = await next.ended;
-    expect(again).toMatchObject({ code: 0, said: expect.stringContaining("history: 36 transfers, blocks 1 to 5") });
+    await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+    const again = await startPreload(FILE, env).ended;
+    expect(again).toMatchObject({ code: 0, said: expect.stringContaining("history: blocks 1 to 5") });
     expect((await readHistory(pool, "history")).id).not.toBe(id);
     expect(await schemas()).toEqual(before[0]);
     rpc.close();
@@ -89,25 +90,21 @@ describe("a history", () => {
     expect(() => expectFit(history, settingsOf(changed))).toThrow(expected);
   });
 
-  test("of other rules or another chain's id is not taken over, and START_BLOCK need not be given", async () => {
+  test("of other rules is not taken over, and START_BLOCK need not be given", async () => {
     const history = await load(databaseUrl, FILE);
     expect(() => expectFit(history, settingsOf({ START_BLOCK: "" }))).not.toThrow();
     expect(() => expectFit({ ...history, rowsVersion: 0 }, settingsOf())).toThrow(
       `its rows are of version 0, but this release's of ${ROWS_VERSION}`,
     );
-    expect(() => expectFit({ ...history, chainId: 1 }, settingsOf())).toThrow("it is for chain 1");
   });
 
-  test("of another chain ends the loader and the indexer with what differs", async () => {
-    await load(databaseUrl, FILE);
+  test("of another chain ends the indexer with what differs", async () => {
+    const history = await load(databaseUrl, FILE);
     const other = await serveChain(generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_002 }));
     const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: other.url });
-    const [preload, indexer] = [startPreload(FILE, env), launchIndexer(env)];
-    expect(await preload.ended).toMatchObject({
-      code: 1,
-      said: expect.stringContaining("is not from the node's chain: block 1"),
-    });
-    expect(await indexer.ended).toBe(1);
+    const why = isFinalOn(connectChain(other.url), { block: CHAIN.head }, history);
+    await expect(why).rejects.toThrow("is not from the node's chain: block 1");
+    expect(await launchIndexer(env).ended).toBe(1);
     const { code } = await startPreload(FILE, { ...env, INDEX_HISTORY: "" }).ended;
     expect(code).toBe(1);
     other.close();
@@ -119,7 +116,8 @@ describe("a history", () => {
     const other = { ...history, id: "another" };
     const choose = (one: typeof history | null) => {
       const { startBlock } = settings;
-      const start = { startBlock, head: 9_000_000, isSyncing: async () => false, history: one };
+      const head = { block: 9_000_000, time: Date.now() / 1000 };
+      const start = { startBlock, head, history: one };
       return chooseIndex(pool, nameOf(settings, one), start);
     };
     const [none, first, second] = [await choose(null), await choose(history), await choose(other)];
@@ -165,15 +163,11 @@ describe("a history", () => {
     const rpc = await serveChain({ ...CHAIN, head });
     const history = await load(databaseUrl, FILE);
     const chain = connectChain(rpc.url);
-    const now = Math.floor(Date.now() / 1000);
-    expect(await isFinalOn(chain, { number: head, timestamp: now }, history)).toBe(false);
-    expect(await isFinalOn(chain, { number: head + 1, timestamp: now }, history)).toBe(true);
-    expect(await isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now - 600 }, history)).toBe(false);
-    const shorter = isFinalOn(chain, { number: CHAIN.last - 1, timestamp: now }, history);
-    await expect(shorter).rejects.toThrow("goes to block 5, but the node's head is 4");
-    const env = environment({ DATABASE_URL: databaseUrl, BASE_RPC_URL: rpc.url });
-    const preload = await startPreload(FILE, env).ended;
-    expect(preload).toMatchObject({ code: 1, said: expect.stringContaining("is not final on the node yet") });
+    expect(await isFinalOn(chain, { block: head }, history)).toBe(false);
+    expect(await isFinalOn(chain, { block: head + 1 }, history)).toBe(true);
     rpc.close();
+    const shorter = await serveChain({ ...CHAIN, head: CHAIN.last - 1 });
+    expect(await isFinalOn(connectChain(shorter.url), { block: CHAIN.last - 1 }, history)).toBe(false);
+    shorter.close();
   });
 });

@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { Address } from "viem";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { HISTORY_TABLES } from "../../indexer/history/tables.ts";
+import { historyTables } from "../../indexer/history/tables.ts";
 import type { Scope } from "../../indexer/ledger.ts";
-import { SERVICE } from "../support/indexer/generated-chain.ts";
+import { SERVICE, writeCsv } from "../support/indexer/generated-chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { generateLiveChain, type LiveChain, serveChain } from "../support/indexer/rpc-server.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -17,8 +17,8 @@ import { environment, startPreload } from "./preloaded.ts";
 import { type Fact, placeOf } from "./recount.ts";
 import { readTables, recountTables } from "./score-recount.ts";
 
-// A generated chain that grows: its final blocks are fetched and preloaded, an index in each scope takes them over and goes on, and
-// one that reads every block is compared.
+// A generated chain that grows: its final blocks are fetched (in scope `full`, which is not fetched, written), and preloaded; an index
+// takes them over and goes on; and one that reads every block is compared.
 
 /** The newest block when the files are fetched, and the last one that is final then, as Ponder sees it. */
 const [FETCHED_AT, LAST_OF_FILES] = [60, 30];
@@ -44,8 +44,13 @@ async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<voi
   const parent = mkdtempSync(join(tmpdir(), "trust-preload-"));
   folder = join(parent, "transfers");
   const rpc = await serveChain(chain);
-  await fetchInto({ folder, urls: [rpc.url], scope, startBlock: 1 });
-  expect(filesIn(folder).length).toBeGreaterThan(10);
+  if (scope === "selective") {
+    await fetchInto({ folder, urls: [rpc.url], startBlock: 1 });
+    expect(filesIn(folder).length).toBeGreaterThan(10);
+  } else {
+    mkdirSync(folder);
+    await writeCsv(chain, join(folder, "transfers.csv"), LAST_OF_FILES);
+  }
   const { ownerUrl } = await freshDatabase();
   pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
   env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: ownerUrl });
@@ -89,7 +94,7 @@ async function columnsOf(schema: string): Promise<readonly object[]> {
     `select relname, attname, format_type(atttypid, atttypmod) as type, attnotnull, array_position(indkey::int2[], attnum) as key
       from pg_attribute join pg_class c on c.oid = attrelid left join pg_index on indrelid = c.oid and indisprimary
       where relnamespace = to_regnamespace($1) and attnum > 0 and relname = any($2) order by relname, attnum`,
-    [schema, Object.keys(HISTORY_TABLES)],
+    [schema, historyTables("selective")],
   );
   return rows;
 }

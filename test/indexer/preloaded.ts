@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { loadHistory } from "../../indexer/history/load.ts";
 import { historyTables } from "../../indexer/history/tables.ts";
+import type { Scope } from "../../indexer/ledger.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { SERVICE } from "../support/indexer/generated-chain.ts";
 import { bareEnvironment } from "../support/service/environment.ts";
@@ -66,11 +67,7 @@ export async function load(
   const settings = settingsOf(changed);
   const schema = settings.historySchema ?? "history";
   try {
-    return await loadHistory({
-      ...{ db, files: [files].flat(), schema, settings, accept: async () => {}, tell: () => {} },
-      // Several parts of the larger files.
-      transfersAPart: 1_000,
-    });
+    return await loadHistory({ db, files: [files].flat(), schema, settings });
   } finally {
     await db.end();
   }
@@ -80,8 +77,8 @@ export async function load(
 export const FILE = join(import.meta.dirname, "preload-transfers.csv");
 
 /** Every row of the history. */
-export async function historyRows(db: pg.Pool): Promise<Record<string, unknown>> {
-  const rows = historyTables("full").map(
+export async function historyRows(db: pg.Pool, scope: Scope = "full"): Promise<Record<string, unknown>> {
+  const rows = historyTables(scope).map(
     async (table) => [table, (await db.query(`select * from history.${table} t order by t`)).rows] as const,
   );
   return Object.fromEntries(await Promise.all(rows));

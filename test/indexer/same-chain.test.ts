@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { connectChain, readHead } from "../../indexer/chain.ts";
-import { OtherChainError, type Patience, rememberFirstBlock, whyNotSameChain } from "../../indexer/same-chain.ts";
+import { whyNotSameChain } from "../../indexer/same-chain.ts";
 import { type Anvil, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { type FaultyNode, startFaultyNode } from "../support/chain/nodes.ts";
@@ -46,9 +46,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   node.become(null);
-  await db.query(
-    "truncate ponder_sync.blocks, live_0123abcd_0._ponder_checkpoint; drop schema if exists indexer cascade",
-  );
+  await db.query("truncate ponder_sync.blocks, live_0123abcd_0._ponder_checkpoint");
 });
 
 async function sync(block: { number: bigint; timestamp: bigint; hash: string }): Promise<void> {
@@ -65,35 +63,18 @@ async function finalize(number: bigint, timestamp: bigint): Promise<void> {
   await db.query("insert into live_0123abcd_0._ponder_checkpoint values (8453, $1)", [checkpoint]);
 }
 
-/** A block that was remembered when pruning. */
-const remember = (number: number, hash: string, timestamp: bigint) =>
-  db.query("insert into indexer.chain_mark values (8453, $1, $2, $3)", [number, hash, timestamp]);
-
 const blockOf = ({ client }: Anvil, blockNumber: bigint) => client.getBlock({ blockNumber });
 
-/** An index of our chain: its first block is remembered, it has synced to block 1,000 and is final at block 990. */
+/** An index of our chain: it has synced to block 1,000 and is final at block 990. */
 async function indexOurs(): Promise<void> {
-  await rememberFirstBlock(db, connectChain(ours.rpcUrl));
   await sync(await blockOf(ours, 1_000n));
   await finalize(990n, (await blockOf(ours, 990n)).timestamp);
 }
 
-/** What the launcher learns, and how long it would have waited for it. */
-async function compare(url = node.url, wait: Patience["wait"] = async () => undefined) {
-  const client = connectChain(url);
-  const waits: number[] = [];
-  const patience = {
-    overMs: 60_000,
-    wait: async (ms: number) => {
-      waits.push(ms);
-      await wait(ms);
-    },
-  };
-  const reason = await whyNotSameChain(db, { client, head: await readHead(client) }, patience).catch((error) => error);
-  return { reason, waited: waits.reduce((sum, ms) => sum + ms, 0) };
-}
+/** What the launcher learns. */
+const compare = async (url = node.url) => whyNotSameChain(db, connectChain(url), await readHead([url]));
 
-const SAME = { reason: null, waited: 0 };
+const UNKNOWN = "the node returns no block that the index remembers";
 const isForNumber = (params: readonly unknown[] | undefined) => /^0x/.test(String(params?.[0]));
 
 /** No block by its number; the newest one as it is. */
@@ -103,27 +84,25 @@ const fromAnother: Fault = async (call) => askNode(another.rpcUrl)(call);
 
 describe("the index and the node's chain belong together", () => {
   test("when the index is empty", async () => {
-    expect(await compare(another.rpcUrl)).toEqual(SAME);
+    expect(await compare(another.rpcUrl)).toBeNull();
   });
 
   test("when every block that is remembered is there", async () => {
     await indexOurs();
-    expect(await compare()).toEqual(SAME);
-    const { rows } = await db.query("select number::int from indexer.chain_mark order by number");
-    expect(rows).toEqual([{ number: 0 }]);
+    expect(await compare()).toBeNull();
   });
 
-  test("when the node has pruned the old ones", async () => {
+  test("when the node has no other block than the newest that is remembered", async () => {
     await indexOurs();
     node.become(async (call, pass) => {
-      const isOld = isForNumber(call.params) && Number(call.params?.[0]) < 900;
+      const isOld = isForNumber(call.params) && Number(call.params?.[0]) < 1_000;
       return call.method === "eth_getBlockByNumber" && isOld ? replyTo(call, null) : pass(call);
     });
-    expect(await compare()).toEqual(SAME);
+    expect(await compare()).toBeNull();
   });
 });
 
-describe("nothing is known, and nothing is dropped", () => {
+describe("nothing is known, and Ponder is not started", () => {
   test("while the node returns null, however often", async () => {
     await indexOurs();
     let nulls = 0;
@@ -132,10 +111,9 @@ describe("nothing is known, and nothing is dropped", () => {
       if (reply?.result === null) nulls += 1;
       return reply;
     });
-    while (nulls < 100)
-      expect(await compare()).toEqual({ reason: "the node returns no block that the index remembers", waited: 0 });
+    while (nulls < 100) expect(await compare()).toBe(UNKNOWN);
     node.become(null);
-    expect(await compare()).toEqual(SAME);
+    expect(await compare()).toBeNull();
   });
 
   test("while what the node returns is no block, or not the one that was asked for", async () => {
@@ -153,12 +131,7 @@ describe("nothing is known, and nothing is dropped", () => {
       ...broken.map((b) => ({ ...first, ...b })),
     ]) {
       node.become(async (call, pass) => (isForNumber(call.params) ? replyTo(call, result) : pass(call)));
-      expect(await compare()).toEqual({ reason: "the node returns no block that the index remembers", waited: 0 });
-      await db.query("truncate indexer.chain_mark");
-      await rememberFirstBlock(db, connectChain(node.url));
-      expect((await db.query("select from indexer.chain_mark")).rowCount).toBe(0);
-      node.become(null);
-      await rememberFirstBlock(db, connectChain(node.url));
+      expect(await compare()).toBe(UNKNOWN);
     }
     for (const result of [null, {}, { ...first, number: null }]) {
       node.become(async (call, pass) => (call.params?.[0] === "latest" ? replyTo(call, result) : pass(call)));
@@ -169,7 +142,7 @@ describe("nothing is known, and nothing is dropped", () => {
   test("while the node is behind a block that is final in the index", async () => {
     await indexOurs();
     await finalize(1_011n, 1_800_000_000n);
-    expect(await compare()).toEqual({ reason: "the node is behind a block that is final in the index", waited: 0 });
+    expect(await compare()).toBe("the node is behind a block that is final in the index");
   });
 
   test("while the node answers with errors, or hangs up", async () => {
@@ -179,92 +152,39 @@ describe("nothing is known, and nothing is dropped", () => {
       await expect(compare()).rejects.toThrow();
     }
   });
-
-  test("when one of two backends serves another chain, and they take turns", async () => {
-    await indexOurs();
-    const contradictory = { reason: "the node contradicted the index, and then itself", waited: 60_000 };
-    for (const readings of [
-      [fromAnother, null, fromAnother],
-      [fromAnother, fromAnother, null],
-      [fromAnother, fromAnother, forgetful],
-    ]) {
-      const [first, ...later] = readings;
-      node.become(first ?? null);
-      expect(await compare(node.url, async () => node.become(later.shift() ?? null))).toEqual(contradictory);
-    }
-  });
-
-  test("when an error comes between two readings of another chain", async () => {
-    await indexOurs();
-    node.become(fromAnother);
-    const { reason } = await compare(node.url, async () => node.become(async () => null));
-    expect(reason).toBeInstanceOf(Error);
-    expect(reason).not.toBeInstanceOf(OtherChainError);
-  });
 });
 
-describe("it is another chain after three readings over a minute", () => {
-  const other = { reason: expect.any(OtherChainError), waited: 60_000 };
+describe("the node's chain is another", () => {
+  const OTHER = expect.stringContaining("the index was made from another chain than the node's");
 
-  test("when its first block differs", async () => {
-    await rememberFirstBlock(db, connectChain(ours.rpcUrl));
+  test("when the newest block that is remembered has another hash, until the node returns the right one", async () => {
+    await indexOurs();
     node.become(fromAnother);
-    expect(await compare()).toEqual(other);
-  });
-
-  test("when the highest stored block has another hash", async () => {
-    await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
-    expect(await compare()).toEqual(other);
+    expect(await compare()).toEqual(OTHER);
+    node.become(null);
+    expect(await compare()).toBeNull();
   });
 
   test("when the chain went back, took another path, and is still behind", async () => {
     await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
     await sync({ number: 2_000n, timestamp: 0n, hash: ABSENT });
     await finalize(2_000n, 1_800_000_000n);
-    expect(await compare()).toEqual(other);
+    expect(await compare()).toEqual(OTHER);
   });
 
   test("when a final block has another time, though no transfer was ever stored", async () => {
     const { number, timestamp } = await blockOf(ours, 8n);
     await finalize(number, timestamp);
-    expect(await compare()).toEqual(SAME);
+    expect(await compare()).toBeNull();
     node.become(fromAnother);
-    expect(await compare()).toEqual(other);
+    expect(await compare()).toEqual(OTHER);
   });
 
-  test("when a block that was remembered when pruning has another hash, and none that is stored is below the head", async () => {
-    await indexOurs();
-    await db.query("delete from ponder_sync.blocks");
-    await sync({ number: 9_000n, timestamp: 0n, hash: ABSENT });
-    const { hash, timestamp } = await blockOf(ours, 500n);
-    await remember(500, hash, timestamp);
-    await remember(2_000, ABSENT, 0n);
-    expect(await compare()).toEqual(SAME);
-    await remember(501, ABSENT, timestamp);
-    expect(await compare()).toEqual(other);
-  });
-
-  test("and the error says which block, what was expected and what to do", async () => {
+  test("and the reason says which block, what was expected and what to do", async () => {
     await sync({ ...(await blockOf(ours, 8n)), hash: ABSENT });
-    const { reason } = await compare();
+    const reason = await compare();
     const { hash } = await blockOf(ours, 8n);
     for (const part of ["block 8", ABSENT, hash, "2023-11-14T22:13:", "npm run index:drop"])
-      expect(reason.message).toContain(part);
+      expect(reason).toContain(part);
   });
-});
-
-test("of all blocks that were remembered when pruning, the node is asked for the newest only", async () => {
-  await indexOurs();
-  const others = "insert into indexer.chain_mark select 8453, number, $1, 0 from generate_series(20, 899) number";
-  await db.query(others, [ABSENT]);
-  const { hash, timestamp } = await blockOf(ours, 900n);
-  await remember(900, hash, timestamp);
-  expect(await compare()).toEqual(SAME);
-});
-
-test("a block that two backends disagree on is not remembered", async () => {
-  let asked = 0;
-  node.become(async (call, pass) => (asked++ % 2 === 0 ? pass(call) : fromAnother(call, pass)));
-  await rememberFirstBlock(db, connectChain(node.url));
-  expect((await db.query("select from indexer.chain_mark")).rowCount).toBe(0);
 });

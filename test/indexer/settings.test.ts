@@ -42,14 +42,15 @@ describe("the indexer's settings", () => {
   });
 
   test("an empty variable is a missing one", () => {
-    expect(parseSettings({ ...GOOD, BASE_WS_URL: "", START_BLOCK: "", INDEX_SCOPE: "" })).not.toHaveProperty("problem");
+    expect(parseSettings({ ...GOOD, OWN_ADDRESSES: "", START_BLOCK: "", INDEX_SCOPE: "" })).not.toHaveProperty(
+      "problem",
+    );
   });
 
   test.each([
     ["DATABASE_URL", "mysql://x", "PostgreSQL URL"],
     ["BASE_RPC_URL", "ws://127.0.0.1", "JSON-RPC URL"],
     ["BASE_RPC_URL", "http://a.example,http://a.example", "every node once"],
-    ["BASE_WS_URL", "http://127.0.0.1", "WebSocket URL"],
     ["RPC_COPIES", "0", "1 to 500"],
     ["PAY_TO_ADDRESS", "0x12", "40 hex digits"],
     ["OWN_ADDRESSES", `${GOOD.PAY_TO_ADDRESS},0x12`, "40 hex digits"],
@@ -60,8 +61,6 @@ describe("the indexer's settings", () => {
     ["INDEX_VIEWS_SCHEMA", "a".repeat(25), "up to 24"],
     ["POLL_MS", "fast", "50 to 60000"],
     ["PONDER_PORT", "65536", "0 to 65535"],
-    ["OTHER_CHAIN", "ignore", "stop or drop"],
-    ["OTHER_CHAIN_AFTER_SECONDS", "0", "1 to 3600"],
     ["INDEX_HEAP_MIB", "64", "128 to 65536"],
     ["PONDER_LOG_LEVEL", "loud", "silent"],
   ])("%s=%s is named with what is expected", (name, value, expected) => {

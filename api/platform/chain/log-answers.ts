@@ -102,7 +102,7 @@ export interface Header {
 
 /** @throws WrongAnswerError if that is not a block */
 export function headerOf(answer: unknown): Header {
-  const { number, timestamp, hash, parentHash } = answer as Readonly<Record<string, unknown>>;
+  const { number, timestamp, hash, parentHash } = (answer ?? {}) as Readonly<Record<string, unknown>>;
   const [block, time] = [quantityOf(number), quantityOf(timestamp)];
   if (
     ![block, time].every((value) => isWithin(value, 0, Number.MAX_SAFE_INTEGER)) ||

@@ -8,7 +8,7 @@ import { createEscrowActor, MERCHANTS, planBlocks } from "../../indexer/escrow-a
 import { ESCROW_VIEWS, expectRecords, fundPayers } from "../../indexer/escrow-record.ts";
 import { lower, readEvents, recountSums } from "../../indexer/escrow-recount.ts";
 import { createActor } from "../../indexer/history.ts";
-import { answerOf, pruneClosely } from "../../indexer/indexed.ts";
+import { ageIndex, answerOf, pruneClosely } from "../../indexer/indexed.ts";
 import type { Own } from "../../indexer/recount.ts";
 import { type BaseLike, startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
@@ -73,7 +73,8 @@ async function follow(base: BaseLike, scope: Scope) {
     for (const escrow of escrows)
       expect(await answerOf(() => index.balances(escrow))).toEqual(recountSums(await readEvents(chain, escrow)));
   };
-  return { asked, position, caughtUp, launch, expectRecounts, prune: () => pruneClosely({ database }) };
+  const age = (schema: string) => ageIndex({ database }, schema);
+  return { asked, position, caughtUp, launch, expectRecounts, age, prune: () => pruneClosely({ database }) };
 }
 
 test("in either scope an added escrow and another own address make an index beside the one that serves, which has all of both", async () => {
@@ -102,7 +103,7 @@ test("in either scope an added escrow and another own address make an index besi
   const heldBefore = await actor.mineHold(0, LATE, 80_000n);
   await ofEach((one) => one.caughtUp());
   for (const pruned of await ofEach(({ prune }) => prune())) expect(pruned).toBeGreaterThan(0);
-  await ofEach(async ({ asked, position, launch }, place) => {
+  await ofEach(async ({ asked, position, launch, age }, place) => {
     asked.splice(0);
     const after = launch([first, second], { OWN_ADDRESSES: LATE });
     let answers = 0;
@@ -111,6 +112,7 @@ test("in either scope an added escrow and another own address make an index besi
     expect(asked.some((block) => block < final)).toBe(true);
     const old = before[place] as Launched;
     await old.stop();
+    await age(String(old.said("index ready")[0]?.schema));
     await after.saying("a replaced index is dropped");
     expect(after.said("a replaced index is dropped")[0]?.dropped).toBe(old.said("index ready")[0]?.schema);
   });

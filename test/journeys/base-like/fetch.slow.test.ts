@@ -30,21 +30,20 @@ const MIDDLE = Math.floor((before + Number(await client.getBlockNumber())) / 2);
 await base.pass(FINAL_MINUTES);
 await base.caughtUp();
 
-/** Every transfer by definition, from the chain's raw logs. */
-async function recount(scope: "full" | "selective", last: number): Promise<readonly FetchedRow[]> {
+/** Every authorized transfer by definition, from the chain's raw logs. */
+async function recount(last: number): Promise<readonly FetchedRow[]> {
   const logs = await client.getLogs({ address: network.usdc.address, fromBlock: 0n, toBlock: BigInt(last) });
   const rows: FetchedRow[] = [];
   for (const [index, log] of logs.entries()) {
     const [kind, from, to] = log.topics as string[];
     if (kind !== TRANSFER) continue;
     const before = logs[index - 1];
-    const authorised = before?.topics[0] === USED && before.transactionHash === log.transactionHash;
-    if (scope === "selective" && !authorised) continue;
+    if (before?.topics[0] !== USED || before.transactionHash !== log.transactionHash) continue;
     const { timestamp } = await client.getBlock({ blockNumber: log.blockNumber });
     rows.push({
       ...{ block: Number(log.blockNumber), time: Number(timestamp), transaction: log.transactionHash },
       ...{ log_index: log.logIndex, from: `0x${from?.slice(26)}`, to: `0x${to?.slice(26)}` },
-      ...{ value: String(BigInt(log.data)), authorised },
+      ...{ value: String(BigInt(log.data)), authorised: true },
     });
   }
   return rows;
@@ -62,12 +61,12 @@ afterEach(() => base.become(null));
 
 let runs = 0;
 /** Fetches all into a new folder, and compares it with a recount. */
-async function expectExact(scope: "full" | "selective" = "selective") {
+async function expectExact() {
   runs += 1;
   const folder = join(home, String(runs));
-  const { files, requests } = await fetchInto({ folder, urls: [base.url], scope });
+  const { files, requests } = await fetchInto({ folder, urls: [base.url] });
   const last = files.at(-1)?.lastBlock ?? 0;
-  const expected = await recount(scope, last);
+  const expected = await recount(last);
   expect(expected.length).toBeGreaterThan(30);
   expect(await readRows(folder)).toEqual(expected);
   return { folder, requests };
@@ -83,12 +82,9 @@ const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault):
   };
 };
 
-test.each(["full", "selective"] as const)(
-  "in %s scope what is fetched is a recount, whatever a provider allows in one request",
-  async (scope) => {
-    await expectExact(scope);
-  },
-);
+test("what is fetched is a recount, whatever a provider allows in one request", async () => {
+  await expectExact();
+});
 
 test("a provider that is busy or fails is asked again, as it says", async () => {
   for (const status of [429, 503] as const) {
@@ -154,30 +150,30 @@ test("killed in the middle it leaves no file, and the next run fetches all", asy
       },
     ),
   );
-  const env = { BASE_RPC_URL: base.url, FETCH_PER_SECOND: "1000", INDEX_SCOPE: "selective", START_BLOCK: "0" };
+  const env = { BASE_RPC_URL: base.url, FETCH_PER_SECOND: "1000", START_BLOCK: "0" };
   const killed = startFetch([folder], env);
   await holding;
   process.kill(killed.pid, "SIGKILL");
   expect((await killed.ended).code).toBeNull();
-  expect(filesIn(folder)).toEqual([".fetching", ".unfinished.csv.gz"]);
+  expect(filesIn(folder)).toEqual([expect.stringMatching(/^\.unfinished-/)]);
   base.become(null);
   const { code, said } = await startFetch([folder], env).ended;
   expect(said).toMatch(/files, blocks 0 to \d+, \d+ requests/);
   expect(code).toBe(0);
   const files = filesIn(folder).map(coverageOf);
   expect(files).not.toContain(null);
-  expect(await readRows(folder)).toEqual(await recount("selective", files.at(-1)?.lastBlock ?? 0));
+  expect(await readRows(folder)).toEqual(await recount(files.at(-1)?.lastBlock ?? 0));
 });
 
 test("several nodes share the work, and one that is gone does not matter", async () => {
   const folder = join(home, "several");
   const { files } = await fetchInto({ folder, urls: ["http://127.0.0.1:9", base.url, base.url] });
-  expect(await readRows(folder)).toEqual(await recount("selective", files.at(-1)?.lastBlock ?? 0));
+  expect(await readRows(folder)).toEqual(await recount(files.at(-1)?.lastBlock ?? 0));
   for (let n = 0; n < 10; n += 1) await actor.act();
   await base.pass(FINAL_MINUTES);
   await base.caughtUp();
   const before = files.at(-1)?.lastBlock ?? 0;
   const next = await fetchInto({ folder, urls: [base.url], startBlock: null });
   expect(next.files.at(-1)?.lastBlock).toBeGreaterThan(before);
-  expect(await readRows(folder)).toEqual(await recount("selective", next.files.at(-1)?.lastBlock ?? 0));
+  expect(await readRows(folder)).toEqual(await recount(next.files.at(-1)?.lastBlock ?? 0));
 });
