@@ -10,7 +10,7 @@ export type Operator = Pick<EscrowContract, "address" | "custody" | "collector" 
 
 const LEVELS = ["silent", "fatal", "error", "warn", "info", "debug", "trace"] as const;
 const LEVEL = z.enum(LEVELS, { error: "expected silent, fatal, error, warn, info, debug, or trace" });
-export const SCOPE = z.enum(SCOPES, { error: "expected selective or full" });
+const SCOPE = z.enum(SCOPES, { error: "expected selective or full" });
 export const START_BLOCK = whole(0, 999_999_999);
 // Once the hash and the start block are appended, the views' name must fit Ponder's 45 characters.
 const SCHEMA = z
