@@ -1,6 +1,6 @@
 import { startProgram, stopProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
-import { inIndexWorld, type World } from "./world.ts";
+import { bytesOf, inIndexWorld, type World } from "./world.ts";
 
 /** All transfers of USDC on Base at 10 million a day: 116 a second, and a block every two seconds. */
 const [PER_BLOCK, SECONDS_PER_BLOCK] = [230, 2];
@@ -28,7 +28,7 @@ export function follow(transfers: number, minutes: number): Promise<readonly Fig
       return (performance.now() - started) / 1_000;
     };
     const synced = await seconds(start);
-    const [rows, copy] = [await bytesOf(world, "^live_"), await bytesOf(world, "^ponder_sync$")];
+    const [rows, copy] = [await bytesOf(world.db, "^live_"), await bytesOf(world.db, "^ponder_sync$")];
     const each = first * PER_BLOCK;
     let live = 0;
     for (let block = 0; block < MANY; block += AT_ONCE) live += await seconds(() => grow(AT_ONCE));
@@ -56,14 +56,4 @@ async function bareLoader({ env, db }: World, lastBlock: number): Promise<number
   await stopProgram(program);
   await db.query("drop table bare");
   return Number(perSecond);
-}
-
-/** On disk, of all tables in the schemas of this pattern, with their indexes. */
-async function bytesOf({ db }: World, pattern: string): Promise<number> {
-  const { rows } = await db.query<{ bytes: number }>(
-    `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 as bytes
-      from pg_class c join pg_namespace n on n.oid = relnamespace where nspname ~ $1 and relkind = 'r'`,
-    [pattern],
-  );
-  return rows[0]?.bytes ?? Number.NaN;
 }

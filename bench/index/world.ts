@@ -102,3 +102,13 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
 export const historyOf = (transfers: number): WorldPlan => ({
   ...{ transfers, perBlock: 100, endsAt: Math.floor(Date.now() / 1_000), scope: "full", history: "history" },
 });
+
+/** On disk, of all tables in the schemas of this pattern, with their indexes. */
+export async function bytesOf(db: pg.Pool, pattern: string): Promise<number> {
+  const { rows } = await db.query<{ bytes: number }>(
+    `select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 as bytes
+      from pg_class c join pg_namespace n on n.oid = relnamespace where nspname ~ $1 and relkind = 'r'`,
+    [pattern],
+  );
+  return rows[0]?.bytes ?? Number.NaN;
+}
