@@ -26,15 +26,14 @@ export async function whyNotSameChain(db: pg.Pool, client: PublicClient, head: H
     if (mark !== null) finals.push(mark);
   }
   const marks = [...(await storedMark(db, head.block)), ...finals];
-  const found = await Promise.all(marks.map((mark) => readBlock(client, mark.block)));
-  for (const [place, mark] of marks.entries()) {
-    const block = found[place] ?? null;
+  const found = await Promise.all(marks.map(async (mark) => ({ mark, block: await readBlock(client, mark.block) })));
+  for (const { mark, block } of found) {
     const isSame = block?.time === mark.time && (mark.hash === null || mark.hash === block.hash);
     if (block !== null && !isSame)
       return `the index was made from another chain than the node's: it has block ${mark.block} as ${inWords(mark)}, and the node returned ${inWords(block)}. If BASE_RPC_URL is right, drop the index with npm run index:drop`;
   }
   if (finals.some(({ block }) => block > head.block)) return "the node is behind a block that is final in the index";
-  const isUnknown = marks.length > 0 && found.every((block) => block === null);
+  const isUnknown = marks.length > 0 && found.every(({ block }) => block === null);
   return isUnknown ? "the node returns no block that the index remembers" : null;
 }
 

@@ -35,10 +35,6 @@ export interface History {
   readonly marks: readonly [Mark, Mark];
 }
 
-/** `facts` is a `History` without its name and id. */
-export const HISTORY_TABLE =
-  "create table history (id text primary key, facts jsonb not null, made_at timestamptz not null default now())";
-
 /** @throws UnfitHistoryError if there is none with this name. */
 export async function readHistory(db: Queryable, schema: string): Promise<History> {
   const table = `${pg.escapeIdentifier(schema)}.history`;

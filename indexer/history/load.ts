@@ -9,7 +9,7 @@ import { ROWS_VERSION } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { relationsOf, rowsOf } from "./arithmetic.ts";
 import { type Duck, openDuck, quote } from "./duck.ts";
-import { HISTORY_TABLE, type History, readHistory, UnfitHistoryError } from "./history.ts";
+import { type History, readHistory, UnfitHistoryError } from "./history.ts";
 import { asCsvRows, createTable, historyTables, keyColumns, namesOf } from "./tables.ts";
 import { readFiles } from "./transfers.ts";
 
@@ -59,7 +59,8 @@ async function put(db: pg.Client, duck: Duck, { schema, id, ...facts }: History)
   const csv = join(duck.folder, "rows.csv");
   await db.query(`begin; create schema ${making}; set local search_path to ${making}; set local maintenance_work_mem = '256MB';
     set local max_parallel_maintenance_workers = 0; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`);
-  await db.query(HISTORY_TABLE);
+  // `facts` is a `History` without its name and id.
+  await db.query("create table history (id text primary key, facts jsonb not null, made_at timestamptz default now())");
   await db.query("insert into history (id, facts) values ($1, $2)", [id, facts]);
   for (const table of historyTables(facts.scope)) {
     await db.query(createTable(table));
