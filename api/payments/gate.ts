@@ -1,7 +1,7 @@
 import PQueue from "p-queue";
-import type { Settlement, Standing } from "../platform/chain/view.ts";
+import type { Settlement, SettlementState } from "../platform/chain/view.ts";
 import type { RecordedAnswer } from "../platform/http/answer.ts";
-import { Over, type PaidRoute, type PaymentKey, type Terms, type Withheld } from "../platform/http/route.ts";
+import { type PaidRoute, type PaymentKey, SaleOver, type Terms, type Withheld } from "../platform/http/route.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { type Admitted, readForm, takeIn } from "./admission.ts";
 import {
@@ -151,7 +151,7 @@ async function withhold(parts: PaymentParts, request: WithheldRequest, created: 
     const rows = await parts.journal.withhold(created, recorded);
     return rows === 1 ? { type: "result", response, settlement: null, replay: false } : HELD;
   } catch (error) {
-    if (error instanceof Over) return { type: "over", detail: error.message };
+    if (error instanceof SaleOver) return { type: "over", detail: error.message };
     parts.log.error({ err: error, payer: key.payer, nonce: key.nonce }, NOT_ACKNOWLEDGED);
     return UNAVAILABLE;
   }
@@ -231,13 +231,13 @@ function bringAgain(request: PaidRequest, extensions: NewPayment["extensions"]):
   };
 }
 
-type Found = Awaited<ReturnType<Journal["find"]>>;
+type JournalMatch = Awaited<ReturnType<Journal["find"]>>;
 
 /** Nobody has this payment, nor its identifier. */
-const isUnknown = ({ row, sameId }: Found): boolean => row === null && (sameId === null || isAbandoned(sameId));
+const isUnknown = ({ row, sameId }: JournalMatch): boolean => row === null && (sameId === null || isAbandoned(sameId));
 
 /** Whether a second look found what the first did: nothing, or the same payment under its identifier. */
-const isSame = (before: Found, now: Found): boolean =>
+const isSame = (before: JournalMatch, now: JournalMatch): boolean =>
   now.row === null && now.sameId?.key.nonce === before.sameId?.key.nonce && isUnknown(now) === isUnknown(before);
 
 function newPayment(
@@ -280,7 +280,7 @@ type Settled = PaymentRow & { readonly settlement: Settlement };
  */
 async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[]) {
   const fulfilled = rows.filter((row): row is Settled => row.state === "fulfilled" && row.settlement !== null);
-  const blocks = new Map<string, Promise<Standing>>();
+  const blocks = new Map<string, Promise<SettlementState>>();
   for (const { key, settlement } of fulfilled) {
     if (!blocks.has(settlement.blockHash))
       blocks.set(
@@ -289,7 +289,7 @@ async function findStanding({ chains }: PaymentParts, rows: readonly PaymentRow[
       );
   }
   const standings = await Promise.all(fulfilled.map(({ settlement }) => blocks.get(settlement.blockHash)));
-  const found = (wanted: Standing) => fulfilled.filter((_, index) => standings[index] === wanted);
+  const found = (wanted: SettlementState) => fulfilled.filter((_, index) => standings[index] === wanted);
   return { pending: found("pending"), final: found("final") };
 }
 

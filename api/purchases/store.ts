@@ -2,7 +2,7 @@ import type pg from "pg";
 import { bytes, hex } from "../platform/db/connection.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
-import type { Place } from "./list-purchases.ts";
+import type { Cursor } from "./list-purchases.ts";
 
 /** A page has at most so many purchases, and ends once their answers have so many bytes. */
 const MOST_PURCHASES = 20;
@@ -82,7 +82,7 @@ function parse(row: Columns, { network }: AskedPurchases): StoredPurchase {
 }
 
 /** A settled payment of a wallet, as the journal has it. */
-export interface StoredPurchase extends Place {
+export interface StoredPurchase extends Cursor {
   readonly network: Network;
   readonly asset: Address;
   /** The route's name in the journal. */
@@ -103,7 +103,7 @@ export interface AskedPurchases {
   readonly payer: Address;
   readonly network: Network;
   /** Null for the newest. */
-  readonly after: Place | null;
+  readonly after: Cursor | null;
   /** Only those that this transaction settled; null for all. */
   readonly transaction: Hex | null;
 }

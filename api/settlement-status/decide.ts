@@ -11,11 +11,11 @@ export type Missing = "unfinished" | "nowhere" | "later";
 /** What has become of an authorization. A `final` answer never changes. */
 export type Status =
   /** The chain shows the transfer that was authorized. */
-  | (Found & { readonly status: "settled"; readonly transfer: NonNullable<NonceEnd["transfer"]> })
+  | (UsedNonce & { readonly status: "settled"; readonly transfer: NonNullable<NonceEnd["transfer"]> })
   /** The nonce paid for another authorization of the same payer, so this one can never settle. */
-  | (Found & { readonly status: "replaced"; readonly transfer: NonNullable<NonceEnd["transfer"]> })
+  | (UsedNonce & { readonly status: "replaced"; readonly transfer: NonNullable<NonceEnd["transfer"]> })
   /** The payer canceled it, so it can never settle. */
-  | (Found & { readonly status: "canceled" })
+  | (UsedNonce & { readonly status: "canceled" })
   /** The nonce is over. Whether by a payment or by a cancellation is not known yet. */
   | { readonly status: "used"; readonly final: false; readonly asOf: Block; readonly search: Missing }
   /** Not used. */
@@ -23,7 +23,7 @@ export type Status =
   /** A negative proof: this final block is not before `validBefore`, and the nonce was not used before it. */
   | { readonly status: "expired"; readonly final: true; readonly asOf: Block; readonly finalBlock: HashedBlock };
 
-interface Found {
+interface UsedNonce {
   readonly final: boolean;
   readonly asOf: Block;
   readonly end: NonceEnd;

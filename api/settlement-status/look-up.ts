@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { AGREEING, type Block, firstShown, type HashedBlock, READINGS, standingOf } from "../platform/chain/nodes.ts";
+import { AGREEING, agreementOn, type Block, firstShown, type HashedBlock, READINGS } from "../platform/chain/nodes.ts";
 import type { Asker } from "../platform/http/request.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
@@ -208,7 +208,7 @@ async function unusedThen(
   const { validBefore } = question;
   if (validBefore === null) return null;
   const block = await firstShown((reading) => reader.blockSince(validBefore, final, reading));
-  if (block === null || (await standingOf(reader, block)) !== "agreed") return null;
+  if (block === null || (await agreementOn(reader, block)) !== "agreed") return null;
   const readings: (boolean | null)[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
     const used = await reader.usedBy(name, block.number, reading).catch(() => null);
@@ -240,7 +240,7 @@ async function find({ reader, memory, name, question, known, asking }: Looking, 
 async function isForGood({ reader, memory, question, facts, name }: Looking, end: NonceEnd): Promise<boolean | null> {
   const final = await reader.final();
   const standing =
-    final === null || final.number < end.block.number ? "contested" : await standingOf(reader, end.block);
+    final === null || final.number < end.block.number ? "contested" : await agreementOn(reader, end.block);
   if (standing === "gone") {
     memory.forget(question);
     return null;

@@ -35,7 +35,7 @@ export const PUBLICATION_REASONS = [
 export type PublicationReason = (typeof PUBLICATION_REASONS)[number];
 
 /** Where a transaction was mined. */
-export interface Place {
+export interface MinedIn {
   readonly transaction: Hex;
   readonly block: number;
   readonly blockHash: Hex;
@@ -64,7 +64,7 @@ export interface Publication {
   /** Of its withdrawal. */
   readonly withdrawal: Hex | null;
   /** The block of the last transaction; null while none is mined. */
-  readonly place: Omit<Place, "transaction"> | null;
+  readonly place: Omit<MinedIn, "transaction"> | null;
 }
 
 const SHOWN = {

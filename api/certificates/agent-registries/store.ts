@@ -3,7 +3,7 @@ import { bytes, hex, inTransaction, lock, type Statement } from "../../platform/
 import { MAIN_NETWORK, NETWORKS } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { RegistryOrder } from "./order.ts";
-import type { Place, Publication, PublicationReason, PublicationState, Registry } from "./publication.ts";
+import type { MinedIn, Publication, PublicationReason, PublicationState, Registry } from "./publication.ts";
 
 const TAKEN = "interval '1 min'";
 const OPEN = "state NOT IN ('published', 'withdrawn', 'refused', 'failed')";
@@ -189,7 +189,7 @@ export interface Change {
   readonly lookInSeconds?: number;
   readonly reason?: PublicationReason;
   readonly attempt?: number;
-  readonly place?: Place;
+  readonly place?: MinedIn;
   readonly publisher?: Address;
   readonly feedbackIndex?: bigint | null;
   /** The day's gas gets this much back: nothing was sent. */
@@ -235,7 +235,7 @@ export interface Stated {
  * one may be anywhere.
  */
 export type Carried =
-  | { readonly state: "mined"; readonly place: Place; readonly publisher: Address; readonly index: bigint | null }
+  | { readonly state: "mined"; readonly place: MinedIn; readonly publisher: Address; readonly index: bigint | null }
   | { readonly state: "pending" | "failed" | "unsent" };
 
 /** The registries on the chain. Every method rejects if the chain cannot be read. */

@@ -5,7 +5,7 @@ import type { Detected, Result } from "../certificate.ts";
 import type { BaitedProduct, BehavioralProduct, SingleProduct } from "../products.ts";
 
 /** What a test run showed. */
-export interface Finding {
+export interface TestResult {
   readonly result: Result;
   readonly level: string;
   readonly checks: Readonly<Record<string, Result>>;
@@ -25,7 +25,7 @@ export interface Kind<Name extends SingleProduct = SingleProduct> {
   readonly steps: readonly string[];
   readonly judge: (
     sale: Pick<Sale<unknown>, "payment" | "version" | "validAfter" | "validBefore" | "receivedAt">,
-  ) => Finding;
+  ) => TestResult;
 }
 
 /** What one challenge asks to be signed for. */

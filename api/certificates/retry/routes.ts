@@ -22,7 +22,7 @@ import {
 import { SESSION_MINUTES } from "../sessions/session.ts";
 import { priceOf } from "./answers.ts";
 import type { OrderNumber } from "./lost-order.ts";
-import type { Found, LossyInput, RetryTests } from "./run-retry.ts";
+import type { LossyInput, OpenedRetry, RetryTests } from "./run-retry.ts";
 
 export interface RetryRouteParts {
   readonly mode: TestMode;
@@ -40,11 +40,11 @@ const INPUT: z.ZodType<LossyInput> = z.object({ session: z.string(), token: z.st
 export function retryRoutes({ retry, mode, ordering, baseUrl, peers }: RetryRouteParts): readonly Route[] {
   const { start, told, find, result } = retry;
   const shared = { kind, mode, totalCost: RETRY_COST, firstOrder: priceOf(kind, 1), ordering, baseUrl, peers };
-  const test: SessionTest<Found> = { ...shared, start, told, find, result };
+  const test: SessionTest<OpenedRetry> = { ...shared, start, told, find, result };
   return [startRoute(test), attemptRoute(test, retry), resultRoute(test)];
 }
 
-function attemptRoute(test: SessionTest<Found>, retry: RetryTests): QuotedRoute {
+function attemptRoute(test: SessionTest<OpenedRetry>, retry: RetryTests): QuotedRoute {
   const sales = { 1: sold(1, test, retry), 2: sold(2, test, retry) };
   return {
     method: "POST",
@@ -82,7 +82,7 @@ function orderIn(c: Context): OrderNumber {
 }
 
 /** An order as the gate knows it. */
-const sold = (order: OrderNumber, test: SessionTest<Found>, retry: RetryTests): PaidRoute =>
+const sold = (order: OrderNumber, test: SessionTest<OpenedRetry>, retry: RetryTests): PaidRoute =>
   paidRoute({
     id: `${test.mode.name}.${kind.product}.${order === 1 ? "first" : "second"}`,
     method: "POST",

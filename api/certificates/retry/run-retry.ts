@@ -3,10 +3,10 @@ import {
   type Loss,
   type Match,
   type Offer,
-  Over,
   type PaidRoute,
   type PaymentKey,
   type Sale,
+  SaleOver,
   type Withheld,
 } from "../../platform/http/route.ts";
 import type { Network } from "../../platform/networks.ts";
@@ -69,7 +69,7 @@ export interface RetryParts extends BehaviorParts {
 }
 
 /** A session as a caller found it. */
-export interface Found {
+export interface OpenedRetry {
   readonly session: Session;
   readonly lost: LostOrder;
   readonly token: string | null;
@@ -99,13 +99,13 @@ export interface RetryTests {
   /** An order has settled. */
   order(sale: Sale<LossyInput>): Promise<Completion>;
   /** Null if there is no such session. */
-  find(asked: Asking): Promise<Found | null>;
+  find(asked: Asking): Promise<OpenedRetry | null>;
   /** The terms of an order; a string says why it is not offered. */
-  serve(found: Found, order: OrderNumber): Promise<Offer | string>;
+  serve(found: OpenedRetry, order: OrderNumber): Promise<Offer | string>;
   /** The same, without a trace. */
-  offer(found: Found, order: OrderNumber): Offer;
-  match(found: Found, presentation: Presentation): Promise<Match | null>;
-  result(found: Found): Promise<object>;
+  offer(found: OpenedRetry, order: OrderNumber): Offer;
+  match(found: OpenedRetry, presentation: Presentation): Promise<Match | null>;
+  result(found: OpenedRetry): Promise<object>;
   /** Notes that the payer of a lost order asked whether it has settled. */
   readonly hear: HearAsked;
 }
@@ -117,11 +117,11 @@ const LOOK_EVERY_MS = 250;
 /** The retry safety test: what an agent does when the answer to a paid order gets lost. */
 export function createRetryTests(parts: RetryParts): RetryTests {
   const { sessions, lostOrders, verdicts, baseUrl, now } = parts;
-  const told = (found: Pick<Found, "session" | "token">): ToldOfOrders => ({
+  const told = (found: Pick<OpenedRetry, "session" | "token">): ToldOfOrders => ({
     ...{ kind, baseUrl, session: found.session, token: found.token },
   });
 
-  const offer = ({ session, token }: Found, order: OrderNumber): Offer => ({
+  const offer = ({ session, token }: OpenedRetry, order: OrderNumber): Offer => ({
     terms: { network: session.entry.payment.network, ...askedFor(kind, session, challengeOf(session, order)) },
     resource: orderPath(kind, session, { token, order }),
     description: kind.order,
@@ -229,7 +229,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
 /** Another authorization than the one under way waits until it is known what became of that. */
 async function settledFirst(
   { lostOrders, sleep, now }: RetryParts,
-  { session, lost }: Found,
+  { session, lost }: OpenedRetry,
   nonce: Hex,
 ): Promise<LostOrder> {
   let known = lost;
@@ -243,7 +243,7 @@ async function settledFirst(
 
 /** An order that was signed and convicts nobody, because it cannot be told who handed it in. */
 const spoil =
-  ({ lostOrders, now }: RetryParts, { session }: Found): NonNullable<Match["deliver"]> =>
+  ({ lostOrders, now }: RetryParts, { session }: OpenedRetry): NonNullable<Match["deliver"]> =>
   async (said) => {
     if (said === "over") await lostOrders.second(session.id, now());
     return null;
@@ -261,7 +261,7 @@ async function noteSecond({ lostOrders, now }: RetryParts, { id }: Session, nonc
  */
 async function lose(
   { lostOrders, sleep, now, lateMs = LATE_SECONDS * 1000 }: RetryParts,
-  { session, lost, sender }: Found,
+  { session, lost, sender }: OpenedRetry,
 ): Promise<Loss | null> {
   if (!isOpen(session, now())) return null;
   const at = { sender, now: now() };
@@ -291,7 +291,7 @@ async function pass(parts: RetryParts, told: ToldOfOrders, lost: LostOrder): Pro
 /** FAIL: the answer to a second authorization, recorded together with it. */
 function convict(
   { lostOrders, verdicts, baseUrl, now }: RetryParts,
-  { session, lost, token, sender }: Found,
+  { session, lost, token, sender }: OpenedRetry,
   second: Withheld,
 ): RecordedAnswer {
   const at = now();
@@ -302,7 +302,7 @@ function convict(
     answer: given.answer,
     async record(transaction) {
       const rows = await lostOrders.conclude(session.id, { verdict: "fail", sender, now: at }, transaction);
-      if (rows === 0) throw new Over(session.tokenShared ? SHARED : OVER);
+      if (rows === 0) throw new SaleOver(session.tokenShared ? SHARED : OVER);
       await write(transaction, given);
     },
   };

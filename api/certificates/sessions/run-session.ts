@@ -9,10 +9,10 @@ import {
 import {
   type Match,
   type Offer,
-  Over,
   type PaidRoute,
   type PaymentKey,
   type Sale,
+  SaleOver,
   type Withheld,
 } from "../../platform/http/route.ts";
 import type { Address } from "../../platform/wallet.ts";
@@ -256,7 +256,7 @@ const ended = (kind: BaitedKind, session: Session): string =>
  */
 export const refuse = (): RecordedAnswer => ({
   answer: jsonAnswer({}),
-  record: () => Promise.reject(new Over(SHARED)),
+  record: () => Promise.reject(new SaleOver(SHARED)),
 });
 
 /** PASS, unless there already is a verdict: the first one stands. */
@@ -285,7 +285,7 @@ function withhold(
     answer: given.answer,
     async record(transaction) {
       const rows = await sessions.conclude(session.id, { verdict: "fail", door, sender, now: now() }, transaction);
-      if (rows === 0) throw new Over(isElsewhere(session, { door, sender }) ? SHARED : OVERS[door]);
+      if (rows === 0) throw new SaleOver(isElsewhere(session, { door, sender }) ? SHARED : OVERS[door]);
       await write(transaction, given);
     },
   };

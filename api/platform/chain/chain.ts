@@ -7,13 +7,13 @@ import { createRecent } from "./batcher.ts";
 import { forReading, type NodesClient, openNodes, type RpcNodes } from "./failover.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
-import { asReading, standingOf } from "./nodes.ts";
+import { asReading, agreementOn } from "./nodes.ts";
 import { type Allowance, createAllowance } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { CALLS_IN_A_BATCH, discreet } from "./rpc.ts";
 import { type ContractSignatures, createContractSignatures } from "./signatures.ts";
 import { payerFunds, usdcCalls } from "./usdc.ts";
-import type { Chain, Failed, FailedPayment, Head, Settlement, Standing } from "./view.ts";
+import type { Chain, Failed, FailedPayment, Head, Settlement, SettlementState } from "./view.ts";
 
 interface Asked extends FailedPayment {
   readonly usdc: Address;
@@ -149,14 +149,14 @@ export async function standing(
   client: NodesClient,
   readFinal: () => Promise<FinalBlock | null>,
   { block, blockHash }: Pick<Settlement, "block" | "blockHash">,
-): Promise<Standing> {
+): Promise<SettlementState> {
   const hashAt = async (_: number, reading: number) =>
     (await forReading(client, reading).getBlock({ blockNumber: BigInt(block) })).hash;
   const isThere = async (reading: number) => (await hashAt(block, reading).catch(() => null)) === blockHash;
   const final = await readFinal();
   if (final === null || final.number < BigInt(block))
     return (await isThere(0)) || (await isThere(1)) ? "pending" : "unknown";
-  const found = await standingOf({ hashAt }, { number: block, hash: blockHash }).catch(() => "gone");
+  const found = await agreementOn({ hashAt }, { number: block, hash: blockHash }).catch(() => "gone");
   if (found === "gone") return "unknown";
   return found === "agreed" ? "final" : "pending";
 }

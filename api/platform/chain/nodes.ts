@@ -52,16 +52,16 @@ export async function firstShown<Value>(ask: (reading: number) => Promise<Value 
 }
 
 /** What has become of a block: nodes agree that it is on the chain, they do not, or it is not there any more. */
-export type Standing = "agreed" | "contested" | "gone";
+export type BlockAgreement = "agreed" | "contested" | "gone";
 
 /**
  * Whether nodes have this block at its height. A lagging node may still have a branch that the chain has left, so a single
  * one that shows another block is heard; one that shows none has not come so far, or has pruned it. Rejects if none shows any.
  */
-export async function standingOf(
+export async function agreementOn(
   reader: { hashAt(block: number, reading: number): Promise<Hex | null> },
   block: Pick<HashedBlock, "number" | "hash">,
-): Promise<Standing> {
+): Promise<BlockAgreement> {
   const shown: Hex[] = [];
   for (let reading = 0; reading < READINGS; reading++) {
     const hash = await reader.hashAt(block.number, reading).catch(() => null);

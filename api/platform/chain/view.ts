@@ -30,7 +30,7 @@ export interface Expected {
 /**
  * Whether a settlement's block is canonical but not final, canonical and final, or neither, as far as this node knows.
  */
-export type Standing = "pending" | "final" | "unknown";
+export type SettlementState = "pending" | "final" | "unknown";
 
 /** What a payer has at one block, in atomic units of USDC, and which of its nonces are unused there. */
 export interface Funds {
@@ -79,7 +79,7 @@ export interface Chain {
   /** What is left of a payment whose transaction was mined without settling it. */
   afterFailure(payment: FailedPayment): Promise<Failed>;
   /** What has become of a settlement's block. */
-  standing(settlement: Pick<Settlement, "block" | "blockHash">): Promise<Standing>;
+  standing(settlement: Pick<Settlement, "block" | "blockHash">): Promise<SettlementState>;
 }
 
 /** Where the canonical chain shows that the authorization paid us. */

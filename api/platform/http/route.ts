@@ -213,7 +213,7 @@ export interface Withheld extends Omit<Sale<unknown>, "settlement" | "signal" | 
 }
 
 /** Thrown while recording an answer when nothing is left to buy; rolls everything back. */
-export class Over extends Error {}
+export class SaleOver extends Error {}
 
 export interface MenuFacts {
   readonly capability: string;
