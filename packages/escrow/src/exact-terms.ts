@@ -1,5 +1,6 @@
 import { getAddress, type Hex, isAddressEqual } from "viem";
-import { type DecodedHeader, type PresentedAuthorization, readAuthorization, readSignature } from "./payment-header.ts";
+import type { Authorization } from "./authorization.ts";
+import { type DecodedHeader, readAuthorization, readSignature } from "./payment-header.ts";
 import { commonRequirements, MAX_TIMEOUT_SECONDS, networkOf, type Offer } from "./terms.ts";
 import { record, unlessMalformed } from "./wire-fields.ts";
 
@@ -19,7 +20,7 @@ export const exactRequirements = (offer: Offer) => ({
 
 /** An ordinary payment that matches the offer; whether its payer signed it is not known yet. */
 export interface ExactPayment {
-  readonly authorization: PresentedAuthorization;
+  readonly authorization: Authorization;
   readonly signature: Hex;
 }
 
@@ -47,7 +48,7 @@ export function readExact(
 // biome-ignore lint/complexity/useMaxParams: the parts of one comparison
 function mismatch(
   { network }: DecodedHeader["accepted"],
-  { to, value, validAfter, validBefore }: PresentedAuthorization,
+  { to, value, validAfter, validBefore }: Authorization,
   { escrow, merchant, price }: Offer,
   nowMs: number,
 ): string | null {
@@ -63,7 +64,7 @@ function mismatch(
 }
 
 /** Why it can no longer be mined in time; null if it can. */
-export function tooLate({ validBefore }: PresentedAuthorization, nowMs: number): string | null {
+export function tooLate({ validBefore }: Authorization, nowMs: number): string | null {
   const least = Math.ceil(nowMs / 1000) + LEAST_SECONDS_VALID;
   return validBefore >= least ? null : says("authorization.validBefore", validBefore, `at least ${least}`);
 }

@@ -3,9 +3,19 @@ import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import type { Handler } from "hono";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test, vi } from "vitest";
-import { buyFrom, decodeHeader, encodeHeader, newBuyer, pay } from "../../support/escrow/purchase.ts";
-import { holdsBy, startSaleScene } from "../../support/escrow/sale-scene.ts";
-import { openShop, SHOP, type TestMerchant } from "../../support/escrow/shop.ts";
+import {
+  buyFrom,
+  decodeHeader,
+  encodeHeader,
+  holdsBy,
+  newBuyer,
+  openShop,
+  pay,
+  SHOP,
+  startSaleScene,
+  type TestMerchant,
+} from "../../support/escrow/sale.ts";
+
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { challengeOf } from "../../support/payments/requests.ts";
