@@ -5,7 +5,7 @@ import { bytes, hex, inTransaction, lock, named } from "../platform/db/connectio
 import { NETWORKS } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import { type OrderColumns, parseOrder } from "./exam-store.ts";
-import type { Fate, WatchedPayments } from "./payment-fate.ts";
+import type { ExamPaymentsEnd, WatchedPayments } from "./payment-fate.ts";
 import { COOLDOWN_MINUTES, EXAM_PRICE, MOST_RUNS, PAYMENTS_A_RUN } from "./products.ts";
 import type { Exam, ExamOrder } from "./record.ts";
 
@@ -19,7 +19,7 @@ export interface OpenOrder {
 }
 
 /** What stands in an order's way in the database. */
-export interface Standing {
+export interface OriginState {
   /** Whether another order of the origin is open. */
   readonly isOpen: boolean;
   /** For how many seconds the origin is left alone; 0 if it is not. */
@@ -60,14 +60,14 @@ export interface TakenExam {
 
 /** Exams without a result. An origin has one at a time, from the order to the result; any process may take it. */
 export interface ExamWork {
-  standing(origin: string): Promise<Standing>;
+  standing(origin: string): Promise<OriginState>;
   /**
    * Opens an order for a short while, within which its payment may begin to settle; from then on it is open until the
    * payment is void or the exam has a result. The same payment may come again.
    * @param judge why it must not be opened; null if it may
    * @returns what it said
    */
-  open<Refusal>(order: OpenOrder, judge: (standing: Standing) => Refusal | null): Promise<Refusal | null>;
+  open<Refusal>(order: OpenOrder, judge: (standing: OriginState) => Refusal | null): Promise<Refusal | null>;
   commitments(): Promise<Commitments>;
   take(): Promise<TakenExam | null>;
   /** Renews the lease. False once another process has the exam. */
@@ -77,7 +77,7 @@ export interface ExamWork {
   /** What has to stay in the account when this exam is paid back: all that open orders may cost, and earlier refunds. */
   reservedBefore(taken: TakenExam): Promise<bigint>;
   /** What became of the payment that bought it; null until that is final. */
-  purchaseFate(order: ExamOrder): Promise<Fate | null>;
+  purchaseFate(order: ExamOrder): Promise<ExamPaymentsEnd | null>;
   /** Ends what is left of an exam that has a result. With a refund it is written down; both or neither. */
   end(taken: TakenExam, refund: Exam["refund"]): Promise<void>;
   /** Every authorization of the exam so far. */
@@ -227,7 +227,7 @@ interface Asking {
   readonly nonce: Hex | null;
 }
 
-async function standing(connection: Connection, { origin, payer, nonce }: Asking): Promise<Standing> {
+async function standing(connection: Connection, { origin, payer, nonce }: Asking): Promise<OriginState> {
   const payment = [payer && bytes(payer), nonce && bytes(nonce)];
   const { rows } = await connection.query<{ is_open: boolean; rests_for: number | null }>(
     named(STANDING, [origin, ...payment]),

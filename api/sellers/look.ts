@@ -31,12 +31,12 @@ import type { Visitor } from "./visitor-web.ts";
 export type SellerQuote = { readonly refusal: Refusal } | { readonly payTo: Address; readonly amount: string };
 
 /** An origin's file, and the quote if a line of it covers the request; null if the seller was not asked. JSON. */
-export interface Found extends ConsentFile {
+export interface ProbeResult extends ConsentFile {
   readonly quote: SellerQuote | null;
 }
 
 /** A seller's quote, and the line by which it may be examined. */
-export interface Prospect {
+export interface ExaminableQuote {
   readonly payTo: Address;
   readonly amount: bigint;
   readonly consent: Consent;
@@ -58,7 +58,7 @@ export interface LookParts {
 export interface Looked {
   /** The origin's file; null where the URL itself is refused. */
   readonly file: ConsentFile | null;
-  readonly prospect: Prospect | Refusal;
+  readonly prospect: ExaminableQuote | Refusal;
 }
 
 const PROBE_MS = 15_000;
@@ -84,7 +84,7 @@ async function ask(
   parts: LookParts,
   request: ExamRequest,
   { client, wallet }: { readonly client: string; readonly wallet: Address | null },
-): Promise<Found> {
+): Promise<ProbeResult> {
   const known = await parts.probes.fresh(requestKey(request));
   if (known !== null && known.quote !== null && covering(parts, request, { found: known, wallet }) !== null)
     return known;
@@ -114,7 +114,7 @@ const tooMany = (what: string, seconds: number): Problem =>
   });
 
 /** The file, and then one unpaid request, if a line of the file covers it. */
-async function probe(parts: LookParts, request: ExamRequest): Promise<Found> {
+async function probe(parts: LookParts, request: ExamRequest): Promise<ProbeResult> {
   const { visitor, settings, now } = parts;
   const transport = visitor.visit(PROBE_MS, new AbortController().signal);
   const { origin } = new URL(request.url);
@@ -123,7 +123,7 @@ async function probe(parts: LookParts, request: ExamRequest): Promise<Found> {
   return { ...file, quote: isCovered ? await quote(parts, transport, request) : null };
 }
 
-interface Place {
+interface ConsentQuestion {
   readonly origin: string;
   /** Ours. */
   readonly host: string;
@@ -131,7 +131,7 @@ interface Place {
 }
 
 /** The origin's file as it is now. Where there is none, it has no lines. */
-export async function fetchConsent(transport: Transport, { origin, host, now }: Place): Promise<ConsentFile> {
+export async function fetchConsent(transport: Transport, { origin, host, now }: ConsentQuestion): Promise<ConsentFile> {
   const request = { method: "GET", url: consentUrl(origin), headers: {}, body: null };
   const answer = await transport.send(request).catch(() => null);
   return answer?.status === 200 ? readConsent(answer.body, host, now) : { lines: [], faults: [] };
@@ -157,7 +157,7 @@ async function quote(
 }
 
 interface Known {
-  readonly found: Found;
+  readonly found: ProbeResult;
   /** Null while it is not known. */
   readonly wallet: Address | null;
 }
@@ -174,7 +174,7 @@ const covering = (
   );
 
 /** How an exam of the seller would go, as it was found. */
-export function prospectOf(parts: LookParts, request: ExamRequest, known: Known): Prospect | Refusal {
+export function prospectOf(parts: LookParts, request: ExamRequest, known: Known): ExaminableQuote | Refusal {
   const line = covering(parts, request, known);
   if (line === null) return noLine(parts, request, known);
   const { quote: quoted } = known.found;

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import type pg from "pg";
 import { bytes, inTransaction, lock, named } from "../platform/db/connection.ts";
 import { addingExam, TAKEN_AGAIN } from "./exam-store.ts";
-import type { Found } from "./look.ts";
+import type { ProbeResult } from "./look.ts";
 import { PROBES_AN_ORIGIN, QUOTE_MINUTES } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 
 /** Remembers what sellers answered, for all processes. */
 export interface ProbeStore {
   /** The newest answer to this request, if it still counts. */
-  fresh(request: Buffer): Promise<Found | null>;
+  fresh(request: Buffer): Promise<ProbeResult | null>;
   /** Takes one of the origin's probes. A number of seconds: none is left until then. */
   begin(origin: string, request: Buffer): Promise<{ readonly id: string } | number>;
-  finish(id: string, found: Found): Promise<void>;
+  finish(id: string, found: ProbeResult): Promise<void>;
 }
 
 const GRANT = `INSERT INTO seller_exam_grant AS g (exam, token_sha256) VALUES ($1, $2)
@@ -53,7 +53,7 @@ const USED = `SELECT count(*)::int AS used, ceil(extract(epoch FROM min(at) + ${
 /** What sellers answered before an exam of them was ordered. */
 export const createProbeStore = (pool: pg.Pool): ProbeStore => ({
   async fresh(request) {
-    const { rows } = await pool.query<{ found: Found }>(named(FRESH, [request]));
+    const { rows } = await pool.query<{ found: ProbeResult }>(named(FRESH, [request]));
     return rows[0]?.found ?? null;
   },
   begin: (origin, request) =>

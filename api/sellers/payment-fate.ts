@@ -16,21 +16,21 @@ export interface FinalView {
   readonly used: ReadonlySet<Hex>;
 }
 
-export type Fate = "final" | "reversed";
+export type ExamPaymentsEnd = "final" | "reversed";
 
 /** Published exams whose payments are not known to be final. */
 export interface WatchedPayments {
   /** Payments of exams that are due to be looked at; nobody else looks at them for a while. */
   due(): Promise<readonly WatchedPayment[]>;
   /** Says what became of an exam's payments, once and for good. */
-  end(exam: string, fate: Fate): Promise<void>;
+  end(exam: string, fate: ExamPaymentsEnd): Promise<void>;
 }
 
 /**
  * What became of an exam's payments: all of them are used in a final block, or one is not and never can be. Until either
  * is so, another block may hold what a reorganization took: null.
  */
-export function fateOf(payments: readonly WatchedPayment[], { time, used }: FinalView): Fate | null {
+export function fateOf(payments: readonly WatchedPayment[], { time, used }: FinalView): ExamPaymentsEnd | null {
   const missing = payments.filter(({ nonce }) => !used.has(nonce));
   if (missing.length === 0) return "final";
   return missing.some(({ validBefore }) => validBefore <= time) ? "reversed" : null;

@@ -7,8 +7,8 @@ import { noRoom } from "./exam-account.ts";
 import { orderedDocument } from "./exam-document.ts";
 import { type ExamRequest, examId, examPath, type Refusal, requestKey, urlRefusal, worded } from "./exam-request.ts";
 import type { ExamStore } from "./exam-store.ts";
-import type { ExamWork, OpenOrder, Standing } from "./exam-work-store.ts";
-import type { Prospect } from "./look.ts";
+import type { ExamWork, OpenOrder, OriginState } from "./exam-work-store.ts";
+import type { ExaminableQuote } from "./look.ts";
 import { type Looked, type LookParts, lookAt, prospectOf, suggestedLine } from "./look.ts";
 import { QUOTE_MINUTES } from "./products.ts";
 
@@ -38,9 +38,9 @@ export interface ExamIntake {
   /** The line that an operator may place for a wallet. */
   readonly line: (wallet: Address | null) => string;
   /** What stands in the way at the moment: of the origin, or of our means. */
-  readonly wait: (request: ExamRequest, prospect: Prospect) => Promise<NotYet | null>;
+  readonly wait: (request: ExamRequest, prospect: ExaminableQuote) => Promise<NotYet | null>;
   /** Opens the order, or says what stands in the way. */
-  readonly open: (request: ExamRequest, prospect: Prospect, paying: Paying) => Promise<NotYet | null>;
+  readonly open: (request: ExamRequest, prospect: ExaminableQuote, paying: Paying) => Promise<NotYet | null>;
   readonly prepare: (request: ExamRequest, client: string) => Promise<NotYet | null>;
   /** Takes nothing but a quote that was asked for without a payment: wallets cost nothing, so they count for no client. */
   readonly admit: (request: ExamRequest, paying: Paying) => Promise<Intake<ExamRequest>>;
@@ -97,11 +97,11 @@ export const refusedProblem = (refusal: Refusal): Problem =>
   });
 
 /** What the database shows is judged with our means as they are now. */
-async function judgeOf({ account, daily }: IntakeParts, request: ExamRequest, { amount }: Prospect) {
+async function judgeOf({ account, daily }: IntakeParts, request: ExamRequest, { amount }: ExaminableQuote) {
   const balance = (await account?.balance()) ?? 0n;
   const origin = originOf(request);
   const later = (detail: string, retryAfterSeconds: number): NotYet => ({ detail, retryAfterSeconds, isSpent: false });
-  return ({ isOpen, restsFor, commitments }: Standing): NotYet | null => {
+  return ({ isOpen, restsFor, commitments }: OriginState): NotYet | null => {
     if (isOpen) return later(`${origin} has an order that is open: it is paid for, or under exam, at the moment.`, 60);
     if (restsFor > 0) return later(`${origin} was examined a moment ago, and is left alone for a while.`, restsFor);
     const full = noRoom({ ...commitments, balance, daily }, amount);

@@ -12,7 +12,7 @@ import { type Placed, SELLER_BADGE, sellerRecord } from "./document.ts";
 import { exchangesOf, namedTransactions } from "./evidence.ts";
 import { SELLER_CREDENTIAL, SELLER_RECORD, SELLER_VERIFICATION } from "./schemas.ts";
 import { renderSellerPage } from "./seller-page.ts";
-import { earlierOf, standings, verdictOf } from "./standing.ts";
+import { earlierOf, judgeExams, verdictOf } from "./standing.ts";
 import type { CorrectionStore, PublishedExamReader } from "./store.ts";
 import {
   payeeExams,
@@ -77,7 +77,7 @@ export function createPublished({ store, reader, signer, baseUrl, now }: Publish
 /** An exam so old that it is not among those that are read has been superseded, or has expired. */
 function placed(exam: EndedExam, exams: readonly EndedExam[], at: Date): Placed {
   const known = exams.some(({ order }) => order.id === exam.order.id) ? exams : [...exams, exam];
-  const all = standings(known, at);
+  const all = judgeExams(known, at);
   const own = all.find((one) => one.exam.order.id === exam.order.id);
   const newer = all.find(
     ({ exam: one, state }) => (state === "counts" || state === "expired") && earlierOf(one, [exam]).length > 0,

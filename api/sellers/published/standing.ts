@@ -3,7 +3,7 @@ import { type EndedExam, isCurrent, isVoid } from "../record.ts";
 /** What an origin's published exams may say of one of them. */
 export type ExamState = "counts" | "superseded" | "expired" | "corrected" | "reversed";
 
-export interface Standing {
+export interface JudgedExam {
   readonly exam: EndedExam;
   readonly state: ExamState;
 }
@@ -21,7 +21,7 @@ const requestOf = ({ order: { method, url, body, contentType } }: EndedExam): st
  * or the same request passes; a PASS of another request, or of the same with another body, does not touch it.
  * @param exams newest first; corrected and reversed ones count for nothing, as if they had not been held
  */
-export function standings(exams: readonly EndedExam[], now: Date): readonly Standing[] {
+export function judgeExams(exams: readonly EndedExam[], now: Date): readonly JudgedExam[] {
   const seen = new Set<string>();
   return exams.map((exam) => {
     if (exam.correction !== null) return { exam, state: "corrected" };

@@ -4,7 +4,7 @@ import type { Address } from "../../platform/wallet.ts";
 import type { WebOrigin } from "../../platform/web/target.ts";
 import { bareUrl } from "../consent.ts";
 import { type EndedExam, type Site, siteName, VALID_DAYS } from "../record.ts";
-import { type Standing, standings, verdictOf } from "./standing.ts";
+import { type JudgedExam, judgeExams, verdictOf } from "./standing.ts";
 import type { PublishedExams } from "./store.ts";
 
 /** What it means for a seller to be verified, and to be on the board. */
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 /** The verification record of an origin. */
 export function sellerVerification({ site, exams }: PublishedExams, baseUrl: string, now: Date) {
-  const all = standings(exams, now);
+  const all = judgeExams(exams, now);
   const reasons = reasonsAgainst(all, baseUrl);
   return {
     service: "Agent Payment Trust Service" as const,
@@ -40,7 +40,7 @@ export function sellerVerification({ site, exams }: PublishedExams, baseUrl: str
 
 export type SellerVerification = ReturnType<typeof sellerVerification>;
 
-function certEntry({ exam, state }: Standing, baseUrl: string, now: Date) {
+function certEntry({ exam, state }: JudgedExam, baseUrl: string, now: Date) {
   const { order, result } = exam;
   return {
     id: order.id,
@@ -64,19 +64,19 @@ function certEntry({ exam, state }: Standing, baseUrl: string, now: Date) {
 }
 
 /** Why an origin is not verified: every FAIL that counts, and, without a PASS that does, what became of the last one. */
-function reasonsAgainst(all: readonly Standing[], baseUrl: string) {
+function reasonsAgainst(all: readonly JudgedExam[], baseUrl: string) {
   const counting = all.filter(({ state }) => state === "counts");
   const fails = counting.filter(({ exam }) => verdictOf(exam) === "fail").map((one) => currentFail(one, baseUrl));
   return counting.length > fails.length ? fails : [...fails, noPass(all, baseUrl)];
 }
 
-const currentFail = (standing: Standing, baseUrl: string) => ({
+const currentFail = (standing: JudgedExam, baseUrl: string) => ({
   code: "current_fail" as const,
   text: `Current FAIL of ${longDay(standing.exam.result.endedAt)}. It counts until ${longDay(validUntil(standing))}, or until the same request passes.`,
   ...evidence(standing, baseUrl),
 });
 
-function noPass(all: readonly Standing[], baseUrl: string) {
+function noPass(all: readonly JudgedExam[], baseUrl: string) {
   if (all.length === 0)
     return { code: "never_tested" as const, text: "Never tested: no exam of this record is on file.", ...NO_EVIDENCE };
   const last = all.find(({ exam }) => verdictOf(exam) === "pass");
@@ -95,7 +95,7 @@ function noPass(all: readonly Standing[], baseUrl: string) {
   }
 }
 
-function becameOf({ exam, state }: Standing): string {
+function becameOf({ exam, state }: JudgedExam): string {
   if (state === "corrected") return `was withdrawn on ${longDay(exam.correction?.at ?? exam.result.endedAt)}`;
   if (state === "reversed")
     return `rests on a payment that was found missing from the chain on ${longDay(exam.reversedAt ?? exam.result.endedAt)}`;
@@ -103,11 +103,11 @@ function becameOf({ exam, state }: Standing): string {
   return `expired on ${longDay(exam.result.validUntil ?? exam.result.endedAt)}`;
 }
 
-const validUntil = ({ exam }: Standing): Date => exam.result.validUntil ?? exam.result.endedAt;
+const validUntil = ({ exam }: JudgedExam): Date => exam.result.validUntil ?? exam.result.endedAt;
 
 const NO_EVIDENCE = { issued: null, valid_until: null, cert_url: null };
 
-const evidence = (standing: Standing, baseUrl: string) => ({
+const evidence = (standing: JudgedExam, baseUrl: string) => ({
   issued: standing.exam.result.endedAt.toISOString(),
   valid_until: validUntil(standing).toISOString(),
   cert_url: certUrl(baseUrl, standing.exam.order),
@@ -132,7 +132,7 @@ export const payeeExams = (
   service: "Agent Payment Trust Service" as const,
   wallet,
   note: WHICH,
-  exams: standings(exams, now)
+  exams: judgeExams(exams, now)
     .filter(({ exam, state }) => state === "counts" && verdictOf(exam) === "pass")
     .map(({ exam: { order, result } }) => ({
       id: order.id,

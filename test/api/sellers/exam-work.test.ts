@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { noRoom } from "../../../api/sellers/exam-account.ts";
 import { createExamStore } from "../../../api/sellers/exam-store.ts";
-import type { OpenOrder, Standing, TakenExam } from "../../../api/sellers/exam-work-store.ts";
+import type { OpenOrder, OriginState, TakenExam } from "../../../api/sellers/exam-work-store.ts";
 import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { createGrantStore, createProbeStore } from "../../../api/sellers/orders-store.ts";
 import { EXAM_PRICE, mostSpent, PROBES_AN_ORIGIN } from "../../../api/sellers/products.ts";
@@ -53,7 +53,7 @@ const opening = (origin: string, byte: string): OpenOrder => ({
   payer: `0x${"ab".repeat(20)}`,
   nonce: `0x${byte.repeat(32)}`,
 });
-const judge = ({ isOpen }: Standing) => (isOpen ? "open" : null);
+const judge = ({ isOpen }: OriginState) => (isOpen ? "open" : null);
 
 test("of twenty orders of one origin at the same moment, in two processes, one is open", async () => {
   const other = await forFile(connect(database.apiUrl));
@@ -80,7 +80,7 @@ test("an order that is open may come again, counts for others, and runs out if n
 });
 
 test("the money that ten orders of ten origins may cost is set aside one by one", async () => {
-  const room = ({ commitments }: Standing) =>
+  const room = ({ commitments }: OriginState) =>
     noRoom({ ...commitments, balance: mostSpent(1_000n) * 3n, daily: 10n ** 9n }, 1_000n);
   const answers = await Promise.all(
     Array.from({ length: 7 }, (_, place) =>
