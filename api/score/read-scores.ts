@@ -4,7 +4,7 @@ import type { ScoreDocument } from "../../packages/verifier/src/score/record.ts"
 import type { Product } from "../../packages/verifier/src/vocabulary.ts";
 import { type Certificate, certUrl } from "../certificates/index.ts";
 import type { Address } from "../platform/wallet.ts";
-import { type Found, type LookUps, withLookup } from "./lookup/look-up.ts";
+import { type LookUps, type Snapshots, withLookup } from "./lookup/look-up.ts";
 
 export interface ScoreParts {
   readonly index: ScoreIndex;
@@ -76,7 +76,7 @@ async function readFacts(
 
 const needLookUps = (readings: readonly ChainReading[]): boolean =>
   readings.some(({ chain }) => chain.scope === "selective");
-const NOTHING_FOUND: Found = { isComplete: true, snapshots: new Map() };
+const NOTHING_FOUND: Snapshots = { isComplete: true, snapshots: new Map() };
 
 const certificateFact = (certificate: ScoredCertificate, baseUrl: string): CertificateFact => ({
   id: certificate.id,

@@ -18,7 +18,7 @@ import {
   type Basis,
   type Inflow,
   type InflowReader,
-  type Mark,
+  type KnownBlock,
   type Progress,
   type ReadPlan,
 } from "./inflows.ts";
@@ -34,24 +34,24 @@ const WIDEST = 4_096;
 /** Remembers marks. */
 export interface MarkStore {
   /** The first or the last of these blocks that has one. */
-  between(blocks: Blocks, which: "first" | "last"): Promise<Mark | null>;
+  between(blocks: Blocks, which: "first" | "last"): Promise<KnownBlock | null>;
   /** The newest that was found to be the last final one within so many seconds. */
-  newest(withinSeconds: number): Promise<Mark | null>;
+  newest(withinSeconds: number): Promise<KnownBlock | null>;
   /**
    * Returns the one that is remembered for this block, which is another one if the chain has changed.
    * @param isNewest whether it is the last final one
    */
-  add(mark: Mark, isNewest: boolean): Promise<Mark>;
+  add(mark: KnownBlock, isNewest: boolean): Promise<KnownBlock>;
 }
 
 /** Finds final blocks by which a node's answer can be checked. */
 export interface Marks {
   /** The newest that is final on every node; null if there is none from `firstBlock` on. */
-  final(firstBlock: number, spend: () => Promise<void>): Promise<Mark | null>;
+  final(firstBlock: number, spend: () => Promise<void>): Promise<KnownBlock | null>;
   /** One of these final blocks: near to the last one, or else the nearest. */
-  nearLast(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
+  nearLast(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
   /** One of these final blocks: near to the first one, or else the nearest. */
-  nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<Mark | null>;
+  nearFirst(blocks: Blocks, spend: () => Promise<void>): Promise<KnownBlock | null>;
 }
 
 /** A final block that has two hashes: a node is on another chain, or lies. */
@@ -60,14 +60,14 @@ class ContradictionError extends Error {
 }
 
 function createMarks(provider: Provider, store: MarkStore): Marks {
-  const markOf = (log: Log): Mark => ({
+  const markOf = (log: Log): KnownBlock => ({
     block: log.block,
-    hash: log.blockHash as Mark["hash"],
-    nonce: log.topics[2] as Mark["nonce"],
+    hash: log.blockHash as KnownBlock["hash"],
+    nonce: log.topics[2] as KnownBlock["nonce"],
   });
 
   /** Every node has the same block there. */
-  const confirm = async (mark: Mark, { isNewest, spend }: Finding): Promise<Mark> => {
+  const confirm = async (mark: KnownBlock, { isNewest, spend }: BlockSearch): Promise<KnownBlock> => {
     const asked = [numberToHex(mark.block), false];
     const headers = await provider.spending(spend).askAll("eth_getBlockByNumber", asked, headerOf);
     const known = await store.between({ first: mark.block, last: mark.block }, "last");
@@ -77,7 +77,7 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
   };
 
   /** Looks from one end of the blocks to the other, in steps that become wider. */
-  const find = async ({ first, last }: Blocks, finding: Finding) => {
+  const find = async ({ first, last }: Blocks, finding: BlockSearch) => {
     const { from, spend } = finding;
     let [width, most] = [1, WIDEST];
     for (let done = 0; done < last - first + 1; ) {
@@ -121,7 +121,7 @@ function createMarks(provider: Provider, store: MarkStore): Marks {
   };
 }
 
-interface Finding {
+interface BlockSearch {
   readonly from: "first" | "last";
   /** Whether the last final one is looked for. */
   readonly isNewest: boolean;
@@ -159,7 +159,7 @@ export interface InflowReaderParts {
 interface Group {
   readonly wallets: readonly Progress[];
   /** The blocks are read after this mark; null: from the first block on. */
-  readonly after: Mark | null;
+  readonly after: KnownBlock | null;
 }
 
 /**
@@ -191,7 +191,7 @@ export function createInflowReader({
   /** Transfers to one wallet in blocks that have more of them than a provider returns: from all that happened there. */
   const readWhole = async (
     wallet: Address,
-    { first, top }: Blocks & { readonly top: Mark },
+    { first, top }: Blocks & { readonly top: KnownBlock },
     spend: () => Promise<void>,
   ) => {
     const filter = { address: USDC, topics: [TRANSFER_TOPIC, null, topicOf(wallet)] };
@@ -208,7 +208,7 @@ export function createInflowReader({
   };
 
   /** What to ask for next, of at most so many blocks unless there are too few marks for that. */
-  const spanFrom = async (at: Mark | null, most: number, { basis, end, spend }: Reading): Promise<Span> => {
+  const spanFrom = async (at: KnownBlock | null, most: number, { basis, end, spend }: Reading): Promise<Span> => {
     const from = at?.block ?? basis.firstBlock;
     const isWhole = end.block - from + 1 <= most;
     const first = (at?.block ?? from - 1) + 1;
@@ -226,7 +226,7 @@ export function createInflowReader({
   const readGroup = async (basis: Basis, { wallets, after }: Group, plan: ReadPlan): Promise<void> => {
     let [group, at, width] = [wallets, after, Number.POSITIVE_INFINITY];
     const { end, spend } = plan;
-    const take = async (logs: readonly Log[], top: Mark) => {
+    const take = async (logs: readonly Log[], top: KnownBlock) => {
       group = advance(group, logs, { basis, after: at?.block ?? -1, top });
       await plan.save(group);
       group = group.filter(({ inflows }) => inflows.fullAt === null);
@@ -281,18 +281,18 @@ export function createInflowReader({
 /** What one request asks for: from the mark `bottom`, or from a block that is not behind it, to the mark `top`. */
 interface Span {
   readonly from: number;
-  readonly bottom: Mark;
-  readonly top: Mark;
+  readonly bottom: KnownBlock;
+  readonly top: KnownBlock;
 }
 
 interface Reading {
   readonly basis: Basis;
-  readonly end: Mark;
+  readonly end: KnownBlock;
   readonly spend: () => Promise<void>;
 }
 
 /** The blocks of a span that are not read yet. */
-const wholeOf = ({ from, top }: Span, at: Mark | null): Blocks & { readonly top: Mark } => ({
+const wholeOf = ({ from, top }: Span, at: KnownBlock | null): Blocks & { readonly top: KnownBlock } => ({
   ...{ first: at === null ? from : at.block + 1, last: top.block },
   top,
 });
@@ -302,7 +302,7 @@ const wholeOf = ({ from, top }: Span, at: Mark | null): Blocks & { readonly top:
  * off. One that has as many logs as where answers are cut may be, too, right after a mark.
  * @throws WrongAnswerError if another node is to be asked, TooMuchError if less is to be asked for
  */
-function requireMarks(logs: readonly Log[], marks: readonly Mark[]): void {
+function requireMarks(logs: readonly Log[], marks: readonly KnownBlock[]): void {
   const isLong = logs.length >= FEW_LOGS;
   if (isLong && logs.length % CUT_AT === 0) throw new TooMuchError(`an answer ends after ${logs.length} logs`, false);
   for (const { block, hash, nonce } of marks) {
@@ -320,7 +320,7 @@ type Told = Readonly<Record<string, unknown>>;
 function logsOfReceipts(
   answer: unknown,
   block: number,
-  { top, topic }: { readonly top: Mark; readonly topic: string },
+  { top, topic }: { readonly top: KnownBlock; readonly topic: string },
 ) {
   const receipts = Array.isArray(answer) ? (answer as readonly Told[]) : [];
   const [hash, ...others] = new Set(receipts.map(({ blockHash }) => blockHash));
@@ -339,7 +339,7 @@ interface Step {
   readonly basis: Basis;
   /** What is in this block or before is counted already. */
   readonly after: number;
-  readonly top: Mark;
+  readonly top: KnownBlock;
 }
 
 function advance(group: readonly Progress[], logs: readonly Log[], { basis, after, top }: Step): readonly Progress[] {

@@ -57,7 +57,7 @@ export function funderAt({ fullAt, leaders }: Inflows, block: number): Address |
 }
 
 /** A final block with an authorized payment, whose nonce shows in a node's answer that it has this block. */
-export interface Mark {
+export interface KnownBlock {
   readonly block: number;
   readonly hash: Hex;
   readonly nonce: Hex;
@@ -87,7 +87,7 @@ export interface Basis {
 export interface Progress {
   readonly wallet: Address;
   /** The mark up to which all are in; null before the first. */
-  readonly through: Mark | null;
+  readonly through: KnownBlock | null;
   readonly inflows: Inflows;
 }
 
@@ -120,14 +120,14 @@ export interface Claim {
 /** Reads transfers of final blocks from nodes. */
 export interface InflowReader {
   /** The newest final block to look up to; null while no authorized payment is final. */
-  final(basis: Basis, spend: () => Promise<void>): Promise<Mark | null>;
+  final(basis: Basis, spend: () => Promise<void>): Promise<KnownBlock | null>;
   /** Reads on to `end`, and hands over every step. */
   read(basis: Basis, plan: ReadPlan): Promise<void>;
 }
 
 export interface ReadPlan {
   readonly from: readonly Progress[];
-  readonly end: Mark;
+  readonly end: KnownBlock;
   readonly spend: () => Promise<void>;
   readonly save: (progress: readonly Progress[]) => Promise<void>;
 }

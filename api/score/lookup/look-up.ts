@@ -16,8 +16,8 @@ import {
 import type {
   Basis,
   InflowReader,
+  KnownBlock,
   LookupStore,
-  Mark,
   PayeesIndex,
   PayeesReading,
   Progress,
@@ -46,10 +46,10 @@ export interface LookUps {
    */
   prepare(wallets: readonly Address[], client: string): Promise<NotYet | null>;
   /** What was looked up; null while the index is unavailable. Asks no node. */
-  found(wallets: readonly Address[]): Promise<Found | null>;
+  found(wallets: readonly Address[]): Promise<Snapshots | null>;
 }
 
-export interface Found {
+export interface Snapshots {
   /** Whether nothing is missing that the scores depend on. */
   readonly isComplete: boolean;
   readonly snapshots: ReadonlyMap<Address, Snapshot>;
@@ -193,12 +193,12 @@ async function lookUp(parts: LookUpParts, { basis, asOfBlock, missing, client }:
 }
 
 /** What has been sent in all is known by the last block that was read: an earlier one cannot be looked up to. */
-const laterOf = (end: Mark, through: Mark | null): Mark =>
+const laterOf = (end: KnownBlock, through: KnownBlock | null): KnownBlock =>
   through !== null && through.block > end.block ? through : end;
 
 interface Reach {
   readonly basis: Basis;
-  readonly end: Mark;
+  readonly end: KnownBlock;
   readonly spend: () => Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { bytes, hex } from "../../platform/db/connection.ts";
 import type { MarkStore } from "./chain.ts";
 import type { Examined } from "./examine.ts";
-import { type Basis, type Inflows, type LookupStore, type Mark, NO_INFLOWS, type Progress } from "./inflows.ts";
+import { type Basis, type Inflows, type KnownBlock, type LookupStore, NO_INFLOWS, type Progress } from "./inflows.ts";
 
 interface InflowRow {
   readonly wallet: Buffer;
@@ -132,7 +132,7 @@ const ADD = `INSERT INTO lookup_mark AS known (block, hash, nonce, newest_at) VA
   ON CONFLICT (block) DO UPDATE SET seen_at = now(), newest_at = coalesce(excluded.newest_at, known.newest_at)
   RETURNING ${MARK_COLUMNS}`;
 
-const markOf = ({ block, hash, nonce }: MarkRow): Mark => ({
+const markOf = ({ block, hash, nonce }: MarkRow): KnownBlock => ({
   block: Number(block),
   hash: hex(hash),
   nonce: hex(nonce),
@@ -148,6 +148,6 @@ export function createMarkStore(pool: pg.Pool): MarkStore {
     between: ({ first, last }, which) => one(`${BETWEEN} ${which === "first" ? "ASC" : "DESC"} LIMIT 1`, [first, last]),
     newest: (withinSeconds) => one(NEWEST, [withinSeconds]),
     add: async ({ block, hash, nonce }, isNewest) =>
-      (await one(ADD, [block, bytes(hash), bytes(nonce), isNewest])) as Mark,
+      (await one(ADD, [block, bytes(hash), bytes(nonce), isNewest])) as KnownBlock,
   };
 }

@@ -8,7 +8,7 @@ import type { NotYet } from "../../../api/platform/http/route.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import type { Payees } from "../../../api/score/lookup/examine.ts";
-import { addInflows, type Basis, type Mark, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
+import { addInflows, type Basis, type KnownBlock, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import { createLookUps } from "../../../api/score/lookup/look-up.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
 import { createScores } from "../../../api/score/read-scores.ts";
@@ -248,7 +248,7 @@ test("an answer that comes after the claim has lapsed is kept, and undoes nothin
     { token: "slow", seconds: -1 },
     { token: "next", seconds: 30 },
   ];
-  const to = (mark: Mark, count: number) => ({
+  const to = (mark: KnownBlock, count: number) => ({
     ...{ wallet: WALLET, through: mark, inflows: { ...NO_INFLOWS, count } },
   });
   await store.claim(BASIS, [WALLET], slow);

@@ -4,7 +4,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import type { Address } from "../../../api/platform/wallet.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { examine } from "../../../api/score/lookup/examine.ts";
-import { funderAt, type Inflows, type Mark, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
+import { funderAt, type Inflows, type KnownBlock, NO_INFLOWS } from "../../../api/score/lookup/inflows.ts";
 import { createMarkStore } from "../../../api/score/lookup/store.ts";
 import { addressOf, type InflowProvider, startInflowNode } from "../../support/chain/inflow-node.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -61,7 +61,7 @@ async function readAll(wallets: readonly Address[]) {
     marks: createMarkStore(pool),
   });
   const spend = async () => undefined;
-  const end = (await reader.final(basis, spend)) as Mark;
+  const end = (await reader.final(basis, spend)) as KnownBlock;
   expect(end.block).toBe(LAST);
   const read = new Map<Address, Inflows>();
   await reader.read(basis, {

@@ -3,7 +3,7 @@ import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
-import { funderAt, type Mark, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
+import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
@@ -41,7 +41,7 @@ const readerOf = () => createInflowReader({ provider: openProvider([base.url], 1
 /** Reads all wallets' inflows from the first block on. */
 async function readAll(save: (progress: readonly Progress[]) => Promise<void> = async () => {}) {
   const reader = readerOf();
-  const end = (await reader.final(BASIS, spend)) as Mark;
+  const end = (await reader.final(BASIS, spend)) as KnownBlock;
   const known = new Map<string, Progress>();
   await reader.read(BASIS, {
     from: WALLETS.map((wallet) => ({ wallet, through: null, inflows: NO_INFLOWS })),
