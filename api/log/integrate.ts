@@ -98,12 +98,12 @@ export function createLog(parts: LogParts) {
     if (state.problem === null) say({ state: "checking", problem: null });
     const server = await writer.server();
     const finding = await forkCheck.check(head === null ? [] : [head]);
-    if (finding.is === "fork") return refuse(finding.problem);
+    if (finding.type === "fork") return refuse(finding.problem);
     const { own, silent } = finding;
-    if (finding.is === "wait" && (isDoubted || !(await writer.isVouchedFor(generation, server))))
+    if (finding.type === "wait" && (isDoubted || !(await writer.isVouchedFor(generation, server))))
       return waitFor(silent);
     if (silent.length > 0) log.error({ silent }, "the log goes on without knowing what these have seen of it");
-    if (finding.is === "trusted") await writer.vouch(generation, server);
+    if (finding.type === "trusted") await writer.vouch(generation, server);
     trusted = server;
     isDoubted = false;
     if (own.at !== null) head = { ...own, source: THIS_PROCESS };

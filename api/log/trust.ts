@@ -68,10 +68,10 @@ export interface TrustParts {
 }
 
 /** `wait`: some do not answer, and are to be asked again later. */
-export type Finding =
-  | { readonly is: "trusted"; readonly own: OwnHead; readonly silent: readonly string[] }
-  | { readonly is: "wait"; readonly own: OwnHead; readonly silent: readonly string[] }
-  | { readonly is: "fork"; readonly problem: string };
+export type ForkCheck =
+  | { readonly type: "trusted"; readonly own: OwnHead; readonly silent: readonly string[] }
+  | { readonly type: "wait"; readonly own: OwnHead; readonly silent: readonly string[] }
+  | { readonly type: "fork"; readonly problem: string };
 
 /**
  * Whether the database still has everything that was published of the log, as witnesses and anchors know it. Their silence
@@ -89,14 +89,14 @@ export function createForkCheck({ generation, store, heads, elapsedMs }: TrustPa
   return {
     rootAt,
     /** @param remembered what this process itself has seen committed */
-    async check(remembered: readonly KnownHead[]): Promise<Finding> {
+    async check(remembered: readonly KnownHead[]): Promise<ForkCheck> {
       // Before the database is read: what is published has been committed before.
       const answers = await heads.ask();
       const own = (await store.newest(generation)) ?? { size: 0, root: EMPTY_ROOT, at: null };
       const problem = await findFork(own, [...answers.heads, ...remembered], rootAt);
-      if (problem !== null) return { is: "fork", problem };
+      if (problem !== null) return { type: "fork", problem };
       const { silent } = answers;
-      return { is: isPatient(answers, heads.sources) ? "wait" : "trusted", own, silent };
+      return { type: isPatient(answers, heads.sources) ? "wait" : "trusted", own, silent };
     },
   };
 }

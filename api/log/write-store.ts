@@ -25,10 +25,10 @@ const VERDICTS = "SELECT id, document FROM verdict WHERE id = ANY($1)";
 const ofPayments = (table: string) =>
   `SELECT '0x' || encode(payment, 'hex') AS id, document FROM ${table} WHERE payment = ANY($1)`;
 
-export type Found = ReadonlyMap<string, Recorded>;
+export type RecordsByRef = ReadonlyMap<string, Recorded>;
 
 /** Reads the records of one type, many in one statement. */
-export type EntryReader = (ask: Ask, refs: readonly string[]) => Promise<Found>;
+export type EntryReader = (ask: Ask, refs: readonly string[]) => Promise<RecordsByRef>;
 
 /** How the records of a type are read that are not stored as the documents that were signed. */
 export type EntryReaders = Partial<Record<EntryType, EntryReader>>;
@@ -40,7 +40,7 @@ const DOCUMENTS: EntryReaders = {
   contest_answer: (ask, refs) => signed(ask, ofPayments("escrow_contest_answer"), refs.map(bytes)),
 };
 
-async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise<Found> {
+async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise<RecordsByRef> {
   const { rows } = await ask<{ id: string; document: string }>(text, [keys]);
   return new Map(rows.map(({ id, document }) => [id, { type: "signed", document }]));
 }
@@ -51,7 +51,7 @@ async function readWaiting(
   { after, limit, except }: { readonly after: string; readonly limit: number; readonly except: readonly string[] },
 ): Promise<readonly Queued[]> {
   const { rows } = await ask<QueueColumns>(WAITING, [after, limit, except]);
-  const found = new Map<EntryType, Found>();
+  const found = new Map<EntryType, RecordsByRef>();
   for (const type of new Set(rows.map((row) => row.type))) {
     const refs = rows.filter((row) => row.type === type && !row.is_logged).map(({ ref }) => ref);
     const read = DOCUMENTS[type] ?? readers[type];

@@ -10,8 +10,8 @@ import { headUrl, witnessedHead } from "./ask-witnesses.ts";
 import {
   type Cosignature,
   LONGEST_WAIT_SECONDS,
-  type Turn,
   type WitnessCalls,
+  type WitnessLease,
   type WitnessReply,
   type WitnessStore,
 } from "./store.ts";
@@ -81,7 +81,7 @@ const readerOf =
 async function offer(
   parts: OfferParts,
   witness: Witness,
-  { newest, turn }: { readonly newest: StoredCheckpoint; readonly turn: Turn },
+  { newest, turn }: { readonly newest: StoredCheckpoint; readonly turn: WitnessLease },
 ): Promise<readonly Cosignature[]> {
   let from = Math.min(turn.size, newest.size);
   for (let tries = 0; tries < MOST_SIZES; tries++) {

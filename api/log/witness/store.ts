@@ -25,7 +25,7 @@ export interface WitnessRecord {
   readonly danger: string | null;
 }
 
-export interface Turn {
+export interface WitnessLease {
   /** What the witness is thought to have. */
   readonly size: number;
   readonly failures: number;
@@ -39,15 +39,15 @@ export interface WitnessStore {
    * Takes the turn to ask a witness, if it is due: it lacks the newest checkpoint, or was asked long ago. Null if it is not
    * due, or another process has the turn. A turn of a process that has died is over.
    */
-  takeTurn(place: Place, newest: number): Promise<Turn | null>;
+  takeTurn(place: WitnessId, newest: number): Promise<WitnessLease | null>;
   /** It has cosigned a checkpoint of this size. */
-  accept(place: Place, size: number, cosignatures: readonly Cosignature[]): Promise<void>;
+  accept(place: WitnessId, size: number, cosignatures: readonly Cosignature[]): Promise<void>;
   /** It has not. `size` is what it says to have; `danger` undefined leaves what is known. */
-  fail(place: Place, failure: Failure): Promise<void>;
+  fail(place: WitnessId, failure: Failure): Promise<void>;
   list(generation: number): Promise<readonly WitnessRecord[]>;
 }
 
-export interface Place {
+export interface WitnessId {
   readonly generation: number;
   readonly vkey: string;
 }
