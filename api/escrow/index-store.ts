@@ -23,7 +23,7 @@ export interface EscrowIndex {
 }
 
 /** Where an event was mined; `at` in Unix seconds. */
-interface Place {
+interface MinedAt {
   readonly transaction: Hex;
   readonly block: number;
   readonly at: number;
@@ -35,11 +35,11 @@ export interface EscrowPayment {
   readonly terms: PaymentInfo;
   /** Unix seconds. */
   readonly refundableFrom: number;
-  readonly held: Place;
+  readonly held: MinedAt;
   readonly outcome: EscrowOutcome | null;
 }
 
-export type EscrowOutcome = Place & {
+export type EscrowOutcome = MinedAt & {
   /** SHA-256 of the public verdict document; zero for a refund by the clock alone. */
   readonly record: Hex;
   /** USDC refused the payout; its recipient is owed it until withdrawn. */
