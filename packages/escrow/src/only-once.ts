@@ -8,7 +8,7 @@ const WAIT_MS = 25_000;
 const FIRST_LOOK_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
-export type Turn =
+export type DeliveryClaim =
   /** The caller makes the delivery. */
   | { readonly kind: "ours"; readonly lease: string }
   /** It exists. */
@@ -19,7 +19,7 @@ export type Turn =
   | { readonly kind: "busy" };
 
 /** Waits until a delivery is the caller's to make, or exists; at most 25 seconds. */
-export async function takeTurn(store: DeliveryStore, id: Hex, resource: string): Promise<Turn> {
+export async function claimDelivery(store: DeliveryStore, id: Hex, resource: string): Promise<DeliveryClaim> {
   const until = performance.now() + WAIT_MS;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const claim = await store.claim(id, resource, LEASE_MS);

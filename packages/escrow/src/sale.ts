@@ -2,7 +2,7 @@ import type { Client, Hex } from "viem";
 import { type DecisionParts, decide } from "./decide.ts";
 import { readDelivery } from "./delivery.ts";
 import { type HoldOutcome, hold, type SendHold } from "./hold.ts";
-import { takeTurn, whileLeased } from "./only-once.ts";
+import { claimDelivery, whileLeased } from "./only-once.ts";
 import { paymentId } from "./payment-info.ts";
 import { readPayment } from "./payment-status.ts";
 import { ruleOf } from "./rules.ts";
@@ -126,7 +126,7 @@ async function deliver(
 ): Promise<Outcome> {
   const { store, log } = parts;
   const { resource, run } = purchase;
-  const turn = await takeTurn(store, id, resource);
+  const turn = await claimDelivery(store, id, resource);
   switch (turn.kind) {
     case "made":
       return replay(parts, purchase, { id, kept: turn.kept });

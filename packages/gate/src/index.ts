@@ -1,7 +1,7 @@
 import type { VerifyContext } from "@x402/core/server";
 import { parseRequirements, type Requirement } from "../../verifier/src/requirement.ts";
 import { gated, type HttpServer, type Judgment, refused } from "./gated.ts";
-import { type Finding, lookUp } from "./look-up.ts";
+import { lookUp, type WalletLookup } from "./look-up.ts";
 import { type Address, payerOf } from "./payer.ts";
 
 export type { Requirement } from "../../verifier/src/requirement.ts";
@@ -51,7 +51,7 @@ export function verifiedOnly({ service, require = "verified", log = console.erro
   }
 }
 
-function notAdmitted(wallet: Address, { missing, reasons, howToTest }: Finding): Judgment {
+function notAdmitted(wallet: Address, { missing, reasons, howToTest }: WalletLookup): Judgment {
   const lacking = missing.filter((name) => name !== "verified");
   const why = missing.includes("verified") ? "is not verified" : `has no current PASS for ${lacking.join(", ")}`;
   return refused(403, `Wallet ${wallet} ${why}.`, { wallet, missing, reasons, how_to_test: howToTest });

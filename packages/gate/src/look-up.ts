@@ -6,7 +6,7 @@ import type { Address } from "./payer.ts";
 const TIMEOUT_MS = 3_000;
 
 /** What the service has on file about a wallet, compared with what the shop requires. */
-export interface Finding {
+export interface WalletLookup {
   /** Requirements that the wallet does not meet; empty for a wallet that may be served. */
   readonly missing: readonly Requirement[];
   /** The service's reasons why the wallet is not verified. */
@@ -19,7 +19,11 @@ export interface Finding {
  * Asks the service about a wallet, within three seconds.
  * @throws Error if there is no answer about this wallet
  */
-export async function lookUp(service: string, wallet: Address, required: readonly Requirement[]): Promise<Finding> {
+export async function lookUp(
+  service: string,
+  wallet: Address,
+  required: readonly Requirement[],
+): Promise<WalletLookup> {
   const url = `${service}/verify?wallet=${wallet}`;
   const record = parseUnsignedJson(await fetchText(url, { timeoutMs: TIMEOUT_MS }));
   if (!isAbout(record, wallet)) throw new Error(`${url} does not return the record of this wallet`);

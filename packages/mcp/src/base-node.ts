@@ -10,7 +10,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { type Carried, utcTime } from "./carried-authorization.ts";
-import { type AskFate, type Fate, settlementBy } from "./fate.ts";
+import { type AskPaymentState, type SignedPaymentState, settlementBy } from "./fate.ts";
 import { type Service, ServiceError } from "./service.ts";
 import { USDC } from "./terms.ts";
 
@@ -26,16 +26,16 @@ const ABI = parseAbi([
  * What a node of Base says, at its newest final block. The service's word then counts for nothing: it only names the
  * transaction of a cancellation, and the node has to have its receipt.
  */
-export function askNode(url: string, service: Service): AskFate {
+export function askNode(url: string, service: Service): AskPaymentState {
   const client = createPublicClient({ transport: http(url, { timeout: TIMEOUT_MS }) });
   return (carried) =>
     readFate(client, service, carried).catch((error: Error & { readonly shortMessage?: string }) => ({
-      is: "open",
+      type: "open",
       why: `the node of BASE_RPC_URL cannot say what became of it: ${error.shortMessage ?? error.message}`,
     }));
 }
 
-async function readFate(client: PublicClient, service: Service, carried: Carried): Promise<Fate> {
+async function readFate(client: PublicClient, service: Service, carried: Carried): Promise<SignedPaymentState> {
   const { from, nonce, validBefore } = carried;
   const [chainId, final] = await Promise.all([client.getChainId(), client.getBlock({ blockTag: "finalized" })]);
   if (chainId !== BASE_CHAIN_ID) throw new Error(`it is on chain ${chainId}, expected ${BASE_CHAIN_ID} (Base).`);
@@ -49,11 +49,11 @@ async function readFate(client: PublicClient, service: Service, carried: Carried
   });
   if (!isUsed)
     return final.timestamp >= validBefore
-      ? { is: "over" }
-      : { is: "open", why: `it is not used in the newest final block, of ${utcTime(final.timestamp)}.` };
+      ? { type: "over" }
+      : { type: "open", why: `it is not used in the newest final block, of ${utcTime(final.timestamp)}.` };
   const canceledIn = await cancellation(client, service, carried);
-  if (canceledIn !== null && canceledIn <= final.number) return { is: "over" };
-  return { is: "charged", why: "a final block of the chain shows that its nonce is used." };
+  if (canceledIn !== null && canceledIn <= final.number) return { type: "over" };
+  return { type: "charged", why: "a final block of the chain shows that its nonce is used." };
 }
 
 /** The block of the cancellation that the service names; null if the node has no such thing. */

@@ -3,28 +3,28 @@ import { type Service, ServiceError } from "./service.ts";
 import { readSettlement, type Settlement } from "./settlement.ts";
 
 /** What the chain says of a signed payment. Only one that is over, for good, may be followed by another. */
-export type Fate =
-  | { readonly is: "over" }
-  | { readonly is: "open"; readonly why: string }
-  | { readonly is: "charged"; readonly why: string };
+export type SignedPaymentState =
+  | { readonly type: "over" }
+  | { readonly type: "open"; readonly why: string }
+  | { readonly type: "charged"; readonly why: string };
 
 /** Never throws what the other side makes of it: a fate that cannot be read is open. */
-export type AskFate = (carried: Carried) => Promise<Fate>;
+export type AskPaymentState = (carried: Carried) => Promise<SignedPaymentState>;
 
 const MOST_SHOWN = 500;
 
 /** What the service says. It is trusted with it, as far as its answer agrees with itself and with the question. */
 export const askService =
-  (service: Service): AskFate =>
+  (service: Service): AskPaymentState =>
   async (carried) => {
     const said = await settlementBy(service, carried);
     if (said instanceof ServiceError)
-      return { is: "open", why: `what became of it cannot be read: ${said.message.slice(0, MOST_SHOWN)}` };
+      return { type: "open", why: `what became of it cannot be read: ${said.message.slice(0, MOST_SHOWN)}` };
     const means = `the service says of the chain: ${said.means.slice(0, MOST_SHOWN)}`;
-    if (said.status === "settled") return { is: "charged", why: means };
-    if (!isOver(said)) return { is: "open", why: means };
+    if (said.status === "settled") return { type: "charged", why: means };
+    if (!isOver(said)) return { type: "open", why: means };
     const inconsistency = inconsistencyOf(said, carried);
-    return inconsistency === null ? { is: "over" } : { is: "open", why: inconsistency };
+    return inconsistency === null ? { type: "over" } : { type: "open", why: inconsistency };
   };
 
 /** What the service says of an authorization, or why it says nothing. */

@@ -61,7 +61,7 @@ const ANY_NUMBERS: Numbers = { fits: Number.isFinite, refused: null, rule: "a nu
 function read(source: string | Uint8Array, numbers: Numbers): StrictJson {
   const text = typeof source === "string" ? source : decode(source);
   const value = parse(text);
-  const found: Found = { numbers, members: 0, inOrder: true };
+  const found: Walk = { numbers, members: 0, inOrder: true };
   look(value, found, 0);
   // `JSON.stringify` names no member twice and writes whole numbers plainly: what it would write too needs no second look.
   if (JSON.stringify(value) !== text) refuseAmbiguity(text, numbers, found.members);
@@ -102,14 +102,14 @@ function refuseAmbiguity(text: string, { refused, rule }: Numbers, members: numb
  * What a walk over a value allows and finds: how many members all its objects have together, and whether they stand in
  * order.
  */
-interface Found {
+interface Walk {
   readonly numbers: Numbers;
   members: number;
   inOrder: boolean;
 }
 
 /** Walks over a value; refuses on the way what strict JSON has not. */
-function look(value: Json, found: Found, depth: number): void {
+function look(value: Json, found: Walk, depth: number): void {
   if (typeof value === "string") refuseHalves(value);
   if (typeof value === "number" && !found.numbers.fits(value)) refuseNumber(found.numbers.rule);
   if (typeof value !== "object" || value === null) return;

@@ -4,7 +4,7 @@ import { fetchText, StatusError } from "../fetch-text.ts";
 import { parseIssuer } from "../issuer.ts";
 import { InputError, quote, Refusal } from "../refusal.ts";
 import { type AnyEntry, isKnown } from "../tlog/entry.ts";
-import { type Followed, follow, type Place, START } from "../tlog/follow.ts";
+import { type CheckedLog, type Followed, follow, START } from "../tlog/follow.ts";
 import { documentUrl, type LogFiles } from "../tlog/log-files.ts";
 import type { Policy } from "../tlog/policy.ts";
 import { type Noted, noteOf } from "../tlog/wallet-log.ts";
@@ -79,7 +79,7 @@ function secondsIn(name: string, text: string): number {
   throw new InputError(`--${name} ${quote(text)} is not a number of seconds`);
 }
 
-async function catchUp(start: Place, monitoring: Monitoring): Promise<0> {
+async function catchUp(start: CheckedLog, monitoring: Monitoring): Promise<0> {
   for (let place = start; ; ) {
     const next = await step(place, monitoring);
     if (next.ahead === 0) return 0;
@@ -95,7 +95,7 @@ interface GoingOn {
 }
 
 /** A log that does not answer is asked less often; witnesses may only be late. */
-async function goOn(start: Place, { monitoring, every, stop }: GoingOn): Promise<0> {
+async function goOn(start: CheckedLog, { monitoring, every, stop }: GoingOn): Promise<0> {
   let place = start;
   for (let failures = 0; stop?.aborted !== true; ) {
     let wait = every;
@@ -118,7 +118,7 @@ async function goOn(start: Place, { monitoring, every, stop }: GoingOn): Promise
 }
 
 /** Checks what comes next, and keeps it: the notes first, so that the state never claims more than there are. */
-async function step(place: Place, { log, given, policy, state, notes, isStrict }: Monitoring): Promise<Followed> {
+async function step(place: CheckedLog, { log, given, policy, state, notes, isStrict }: Monitoring): Promise<Followed> {
   // The keys are read each time: the service may have changed its own.
   const { expected } = await readTrust(given, USAGE);
   const noted: Noted[] = [];

@@ -2,12 +2,12 @@ import { open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { InputError, quote } from "../refusal.ts";
 import { isObject, parseStrictJson } from "../strict-json.ts";
-import type { Place } from "../tlog/follow.ts";
+import type { CheckedLog } from "../tlog/follow.ts";
 import { placeJson, placeOf } from "../tlog/place.ts";
 
 /** What a monitor keeps between its runs. */
 export interface MonitorState {
-  readonly place: Place;
+  readonly place: CheckedLog;
   /** How many bytes of notes on wallets go with it; null where it was followed without. */
   readonly notes: number | null;
 }

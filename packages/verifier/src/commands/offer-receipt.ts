@@ -61,7 +61,7 @@ export async function checkReceipt(args: readonly string[]): Promise<0 | 1> {
 }
 
 /** The offers that a receipt can be for: those of its network, or all if there is none. */
-function offersFor({ signed }: Found, offers: readonly Found[]): readonly Found[] {
+function offersFor({ signed }: SignedPart, offers: readonly SignedPart[]): readonly SignedPart[] {
   const { network } = readStatement("receipt", signed).payload;
   const same = offers.filter((offer) => readStatement("offer", offer.signed).payload.network === network);
   return same.length > 0 ? same : offers;
@@ -94,7 +94,7 @@ function parsed(text: string | Uint8Array): Json {
   }
 }
 
-interface Found {
+interface SignedPart {
   readonly signed: Json;
   /** What its surroundings say, which it must say too. */
   readonly members: Readonly<Record<string, Json | undefined>>;
@@ -106,7 +106,7 @@ const infoOf = ({ extensions }: JsonObject): JsonObject => {
 };
 
 /** The offers of a 402, each with the terms that it is for; or the one offer that the text is. */
-function offersIn(value: JsonObject): readonly Found[] {
+function offersIn(value: JsonObject): readonly SignedPart[] {
   if ("format" in value) return [{ signed: value, members: {} }];
   const { offers } = infoOf(value);
   if (!Array.isArray(offers) || offers.length === 0)
@@ -141,7 +141,7 @@ function termsOf(signed: Json, accepts: readonly Json[]): Json | undefined {
 }
 
 /** The receipt of a PAYMENT-RESPONSE, with what that says of the payment; or the one receipt that the text is. */
-function receiptIn(value: JsonObject): Found {
+function receiptIn(value: JsonObject): SignedPart {
   if ("format" in value) return { signed: value, members: {} };
   const { receipt } = infoOf(value);
   if (receipt === undefined)

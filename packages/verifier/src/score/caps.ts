@@ -1,5 +1,5 @@
 import { CAP_LIMITS, type CapName, PAYMENT_CAPABILITY, REQUIREMENTS, TIERS, type Tier } from "./bands.ts";
-import { freshFails, standing } from "./certificates.ts";
+import { freshFails, notReversed } from "./certificates.ts";
 import type { ScoreFacts } from "./facts.ts";
 import { paymentTotals } from "./payments.ts";
 import type { Cap } from "./record.ts";
@@ -15,7 +15,7 @@ const cap = (name: CapName, because: readonly string[]): Cap => ({ cap: name, li
 export function capsOf(facts: ScoreFacts, points: number, achieved: Achieved): readonly Cap[] {
   const fails = freshFails(facts);
   const isKnown =
-    standing(facts).length > 0 || paymentTotals(facts.chain).count >= PAYMENT_CAPABILITY.qualifyingPayments.from;
+    notReversed(facts).length > 0 || paymentTotals(facts.chain).count >= PAYMENT_CAPABILITY.qualifyingPayments.from;
   return [
     ...(isKnown ? [] : [cap("unrated", ["no_certificate", "too_few_payments"])]),
     ...(fails.length > 0 ? [cap("fresh_fail", fails)] : []),

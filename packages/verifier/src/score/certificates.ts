@@ -14,13 +14,13 @@ import type { Fact, Flag, Judged } from "./record.ts";
 // `facts` are `inOrder` in this file: certificates are oldest first.
 
 /** What stands of a capability at `as_of`. */
-interface Standing {
+interface Decisive {
   readonly certificate: CertificateFact;
   readonly fresh: boolean;
 }
 
 /** Reversed certificates count for nothing. */
-export const standing = ({ certificates }: ScoreFacts): readonly CertificateFact[] =>
+export const notReversed = ({ certificates }: ScoreFacts): readonly CertificateFact[] =>
   certificates.filter(({ reversed_at }) => reversed_at === null);
 
 const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boolean => as_of < valid_until;
@@ -29,22 +29,22 @@ const isFresh = ({ valid_until }: CertificateFact, { as_of }: ScoreFacts): boole
  * A test's fresh FAIL if there is one, else its newest fresh PASS, else its newest certificate; null when
  * untested.
  */
-function standingOf(facts: ScoreFacts, test: Product): Standing | null {
-  const own = standing(facts).filter(({ product }) => product === test);
+function decisiveOf(facts: ScoreFacts, test: Product): Decisive | null {
+  const own = notReversed(facts).filter(({ product }) => product === test);
   const newestFresh = (wanted: CertificateFact["result"]) =>
     own.findLast((certificate) => certificate.result === wanted && isFresh(certificate, facts));
   const certificate = newestFresh("fail") ?? newestFresh("pass") ?? own.at(-1);
   return certificate === undefined ? null : { certificate, fresh: isFresh(certificate, facts) };
 }
 
-const isExpired = (facts: ScoreFacts, test: Product): boolean => standingOf(facts, test)?.fresh === false;
+const isExpired = (facts: ScoreFacts, test: Product): boolean => decisiveOf(facts, test)?.fresh === false;
 
 const isBehavioralFail = (facts: ScoreFacts, test: Product): boolean =>
-  PRODUCTS[test].form !== "single" && standingOf(facts, test)?.certificate.result === "fail";
+  PRODUCTS[test].form !== "single" && decisiveOf(facts, test)?.certificate.result === "fail";
 
 /** A flag for each fresh FAIL of a behavioral test. */
 export const freshFails = (facts: ScoreFacts): readonly Flag[] =>
-  BEHAVIORAL_PRODUCTS.map((test) => ({ test, stands: standingOf(facts, test) }))
+  BEHAVIORAL_PRODUCTS.map((test) => ({ test, stands: decisiveOf(facts, test) }))
     .filter(({ stands }) => stands?.fresh === true && stands.certificate.result === "fail")
     .map(({ test }) => `fresh_fail_${PRODUCTS[test].capability}` as const);
 
@@ -64,9 +64,9 @@ const WITHOUT_POINTS = PRODUCT_MENU.filter((test) => !Object.hasOwn(MAX_POINTS, 
  */
 export function judgePaymentCapability(facts: ScoreFacts): Judged {
   const against = WITHOUT_POINTS.filter((test) => isExpired(facts, test) || isBehavioralFail(facts, test)).flatMap(
-    (test) => factsOf(standingOf(facts, test), false),
+    (test) => factsOf(decisiveOf(facts, test), false),
   );
-  const passes = standing(facts).filter((one) => one.result === "pass" && isFresh(one, facts));
+  const passes = notReversed(facts).filter((one) => one.result === "pass" && isFresh(one, facts));
   const suite = passes.findLast(({ product }) => product === "suite");
   const certificate = suite ?? passes.at(-1);
   if (certificate !== undefined) {
@@ -81,12 +81,12 @@ export function judgePaymentCapability(facts: ScoreFacts): Judged {
 
 /** A fresh FAIL outweighs every PASS. */
 export function judgeBehavior(facts: ScoreFacts, capability: BehavioralCapability): Judged {
-  const stands = standingOf(facts, productOf(capability));
+  const stands = decisiveOf(facts, productOf(capability));
   const passed = stands?.fresh === true && stands.certificate.result === "pass";
   return { points: passed ? BEHAVIORAL_PASS : 0, facts: factsOf(stands, passed) };
 }
 
-function factsOf(stands: Standing | null, counts: boolean): readonly Fact[] {
+function factsOf(stands: Decisive | null, counts: boolean): readonly Fact[] {
   if (stands === null) return [];
   const { url, product, result, valid_until } = stands.certificate;
   return [{ kind: "certificate", counts, url, product, result, fresh: stands.fresh, valid_until }];

@@ -10,7 +10,7 @@ import { type ReadTiles, TILE_WIDTH, tileWidth } from "./tile.ts";
 import { consistencyProof, verifyConsistency } from "./tree.ts";
 
 /** How far a log has been checked. */
-export interface Place {
+export interface CheckedLog {
   /** Empty before the first checkpoint. */
   readonly origin: string;
   readonly size: number;
@@ -21,7 +21,7 @@ export interface Place {
   readonly edge: Edge;
 }
 
-export const START: Place = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map() };
+export const START: CheckedLog = { origin: "", size: 0, root: EMPTY_ROOT, note: "", edge: new Map() };
 
 /** The log does not have a file, which is more than that nobody answers. */
 export class AbsentError extends InputError {}
@@ -47,7 +47,7 @@ export interface Following {
 }
 
 export interface Followed {
-  readonly place: Place;
+  readonly place: CheckedLog;
   /** Entries of the newest checkpoint after this place, to be checked next. */
   readonly ahead: number;
 }
@@ -61,7 +61,7 @@ const MOST_BUNDLES = 32;
  * @returns the new place; the same one if nothing is new
  * @throws Refusal that says what is wrong and, for a fork, both checkpoints; InputError if the log cannot be read
  */
-export async function follow(place: Place, following: Following): Promise<Followed> {
+export async function follow(place: CheckedLog, following: Following): Promise<Followed> {
   const { log, policy } = following;
   const note = new TextDecoder().decode(await log.checkpoint());
   const checkpoint = await readHead(note, policy);
@@ -103,7 +103,7 @@ async function readHead(note: string, policy: Policy): Promise<ParsedCheckpoint>
 
 /** That the tree of the entries which were served is the beginning of the signed one. */
 async function checkMade(
-  made: Pick<Place, "size" | "root">,
+  made: Pick<CheckedLog, "size" | "root">,
   { checkpoint, note, tiles }: Pick<Compared, "note" | "tiles"> & { readonly checkpoint: ParsedCheckpoint },
 ): Promise<void> {
   const proof = await consistencyProof(made.size, checkpoint.size, tiles);
@@ -118,7 +118,7 @@ async function checkMade(
 }
 
 interface Compared {
-  readonly place: Place;
+  readonly place: CheckedLog;
   readonly note: string;
   readonly tiles: ReadTiles;
 }

@@ -2,7 +2,7 @@ import { InputError, Refusal } from "../refusal.ts";
 import { isObject, type Json, parseUnsignedJson } from "../strict-json.ts";
 import type { Expectation } from "../verify-document.ts";
 import { isKnownType } from "./entry.ts";
-import { type Followed, follow, type Place, START } from "./follow.ts";
+import { type CheckedLog, type Followed, follow, START } from "./follow.ts";
 import { documentUrl, type LogFiles } from "./log-files.ts";
 import { placeJson, placeOf } from "./place.ts";
 import type { Policy } from "./policy.ts";
@@ -11,7 +11,7 @@ import { type Noted, noteOf } from "./wallet-log.ts";
 
 /** A log as far as it was checked, and what its entries say of wallets' certificates. */
 export interface KeptLog {
-  readonly place: Place;
+  readonly place: CheckedLog;
   readonly notes: readonly Noted[];
 }
 

@@ -1,18 +1,18 @@
 import { isObject, type Json } from "../strict-json.ts";
 import { fromBase64, toBase64 } from "./base64.ts";
-import type { Place } from "./follow.ts";
+import type { CheckedLog } from "./follow.ts";
 import { growTiles } from "./grow.ts";
 import { sameBytes } from "./hash.ts";
 
 /** A place as it is kept. */
-export function placeJson({ root, edge, ...rest }: Place): object {
+export function placeJson({ root, edge, ...rest }: CheckedLog): object {
   const top = Math.max(-1, ...edge.keys());
   const levels = Array.from({ length: top + 1 }, (_, level) => toBase64(edge.get(level) ?? new Uint8Array()));
   return { version: 1, ...rest, root: toBase64(root), edge: levels };
 }
 
 /** Otherwise a damaged file would look like a fork. */
-function isWhole({ size, root, edge }: Pick<Place, "size" | "root" | "edge">): boolean {
+function isWhole({ size, root, edge }: Pick<CheckedLog, "size" | "root" | "edge">): boolean {
   try {
     return Number.isSafeInteger(size) && size >= 0 && sameBytes(growTiles({ size, edge, leaves: [] }).root, root);
   } catch {
@@ -21,7 +21,7 @@ function isWhole({ size, root, edge }: Pick<Place, "size" | "root" | "edge">): b
 }
 
 /** @throws TypeError for what is none */
-export function placeOf(state: Json | undefined): Place {
+export function placeOf(state: Json | undefined): CheckedLog {
   if (!isObject(state)) throw new TypeError("no object");
   const { version, origin, size, root, note, edge } = state;
   const decode = (value: unknown): Uint8Array => {

@@ -29,13 +29,13 @@ function perfectSubtrees({ from, to }: EntryRange): readonly EntryRange[] {
 }
 
 /** Where a perfect subtree stands: `count` hashes of a tile, which make its root. */
-interface Place {
+interface SubtreePosition {
   readonly tile: TileId;
   readonly first: number;
   readonly count: number;
 }
 
-function placeOf({ from, to }: EntryRange, size: number): Place {
+function placeOf({ from, to }: EntryRange, size: number): SubtreePosition {
   let height = 0;
   for (let span = to - from; span > 1; span /= 2) height++;
   const level = Math.floor(height / TILE_HEIGHT);
