@@ -9,7 +9,7 @@ const STATE = ["chains", "ignition", "keys.json", "postgres", "witness.db", "wit
 const MARKER = "stopped-cleanly";
 
 /** `new` had no state, `deleted` had one that cannot be trusted. */
-export type Found = "new" | "resumed" | "deleted";
+export type DirectoryState = "new" | "resumed" | "deleted";
 
 /** A data directory that no other start can use until this process ends. */
 export interface DataDirectory {
@@ -20,7 +20,7 @@ export interface DataDirectory {
    * Begins to change the state. Without a clean stop before, all of it is deleted: the chains keep their blocks in memory,
    * so a kill leaves a database that knows more than they do.
    */
-  readonly open: () => Found;
+  readonly open: () => DirectoryState;
   /** Records that the state is complete and stored. */
   readonly close: () => void;
   readonly release: () => void;
