@@ -7,7 +7,7 @@ import { createRecent } from "./batcher.ts";
 import { forReading, type NodesClient, openNodes, type RpcNodes } from "./failover.ts";
 import { createLogSearch } from "./log-search.ts";
 import { createLogReader, type LogReader } from "./logs.ts";
-import { asReading, agreementOn } from "./nodes.ts";
+import { agreementOn, asReading } from "./nodes.ts";
 import { type Allowance, createAllowance } from "./pace.ts";
 import { readAtBlock } from "./read-at-block.ts";
 import { CALLS_IN_A_BATCH, discreet } from "./rpc.ts";
