@@ -14,7 +14,7 @@ import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
 
 /** What the programs import. */
-export const TEST_IMPORTS = "@x402/fetch @x402/evm viem";
+const TEST_IMPORTS = "@x402/fetch @x402/evm viem";
 
 // One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.
 

@@ -19,6 +19,8 @@ export function renderBanner({ settings, baseUrl, certificateUrl, smartWallet }:
                        (the demo agent just bought it over x402)
   Its wallet           ${baseUrl}/verify?wallet=${DEMO_WALLET}
   Status               ${baseUrl}/status
+  Rehearsals           ${baseUrl}/docs#behavioral-tests
+                       (POST /rehearsal/scam/start, paid on the local Base Sepolia; nothing is recorded)
   Base RPC             http://127.0.0.1:${settings.baseRpcPort}  (chain id 8453)
   Base Sepolia RPC     http://127.0.0.1:${settings.baseSepoliaRpcPort}  (chain id 84532)
   Data and logs        ${settings.dataDirectory}
