@@ -74,11 +74,11 @@ describe.skipIf(!isBuilt)("the README of the Python package", async () => {
     });
   });
 
-  test("shop.py and buyer.py: the arbiter releases the money", async () => {
+  test.each(["shop.py", "flask_shop.py"])("%s and buyer.py: the arbiter releases the money", async (name) => {
     const [merchant, payer] = [generatePrivateKey(), generatePrivateKey()];
     await chain.setBalance(privateKeyToAddress(merchant), 10n ** 18n);
     await chain.fund(privateKeyToAddress(payer), 1_000_000n);
-    const shop = await pythonServer(python, await file("shop.py"), { env: { MERCHANT_PRIVATE_KEY: merchant }, port });
+    const shop = await pythonServer(python, await file(name), { env: { MERCHANT_PRIVATE_KEY: merchant }, port });
     expect(await bought(payer)).toBe("{'haiku': 'An old silent pond'} release\n");
     await expect.poll(() => chain.usdcBalance(privateKeyToAddress(merchant))).toBe(99_000n);
     await shop.stop();

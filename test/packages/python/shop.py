@@ -29,6 +29,29 @@ shop = APIRouter(
 )
 
 
+promised = {"expect": {"expect_contains": "pond"}}
+contested = APIRouter(
+    route_class=escrowed(
+        account=Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
+        rpc_url=os.environ["BASE_RPC_URL"],
+        arbiter_url=os.environ["ARBITER_URL"],
+        price="0.10",
+        contest_seconds=60,
+        contest_conditions=promised,
+    )
+)
+
+
+@contested.post("/pond")
+async def pond():
+    return {"haiku": "An old silent pond"}
+
+
+@contested.post("/lake")
+async def lake():
+    return {"haiku": "An old silent lake"}
+
+
 class Order(BaseModel):
     lines: int
 
@@ -95,4 +118,5 @@ async def gone(request: Request):
 
 
 app.include_router(shop)
+app.include_router(contested)
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")

@@ -1,6 +1,7 @@
-"""Buy from and sell through the service's escrow. Needs the extra ``escrow``; a seller also needs FastAPI.
+"""Buy from and sell through the service's escrow. Needs the extra ``escrow``; a seller also needs FastAPI
+or Flask.
 
-A seller's route class is ``agent_payment_trust.escrow.fastapi.escrowed``.
+A seller uses ``agent_payment_trust.escrow.fastapi.escrowed`` or ``agent_payment_trust.escrow.flask.escrowed``.
 """
 
 try:

@@ -78,13 +78,14 @@ class Arbiter:
         return "refused" if is_final or code == "payer_gas_spent" else "pending"
 
     async def _forward(self, payment: Payment, delivery: Delivery) -> httpx.Response:
-        escrow = payment.offer.escrow
+        contest = payment.offer.contest
         info = dict(zip((name for name, _ in MEMBERS), payment.info.as_tuple(), strict=True))
         body = {
             "paymentInfo": {**info, "maxAmount": str(info["maxAmount"]), "salt": str(info["salt"])},
             "response": on_wire(delivery),
-            "signature": sign_delivery(self._account, escrow, payment.id, delivery),
+            "signature": sign_delivery(self._account, payment.offer, payment.id, delivery),
             "delivery_version": 1,
+            **({} if contest is None else {"contest": contest.on_wire(payment.salt_nonce)}),
         }
         async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS) as http:
             return await http.post(f"{self.url}/escrow/verify", json=body, headers={"accept": "application/json"})

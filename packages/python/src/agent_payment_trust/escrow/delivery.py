@@ -10,7 +10,7 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from .terms import EscrowFacts
+from .terms import Offer
 
 #: The largest body to deliver, in bytes.
 MAX_BODY_BYTES = 256 * 1024
@@ -45,8 +45,10 @@ def failure(error: str) -> Delivery:
     return Delivery(500, (("content-type", "application/json"),), json.dumps({"error": error}).encode())
 
 
-def sign_delivery(account: LocalAccount, escrow: EscrowFacts, payment_id: bytes, delivery: Delivery) -> str:
-    """The merchant's EIP-712 signature: it binds the payment, the status, the body, and its type and coding."""
+def sign_delivery(account: LocalAccount, offer: Offer, payment_id: bytes, delivery: Delivery) -> str:
+    """The merchant's EIP-712 signature: it binds the payment, the status, the body with its type and coding, and what
+    the buyer may contest."""
+    escrow, contest = offer.escrow, offer.contest
     name, version = escrow.delivery_domain
     signed = account.sign_typed_data(
         {"name": name, "version": version, "chainId": escrow.chain_id, "verifyingContract": escrow.address},
@@ -57,12 +59,23 @@ def sign_delivery(account: LocalAccount, escrow: EscrowFacts, payment_id: bytes,
             "bodySha256": hashlib.sha256(delivery.body).digest(),
             "contentType": delivery.header("content-type"),
             "contentEncoding": delivery.header("content-encoding"),
-            # Nothing may be contested.
-            "contestSeconds": 0,
-            "conditionsSha256": bytes(32),
+            "contestSeconds": 0 if contest is None else contest.seconds,
+            "conditionsSha256": bytes(32) if contest is None else contest.conditions_sha256,
         },
     )
     return f"0x{bytes(signed.signature).hex()}"
+
+
+def signed_for_buyer(account: LocalAccount, offer: Offer, payment_id: bytes, delivery: Delivery) -> str:
+    """The header ``X-Escrow-Delivery``: what was forwarded, signed for the buyer. Two different ones are a refund."""
+    signed = {
+        "status": delivery.status,
+        "body_sha256": f"0x{hashlib.sha256(delivery.body).hexdigest()}",
+        "content_type": delivery.header("content-type"),
+        "content_encoding": delivery.header("content-encoding"),
+        "signature": sign_delivery(account, offer, payment_id, delivery),
+    }
+    return base64.b64encode(json.dumps(signed, separators=(",", ":")).encode()).decode("ascii")
 
 
 def on_wire(delivery: Delivery) -> dict[str, Any]:

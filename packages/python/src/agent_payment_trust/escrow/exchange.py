@@ -11,20 +11,15 @@ from typing import Any, TypeAlias
 from fastapi import Request, Response
 
 from .delivery import MAX_BODY_BYTES, Delivery, failure
+from .seller import MAX_REQUEST_BYTES, TooLarge
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 _Message = MutableMapping[str, Any]
 
-#: The largest request that is sold, in bytes.
-_MAX_REQUEST_BYTES = 16 * 1024 * 1024
 #: A handler is asked for the whole: otherwise anyone could have an empty 304 delivered, and refunded.
 _CONDITIONAL = re.compile(rb"if-.*|range", re.IGNORECASE)
-
-
-class TooLarge(Exception):
-    """The request is larger than what is sold."""
 
 
 async def received(request: Request) -> Request:
@@ -35,8 +30,8 @@ async def received(request: Request) -> Request:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _MAX_REQUEST_BYTES:
-            raise TooLarge(f"The request is larger than {_MAX_REQUEST_BYTES} bytes. Nothing was held.")
+        if len(body) > MAX_REQUEST_BYTES:
+            raise TooLarge
     headers = [one for one in request.scope["headers"] if not _CONDITIONAL.fullmatch(one[0])]
     sent = asyncio.Event()
 

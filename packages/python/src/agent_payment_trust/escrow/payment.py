@@ -48,6 +48,8 @@ class Payment:
     offer: Offer
     info: PaymentInfo
     signature: bytes
+    #: What the salt is made of, if the offer has a window.
+    salt_nonce: int = 0
     #: The URL that the payment says it is for; None if it does not say.
     resource: Any = None
 
@@ -123,7 +125,8 @@ def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, A
         fee_receiver=escrow.fee_receiver,
         salt=_whole(salt, 256, "salt"),
     )
-    _check_expiries(info, now)
+    _check_expiries(info, offer, now)
+    salt_nonce = _bound_salt_nonce(payload, offer, info)
     wanted = message_of(info, escrow.collector, payer_agnostic_nonce(escrow.chain_id, escrow.custody, info))
     for name in ("to", "value", "validAfter", "nonce"):
         want = f"0x{wanted[name].hex()}" if name == "nonce" else str(wanted[name])
@@ -132,10 +135,23 @@ def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, A
     signature = payload.get("signature", payload.get("collectorData"))
     if not isinstance(signature, str) or not re.fullmatch(r"0x([0-9a-fA-F]{2}){1,4096}", signature):
         raise MalformedPayment("payload.signature is not hex.")
-    return Payment(offer, info, bytes.fromhex(signature[2:]))
+    return Payment(offer, info, bytes.fromhex(signature[2:]), salt_nonce)
 
 
-def _check_expiries(info: PaymentInfo, now: float) -> None:
+def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInfo) -> int:
+    """With another salt the payer could later claim that other conditions were offered."""
+    given = payload.get("saltNonce")
+    if offer.contest is None:
+        if given is not None and offer.escrow.scheme == AUTH_CAPTURE:
+            raise _mismatch("payload.saltNonce", given, "none: the offer binds the salt to nothing")
+        return 0
+    salt_nonce = 0 if given is None else _whole(given, 256, "payload.saltNonce")
+    if info.salt != offer.contest.salt(salt_nonce):
+        raise _mismatch("the salt", info.salt, "the hash of the offer's policy and payload.saltNonce")
+    return salt_nonce
+
+
+def _check_expiries(info: PaymentInfo, offer: Offer, now: float) -> None:
     """Only upper bounds depend on the time, so that a payment that was accepted once stays accepted."""
     latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
     if info.pre_approval_expiry > latest:
@@ -143,6 +159,11 @@ def _check_expiries(info: PaymentInfo, now: float) -> None:
     least, most = info.pre_approval_expiry + _LEAST_AUTHORIZATION_SECONDS, latest + AUTHORIZATION_SECONDS
     if not least <= info.authorization_expiry <= most:
         raise _mismatch("the release's deadline", info.authorization_expiry, f"{least} to {most}")
+    if offer.contest is not None:
+        end = info.authorization_expiry + offer.contest.refund_seconds
+        if info.refund_expiry != end:
+            raise _mismatch("the refund's deadline", info.refund_expiry, end)
+        return
     end = info.authorization_expiry + AUTHORIZATION_SECONDS
     if not info.authorization_expiry <= info.refund_expiry <= end:
         raise _mismatch("the refund's deadline", info.refund_expiry, f"{info.authorization_expiry} to {end}")

@@ -11,10 +11,12 @@ from weakref import WeakValueDictionary
 
 from .arbiter import Arbiter
 from .chain import Chain, Held, NotHeld
+from .contest import CONTEST_ROOM_SECONDS, ContestTerms
 from .delivery import Delivery
 from .payment import Payment
 from .rules import is_coded, refund_reason
 from .store import KeptDelivery, MemoryStore
+from .terms import REFUNDABLE_AFTER_SECONDS
 
 #: The time that a decided release gets to be mined. With less, the buyer could get both the goods and the refund.
 _LEAST_SECONDS_TO_RELEASE = 60
@@ -22,6 +24,20 @@ _LEAST_SECONDS_TO_RELEASE = 60
 _LEAST_SECONDS_TO_DECIDE = 300
 #: How often to look at a hold that a lagging node does not show.
 _LOOKS = 5
+
+
+def least_seconds_left(given: int | None, contest: ContestTerms | None) -> int:
+    """The option ``least_seconds_left``, or its default of 20 minutes, or of the window and 5 minutes if that is more.
+
+    :raises ValueError: if it is less than a release needs beside the window, or more than 30 minutes
+    """
+    window = 0 if contest is None else contest.seconds
+    if given is None:
+        return max(1200, window + _LEAST_SECONDS_TO_DECIDE)
+    least = _LEAST_SECONDS_TO_RELEASE + (0 if contest is None else window + CONTEST_ROOM_SECONDS)
+    if least <= given <= REFUNDABLE_AFTER_SECONDS:
+        return given
+    raise ValueError(f"least_seconds_left is {given}, expected {least} to {REFUNDABLE_AFTER_SECONDS}.")
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,9 @@ class Sales:
         if state.status == "none":
             return _not_yet(f"The hold of payment {shown} is not on the chain any more.")
         is_pending = sold.kept.decision == "pending"
-        least = _LEAST_SECONDS_TO_DECIDE if is_pending else _LEAST_SECONDS_TO_RELEASE
+        contest = payment.offer.contest
+        to_decide = _LEAST_SECONDS_TO_DECIDE + (0 if contest is None else contest.seconds + CONTEST_ROOM_SECONDS)
+        least = to_decide if is_pending else _LEAST_SECONDS_TO_RELEASE
         if state.refundable_from - await self._chain.latest_time() >= least:
             return sold
         return _not_yet(f"Payment {shown} is almost refundable, and its release is not on the chain yet.")

@@ -9,6 +9,8 @@ from typing import Any
 
 from eth_utils.address import to_checksum_address
 
+from .contest import ContestTerms
+
 AUTH_CAPTURE, COMMERCE = "auth-capture", "commerce"
 #: The fee that the contracts require: 1% of a release.
 FEE_BPS = 100
@@ -60,11 +62,14 @@ class Offer:
     merchant: str
     #: Atomic units of USDC.
     price: int
+    #: What its buyer may contest before the release; None for nothing.
+    contest: ContestTerms | None = None
 
 
 def requirements(offer: Offer, now: float) -> dict[str, Any]:
     """The x402 version 2 payment requirements of an offer; their expiries count from ``now``, in Unix seconds."""
-    escrow, seconds = offer.escrow, math.ceil(now)
+    escrow, seconds, contest = offer.escrow, math.ceil(now), offer.contest
+    offered = {} if contest is None else contest.offered
     common = {
         "scheme": escrow.scheme,
         "network": escrow.network,
@@ -90,9 +95,10 @@ def requirements(offer: Offer, now: float) -> dict[str, Any]:
                 "captureMode": "deferred",
                 "assetTransferMethod": "eip3009",
                 "captureDeadline": deadline,
-                "refundDeadline": deadline,
+                "refundDeadline": deadline + (0 if contest is None else contest.refund_seconds),
                 "feeRecipient": receiver,
                 **fee,
+                **offered,
             },
         }
     return {
@@ -107,7 +113,9 @@ def requirements(offer: Offer, now: float) -> dict[str, Any]:
             "feeReceiver": receiver,
             "preApprovalExpirySeconds": seconds + MAX_TIMEOUT_SECONDS,
             "authorizationExpirySeconds": seconds + AUTHORIZATION_SECONDS,
-            "refundExpirySeconds": seconds + 2 * AUTHORIZATION_SECONDS,
+            # A day after the authorization's, and the window.
+            "refundExpirySeconds": seconds + 2 * AUTHORIZATION_SECONDS + (0 if contest is None else contest.seconds),
+            **offered,
         },
     }
 

@@ -1,0 +1,184 @@
+"""Sell views of Flask through the escrow.
+
+::
+
+    sold = escrowed(account=account, rpc_url=…, arbiter_url=…, price="0.10")
+
+    @app.post("/haiku")
+    @sold
+    def haiku(): ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+from eth_account.signers.local import LocalAccount
+from flask import Response, current_app, g, request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from .delivery import MAX_BODY_BYTES, Delivery, failure
+from .seller import MAX_REQUEST_BYTES, Asked, Seller, TooLarge, create_seller
+
+logger = logging.getLogger("agent_payment_trust.escrow")
+
+View = Callable[..., Any]
+Validate = Callable[[], "str | None"]
+_T = TypeVar("_T")
+
+#: A view is asked for the whole: otherwise anyone could have an empty 304 delivered, and refunded.
+_CONDITIONAL = re.compile(r"HTTP_(IF_.*|RANGE)")
+
+
+def escrowed(
+    *,
+    account: LocalAccount,
+    rpc_url: str,
+    arbiter_url: str,
+    price: str,
+    validate: Validate | None = None,
+    description: str = "",
+    origin: str | None = None,
+    least_seconds_left: int | None = None,
+    contest_seconds: int = 0,
+    contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Callable[[View], View]:
+    """A decorator of views, below the one of the route.
+
+    It does what ``agent_payment_trust.escrow.fastapi.escrowed`` does. A view finds the payment's id in
+    ``g.escrow_payment_id``.
+
+    :param validate: refuses the current ``request`` by a text, before anything is held for it
+    :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
+    """
+    lock = threading.Lock()
+    sellers: dict[int, Seller] = {}
+
+    def make() -> Seller:
+        return create_seller(
+            account=account,
+            rpc_url=rpc_url,
+            arbiter_url=arbiter_url,
+            price=price,
+            description=description,
+            origin=origin,
+            least_left=least_seconds_left,
+            contest_seconds=contest_seconds,
+            contest_conditions=contest_conditions,
+        )
+
+    # What is wrong with the options is said when the program starts.
+    make()
+
+    def seller() -> Seller:
+        """One of each process: a server may fork after it has loaded the program."""
+        with lock:
+            return sellers.setdefault(os.getpid(), make())
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def sold(*args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
+            selling = seller()
+
+            def run(payment_id: str) -> Delivery:
+                g.escrow_payment_id = payment_id
+                for name in [name for name in request.environ if _CONDITIONAL.fullmatch(name)]:
+                    del request.environ[name]
+                return _delivered(view, args, kwargs)
+
+            asked = Asked(
+                request.method,
+                request.url,
+                request.headers,
+                receive=_in_request(_receive),
+                validate=_in_request(validate or (lambda: None)),
+                run=_in_request(run),
+            )
+            return _response_of(_wait_for(selling.serve(asked)))
+
+        return sold
+
+    return decorate
+
+
+def _in_request(call: Callable[..., _T]) -> Callable[..., Coroutine[Any, Any, _T]]:
+    """Flask's own way to run a view is a thread with the request's context."""
+
+    context = contextvars.copy_context()
+
+    async def called(*args: Any) -> _T:  # noqa: ANN401
+        return await asyncio.to_thread(lambda: context.copy().run(call, *args))
+
+    return called
+
+
+def _receive() -> None:
+    """Read all of the body, so that the view does not depend on the buyer's connection."""
+    if (request.content_length or 0) > MAX_REQUEST_BYTES:
+        raise TooLarge
+    request.max_content_length = MAX_REQUEST_BYTES
+    try:
+        request.get_data(cache=True)
+    except RequestEntityTooLarge:
+        raise TooLarge from None
+
+
+def _delivered(view: View, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Delivery:
+    """A view's answer. If it raises, it is the answer of the application's handler for that exception, or a 500."""
+    try:
+        response = current_app.make_response(current_app.ensure_sync(view)(*args, **kwargs))
+    except Exception as error:
+        try:
+            response = current_app.make_response(current_app.handle_user_exception(error))
+        except Exception:
+            logger.exception("A view raised.")
+            return failure("Internal Server Error")
+    body = bytearray()
+    response.direct_passthrough = False
+    try:
+        for part in response.iter_encoded():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                return failure(
+                    f"The merchant's response is larger than {MAX_BODY_BYTES} bytes, the largest to be evaluated."
+                )
+    except Exception:
+        logger.exception("A response broke off.")
+        return failure("The merchant's response broke off.")
+    finally:
+        response.close()
+    headers = tuple((name.lower(), value) for name, value in response.headers)
+    return Delivery(response.status_code, headers, bytes(body))
+
+
+def _response_of(delivery: Delivery) -> Response:
+    own = {"content-length", "transfer-encoding", "connection"}
+    headers = [one for one in delivery.headers if one[0] not in own]
+    response = Response(delivery.body, delivery.status)
+    response.headers.clear()
+    response.headers.extend(headers)
+    response.headers["content-length"] = str(len(delivery.body))
+    return response
+
+
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_loops_lock = threading.Lock()
+
+
+def _wait_for(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run asynchronous work to its end. All sales of a process share one loop, in a thread of its own."""
+    with _loops_lock:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = asyncio.new_event_loop()
+            _loops[os.getpid()] = loop
+            threading.Thread(target=loop.run_forever, name="escrow", daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(work, loop).result()

@@ -1,0 +1,159 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import { contest, signedDeliveryOf } from "../../../packages/escrow/src/index.ts";
+import { buyFrom, holdsBy, newBuyer, type Pays, signFor, startSaleScene, statusOf } from "../../support/escrow/sale.ts";
+import { forFile } from "../../support/for-file.ts";
+import { pythonHome, pythonServer } from "../../support/packages/python.ts";
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const home = await pythonHome(["escrow"], ["flask[async]", "fastapi", "uvicorn"]);
+interface Vector {
+  readonly accepts: object;
+  readonly paymentInfo: { readonly salt: string };
+  readonly nonce: string;
+  readonly payment_id: string;
+  readonly authorization: { readonly digest: string };
+  readonly delivery: { readonly signature: string };
+}
+
+const PAYS: readonly Pays[] = ["auth-capture", "commerce"];
+
+describe.skipIf(home === null)("a Python shop", async () => {
+  if (home === null) return;
+  const scene = await forFile(startSaleScene());
+  const key = generatePrivateKey();
+  const merchant = privateKeyToAccount(key).address;
+  await scene.chain.setBalance(merchant, 10n ** 18n);
+  const env = { MERCHANT_PRIVATE_KEY: key, BASE_RPC_URL: scene.chain.rpcUrl, ARBITER_URL: scene.arbiter.url };
+  const flask = await pythonServer(home, here("flask_shop.py"), { env });
+  const fastapi = await pythonServer(home, here("shop.py"), { env });
+  const shop = { fetch };
+  const at = (path: string) => `${flask.url}${path}`;
+  const runs = (id: string | null) => flask.printed().filter((line) => line.endsWith(String(id))).length;
+  const send = (path: string, header: string, init: RequestInit = {}) =>
+    fetch(at(path), { method: "POST", ...init, headers: { "payment-signature": header, ...init.headers } });
+
+  test("computes every value of the published vectors", async () => {
+    const file = fileURLToPath(new URL("../../vectors/escrow.json", import.meta.url));
+    const { vectors } = JSON.parse(await readFile(file, "utf8"));
+    const { stdout, stderr } = await home.run([here("escrow_vectors.py"), file]);
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual(
+      vectors.map(({ accepts, paymentInfo, nonce, payment_id, authorization, delivery }: Vector) => ({
+        ...{ accepts, nonce, payment_id, salt: paymentInfo.salt, digest: authorization.digest, is_signed: true },
+        delivery: delivery.signature,
+      })),
+    );
+  });
+
+  test("in Flask is paid by a Python buyer, and the arbiter releases the money", async () => {
+    const payerKey = generatePrivateKey();
+    await scene.chain.fund(privateKeyToAccount(payerKey).address, 1_000_000n);
+    const bought = await home.run([here("buyer.py"), at("/haiku"), scene.service.url], { PAYER_PRIVATE_KEY: payerKey });
+    expect([bought.code, bought.stderr]).toEqual([0, ""]);
+    const { status, body, headers } = JSON.parse(bought.stdout);
+    expect([status, JSON.parse(body), headers["x-escrow-decision"]]).toEqual([
+      200,
+      { haiku: "An old silent pond" },
+      "release",
+    ]);
+    expect([headers["x-own"], headers["set-cookie"]]).toEqual(["1", expect.stringMatching(/^session=/)]);
+    await expect.poll(() => statusOf(scene, headers["x-escrow-payment"], "auth-capture")).toBe("released");
+  });
+
+  test.each(PAYS)("in Flask is paid by a TypeScript buyer by %s, once, however often it asks", async (pays) => {
+    const buyer = await newBuyer(scene.chain);
+    const { response, header, id, decision } = await buyFrom(shop, buyer, { url: at("/haiku"), pays });
+    expect([response.status, await response.json(), decision]).toEqual([
+      200,
+      { haiku: "An old silent pond" },
+      "release",
+    ]);
+    await expect.poll(() => statusOf(scene, id, pays)).toBe("released");
+    for (const again of await Promise.all([1, 2, 3].map(() => send("/haiku", header))))
+      expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
+    expect((await send("/stream", header)).status).toBe(409);
+    expect([runs(id), await holdsBy(scene, buyer.address)]).toEqual([1, 1]);
+  });
+
+  test("in Flask makes one payment that arrives five times at once a single time", async () => {
+    const buyer = await newBuyer(scene.chain);
+    const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
+    const all = await Promise.all(Array.from({ length: 5 }, () => send("/haiku", header)));
+    expect(all.map(({ status }) => status)).toEqual(Array(5).fill(200));
+    expect([runs(all[0]?.headers.get("x-escrow-payment") ?? null), await holdsBy(scene, buyer.address)]).toEqual([
+      1, 1,
+    ]);
+  });
+
+  test("in Flask passes a view its arguments and its body, and no condition", async () => {
+    const header = await signFor(shop, await newBuyer(scene.chain), { url: at("/echo/frog"), pays: "commerce" });
+    const headers = { "content-type": "application/json", "if-none-match": "*" };
+    const answer = await send("/echo/frog", header, { body: '{"lines":3}', headers });
+    expect([answer.status, await answer.json()]).toEqual([200, { name: "frog", body: { lines: 3 }, conditions: 0 }]);
+    const streamed = await buyFrom(shop, await newBuyer(scene.chain), { url: at("/stream") });
+    expect(await streamed.response.text()).toBe("An old");
+  });
+
+  test("in Flask refuses input before anything is held, and a check that raises is its own 500", async () => {
+    const buyer = await newBuyer(scene.chain);
+    const header = await signFor(shop, buyer, { url: at("/haiku"), pays: "auth-capture" });
+    for (const [query, status] of [
+      ["?lines=4", 422],
+      ["?lines=none", 500],
+    ] as const)
+      for (const answer of [
+        await fetch(at(`/haiku${query}`), { method: "POST" }),
+        await send(`/haiku${query}`, header),
+      ])
+        expect([query, answer.status, answer.headers.get("payment-required")]).toEqual([query, status, null]);
+    expect(await holdsBy(scene, buyer.address)).toBe(0);
+    const large = { body: new Uint8Array(16 * 1024 * 1024 + 1) };
+    expect((await send("/haiku", header, large)).status).toBe(413);
+    expect((await send("/haiku", header)).status).toBe(200);
+  });
+
+  test.each([
+    ["/broken", 500],
+    ["/gone", 410],
+    ["/among", 500],
+  ])("in Flask has the answer of %s refunded", async (path, status) => {
+    const buyer = await newBuyer(scene.chain);
+    const { response, decision } = await buyFrom(shop, buyer, { url: at(path) });
+    expect([response.status, decision]).toEqual([status, "refund"]);
+    expect(await response.text()).not.toContain("pond");
+    await expect.poll(() => scene.chain.usdcBalance(buyer.address)).toBe(1_000_000n);
+  });
+
+  describe.each([
+    ["Flask", flask.url],
+    ["FastAPI", fastapi.url],
+  ])("in %s with a window to contest", (_, url) => {
+    test.each(PAYS)("is judged by what it promised, whoever pays by %s", async (pays) => {
+      for (const [path, expected] of [
+        ["/pond", "release"],
+        ["/lake", "refund"],
+      ] as const) {
+        const buyer = await newBuyer(scene.chain);
+        const { response, id, decision } = await buyFrom(shop, buyer, { url: `${url}${path}`, pays });
+        expect([response.status, decision]).toEqual([200, "release"]);
+        expect(response.headers.get("x-escrow-contest")).toBe(`${scene.arbiter.url}/escrow/contest/${id}`);
+        expect(await statusOf(scene, id, pays)).toBe("held");
+        const at = { account: buyer, arbiterUrl: scene.service.url, paymentId: id };
+        expect(await contest({ ...at, claim: { category: "expect" } })).toMatchObject({ decision: expected });
+        await expect.poll(() => statusOf(scene, id, pays)).toBe(expected === "release" ? "released" : "refunded");
+      }
+    });
+
+    test("signs its buyer what it forwards", async () => {
+      const buyer = await newBuyer(scene.chain);
+      const { response, id } = await buyFrom(shop, buyer, { url: `${url}/pond`, pays: "auth-capture" });
+      const delivery = signedDeliveryOf(response) ?? expect.fail("Nothing is signed.");
+      const at = { account: buyer, arbiterUrl: scene.service.url, paymentId: id };
+      const outcome = await contest({ ...at, claim: { category: "payload-hash", delivery } });
+      expect(outcome.decision).toBe("release");
+    });
+  });
+});

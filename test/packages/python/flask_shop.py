@@ -1,0 +1,88 @@
+"""A Flask shop: flask_shop.py <port>, with the rest in its environment. Prints a line for each run of a view."""
+
+import os
+import sys
+import time
+
+from eth_account import Account
+from flask import Flask, Response, abort, g, request, session
+
+from agent_payment_trust.escrow.flask import escrowed
+
+app = Flask(__name__)
+app.secret_key = "a test's"
+options = {
+    "account": Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
+    "rpc_url": os.environ["BASE_RPC_URL"],
+    "arbiter_url": os.environ["ARBITER_URL"],
+    "price": "0.10",
+}
+
+
+def validate():
+    if request.args.get("lines") == "none":
+        raise RuntimeError("out of ink")
+    return "A haiku has 3 lines." if request.args.get("lines") == "4" else None
+
+
+sold = escrowed(**options, validate=validate)
+contested = escrowed(**options, contest_seconds=60, contest_conditions={"expect": {"expect_contains": "pond"}})
+
+
+def said(name):
+    print(f"{name} {g.escrow_payment_id}", flush=True)
+
+
+@app.post("/haiku")
+@sold
+def haiku():
+    said("haiku")
+    time.sleep(0.2)
+    session["bought"] = True
+    return {"haiku": "An old silent pond"}, 200, {"x-own": "1"}
+
+
+@app.post("/echo/<name>")
+@sold
+async def echo(name):
+    said("echo")
+    return {"name": name, "body": request.get_json(), "conditions": [*request.headers.keys()].count("If-None-Match")}
+
+
+@app.post("/stream")
+@sold
+def stream():
+    return Response(iter(["An", " old"]), mimetype="text/plain")
+
+
+@app.post("/among")
+@sold
+def among():
+    return {"haiku": "An old silent pond", "error": "among the goods"}
+
+
+@app.post("/broken")
+@sold
+def broken():
+    raise RuntimeError("out of frogs")
+
+
+@app.post("/gone")
+@sold
+def gone():
+    abort(410)
+
+
+@app.post("/pond")
+@contested
+def pond():
+    return {"haiku": "An old silent pond"}
+
+
+@app.post("/lake")
+@contested
+def lake():
+    return {"haiku": "An old silent lake"}
+
+
+app.run(host="127.0.0.1", port=int(sys.argv[1]), threaded=True)
