@@ -7,13 +7,13 @@ export const wallet = z
   .string()
   .regex(/^((did:pkh:)?eip155:8453:)?0x[0-9a-fA-F]{40}$/, "expected a wallet: 0x and 40 hex digits")
   .overwrite((text) => text.slice(-ADDRESS_LENGTH))
-  .describe("A wallet's address: 0x and 40 hex digits, alone or as CAIP-10 or did:pkh on Base.");
+  .describe("An address: 0x and 40 hex digits, also as CAIP-10 or did:pkh on Base.");
 
 export const origin = z
   .string()
   .max(800)
   .regex(/^https?:\/\/[^\s/?#]+\/?$/i, "expected an origin like https://shop.example, without a path")
-  .describe("A seller's origin: scheme, host and port, like https://shop.example.");
+  .describe("Like https://shop.example, without a path.");
 
 const USD = 'expected US dollars with at most six decimals, like "0.25" or 0.25';
 
@@ -22,4 +22,4 @@ export const maxPrice = z
   .union([z.string().meta({ pattern: "^[0-9]{1,9}([.][0-9]{1,6})?$" }), z.number()], { error: USD })
   .refine((usd) => parseUsd(String(usd)) !== null, USD)
   .optional()
-  .describe('The most that this call may cost, in US dollars, like "0.25" or 0.25. Defaults to the published price.');
+  .describe('At most this many USDC, like "0.25". Defaults to the published price.');

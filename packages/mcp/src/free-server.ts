@@ -5,18 +5,16 @@ import {
   type ToolAnnotations,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { z } from "zod";
 import type { FreeParts, ToolFacts } from "./free-tool.ts";
+import { ServiceError } from "./service.ts";
 import { FREE_TOOLS } from "./tools/free.ts";
 
 /** How the product introduces itself to MCP clients. */
 const IMPLEMENTATION = { name: "agent-payment-trust", title: "Agent Payment Trust Service", version: "1.0.0" };
 
-export const READS: ToolAnnotations = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: true,
-};
+/** The other hints mean something only where a tool changes anything. */
+export const READS: ToolAnnotations = { readOnlyHint: true };
 
 /** A server with the free tools. */
 export function freeServer(parts: FreeParts): McpServer {
@@ -31,18 +29,21 @@ interface Registered {
 }
 
 /**
- * Every answer is structured, and repeated as JSON text for clients that only read text. What `run` throws becomes a
- * tool error.
+ * Every answer is one JSON text, which every client hands to its model. There is no `structuredContent` beside it: clients that
+ * pass on both would read each answer twice, and a schema of every answer would be read before every conversation. What `run`
+ * throws, and an answer that does not fit its schema, becomes a tool error.
  */
 export function register(
   server: McpServer,
   { name, title, description, input, output }: ToolFacts,
   { annotations, run }: Registered,
 ): void {
-  const config = { title, description, inputSchema: input, outputSchema: output, annotations };
-  server.registerTool(name, config, async (given) => {
-    const structuredContent = await run(given);
-    return { structuredContent, content: [{ type: "text", text: JSON.stringify(structuredContent) }] };
+  server.registerTool(name, { title, description, inputSchema: input, annotations }, async (given) => {
+    const answer = await run(given);
+    const { error } = output.safeParse(answer);
+    if (error !== undefined)
+      throw new ServiceError(`The service's answer is not as expected: ${z.prettifyError(error)}`);
+    return { content: [{ type: "text", text: JSON.stringify(answer) }] };
   });
 }
 

@@ -14,7 +14,6 @@ const PAYS: ToolAnnotations = {
   readOnlyHint: false,
   destructiveHint: true,
   idempotentHint: false,
-  openWorldHint: true,
 };
 
 /** An MCP client is waiting for its tools meanwhile. */
@@ -28,7 +27,7 @@ export async function toolServer(parts: PaidParts & WalletParts): Promise<McpSer
     PAID_TOOLS.map(async ({ sells }) => (await Promise.all(sells.map((one) => quoted(parts.service, one)))).join(" ")),
   );
   for (const [place, tool] of PAID_TOOLS.entries()) {
-    const description = `${tool.description} Costs real money, paid from the user's wallet: ${prices[place]}`;
+    const description = `${tool.description} Spends the user's USDC on Base: ${prices[place]}`;
     const run = (input: Record<string, unknown>) => tool.run(input, parts);
     register(server, { ...tool, description }, { annotations: PAYS, run });
   }
@@ -40,9 +39,9 @@ async function quoted(service: Service, { path, price }: Product): Promise<strin
   try {
     const [offer] = (await askTerms(service, { path, body: {}, timeoutMs: QUOTE_TIMEOUT_MS })).accepts;
     // Models read descriptions, so nothing but the number is taken from the service.
-    if (offer !== undefined) return `${path} ${formatUsd(amountOf(offer))} USD in USDC on Base.`;
+    if (offer !== undefined) return `${path} ${formatUsd(amountOf(offer))} USDC.`;
   } catch {
     // The tool itself says what is wrong when called.
   }
-  return `${path} ${formatUsd(price)} USD in USDC on Base, as published; the service did not return its terms when this server started.`;
+  return `${path} ${formatUsd(price)} USDC, as published; the service did not return its terms.`;
 }

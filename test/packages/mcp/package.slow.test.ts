@@ -270,9 +270,8 @@ test.each([
   const { tools } = (await inspect(target(), "tools/list")) as { tools: readonly { name: string }[] };
   expect(tools).toHaveLength(count);
   const named = ["--tool-name", "verify_agent", "--tool-arg", `wallet=${STRANGER}`];
-  expect(await inspect(target(), "tools/call", ...named)).toMatchObject({
-    structuredContent: { wallet: STRANGER, tested: false },
-  });
+  const answer = (await inspect(target(), "tools/call", ...named)) as { content: readonly { text: string }[] };
+  expect(JSON.parse(answer.content[0]?.text ?? "")).toMatchObject({ wallet: STRANGER, tested: false });
 });
 
 test("without a key it serves too, and asks for one when something is to be paid", async () => {

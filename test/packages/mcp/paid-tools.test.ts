@@ -29,17 +29,16 @@ const honest = () => between(scene.service.url, (answer) => answer);
 test("there are twelve tools; the paid ones state their price as the service's own terms do, and that they spend", async () => {
   const { tools } = await (await connectLocal({ service: honest() })).listTools();
   expect(tools).toHaveLength(12);
+  expect(JSON.stringify(tools).length).toBeLessThan(12_000);
   const paid = tools.slice(8);
-  expect(paid.map(({ name, description }) => [name, description?.match(/\/\S+ [\d.]+ USD/g)])).toEqual([
-    ["score_wallet", ["/score 0.10 USD"]],
-    ["score_batch", ["/score/batch 0.50 USD"]],
-    ["certify", ["/test/basic 0.25 USD", "/test/suite 0.75 USD"]],
-    ["arbiter_verify", ["/arbiter/verify 0.25 USD", "/arbiter/verify/scored 0.60 USD"]],
+  expect(paid.map(({ name, description }) => [name, description?.match(/\/\S+ [\d.]+ USDC/g)])).toEqual([
+    ["score_wallet", ["/score 0.10 USDC"]],
+    ["score_batch", ["/score/batch 0.50 USDC"]],
+    ["certify", ["/test/basic 0.25 USDC", "/test/suite 0.75 USDC"]],
+    ["arbiter_verify", ["/arbiter/verify 0.25 USDC", "/arbiter/verify/scored 0.60 USDC"]],
   ]);
-  for (const { annotations, outputSchema } of paid) {
+  for (const { annotations } of paid)
     expect(annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false });
-    expect(outputSchema).toMatchObject({ type: "object", required: ["status"] });
-  }
 });
 
 test("the prices that the tools know are those that the service publishes", async () => {
@@ -56,9 +55,7 @@ test("without the service the tools are listed too, with their published prices"
     service: { baseUrl: "http://localhost:9", send: () => Promise.reject(new ServiceError("away")) },
   });
   const { tools } = await client.listTools();
-  expect(tools.at(-1)?.description).toMatch(
-    /\/arbiter\/verify 0\.25 USD in USDC on Base, as published; the service did not/,
-  );
+  expect(tools.at(-1)?.description).toMatch(/\/arbiter\/verify 0\.25 USDC, as published; the service did not/);
   expect(await call(client, "list_tests")).toMatchObject({ isError: true, text: expect.stringMatching(/away/) });
 });
 

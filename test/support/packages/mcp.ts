@@ -29,8 +29,9 @@ export const newStateFolder = (): string => join(states, randomUUID());
 /** A tool's answer, as its client reads it. */
 export interface ToolAnswer {
   readonly isError: boolean;
-  /** The text of the answer: an error's message, or the structured answer as JSON. */
+  /** The text of the answer: an error's message, or the answer as JSON. */
   readonly text: string;
+  /** The answer; empty for an error. */
   readonly structured: Record<string, unknown>;
 }
 
@@ -87,7 +88,7 @@ export async function call(client: Client, name: string, input: Record<string, u
   return {
     isError: answer.isError === true,
     text: first?.text ?? "",
-    structured: (answer.structuredContent ?? {}) as Record<string, unknown>,
+    structured: answer.isError === true ? {} : JSON.parse(first?.text ?? "{}"),
   };
 }
 

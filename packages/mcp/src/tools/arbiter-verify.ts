@@ -30,9 +30,12 @@ export const arbiterVerify = paidTool({
   name: "arbiter_verify",
   title: "Buy a delivery verdict",
   description:
-    "Buys a signed verdict on a machine-verifiable delivery: release, refund, or escalate, with the facts that the arbiter observed. Before returning it, this tool checks the signature and that the verdict is about exactly these conditions and parties. With scored, the signed document includes both parties' risk tiers; they never change the verdict.",
+    "Buys a signed verdict on a delivery that a machine can check: release, refund, or escalate, with the observed facts. Checks before returning it that it is signed and about exactly these conditions and parties.",
   input: CLAIM.extend({
-    scored: z.boolean().optional().describe("Also report the parties' risk tiers; costs more."),
+    scored: z
+      .boolean()
+      .optional()
+      .describe("Also reports the parties' risk tiers, which never change the verdict; costs more."),
     max_price: maxPrice,
   }),
   output: PAID_OUTPUT.extend({ verdict: VERDICT.exactOptional() }),

@@ -23,7 +23,7 @@ const agentId = z
   .string()
   .regex(/^(0|[1-9]\d{0,77})$/, 'expected an agent\'s id as a decimal number, like "22"')
   .describe(
-    "The agent's id in ERC-8004's identity registry, if the result is to be published as feedback about it. Its wallet must be the one that this server pays from. Not every service publishes; one that does not refuses the call and charges nothing.",
+    "The agent's id in ERC-8004's identity registry, to publish the result as feedback about it. Its wallet must be the one that pays. A service that does not publish refuses the call and charges nothing.",
   );
 
 const isSingle = (test: string): test is SingleProduct => (SINGLE_PRODUCTS as readonly string[]).includes(test);

@@ -60,7 +60,7 @@ export const checkCredential = freeTool({
   name: "check_credential",
   title: "Check a credential",
   description:
-    "Says for whom a credential is and whether that wallet or seller is verified, after checking its Ed25519 signatures and freshness: the current one of a wallet or of a seller's origin, or one that another agent gave you (pass its JSON text exactly as received). With a log policy, also that its certificates are in the service's public log, and (of a wallet, with the user's own policy) whether it leaves out a FAIL that is there. Free.",
+    "Checks a credential's signatures and freshness, and returns whom it is about and whether that wallet or seller is verified. Give a wallet or a seller's origin for the current one, or the text of one that another agent gave you. With a log policy, also checks that its certificates are in the public log and that no FAIL is left out. Free.",
   input: z.strictObject({
     wallet: wallet.optional(),
     origin: origin.optional(),

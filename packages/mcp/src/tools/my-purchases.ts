@@ -41,9 +41,9 @@ const NO_KEY =
 
 const FACTS = {
   name: "my_purchases",
-  title: "What this wallet has bought",
+  title: "List my purchases",
   description:
-    "Lists what the user's own wallet has bought from this service on Base, newest first: resource, amount, transaction, time, receipt. Signs in with the wallet's key, which pays nothing. Name a transaction to get its answer in full, as it was paid for. Call this when the answer to a payment was lost, before anything is bought again. Free.",
+    "Lists what the user's wallet has bought from this service on Base, newest first. Signs in with the wallet's key, which pays nothing. Name a transaction to get its answer in full. Call this when the answer to a payment was lost, before anything is bought again. Free.",
   input: INPUT,
   output: OUTPUT,
 } satisfies ToolFacts;

@@ -5,9 +5,9 @@ import { readSettlement, SETTLEMENT } from "../settlement.ts";
 
 export const settlementStatus = freeTool({
   name: "settlement_status",
-  title: "Ask what became of a payment",
+  title: "Look up a payment's status",
   description:
-    "Says whether a USDC authorization (EIP-3009), to anybody, has settled, can still settle, or never can. Ask it before you sign a second time for the same purchase: only expired, canceled or replaced with final true mean that the first can never be charged. Free.",
+    "Whether a USDC authorization (EIP-3009), to any payee, has settled, can still settle, or never can. Call it before you sign a second time for the same purchase: only expired, canceled or replaced with final true mean that the first can never be charged. Free.",
   input: z.strictObject({
     network: z.enum(["base", "base-sepolia", "eip155:8453", "eip155:84532"]).default("eip155:8453"),
     from: wallet,

@@ -30,7 +30,7 @@ const VERIFICATION = z.looseObject({
 export const verifySeller = freeTool({
   name: "verify_seller",
   title: "Verify a seller",
-  description: `Shows what exams found about a paid API before you pay it: whether its origin is verified now (and if not, why), each examined request, its level, and the address that it asks to pay. An exam buys from the seller with real money and counts for ${LIMITS.certificateDays} days. These are facts, not a guarantee. Free.`,
+  description: `Returns what exams found about a paid API, to read before you pay it: whether its origin is verified now (and if not, why), each examined request, its level, and its payee. An exam buys from the seller with real money and counts for ${LIMITS.certificateDays} days. These are facts, not a guarantee. Free.`,
   input: z.strictObject({ origin }),
   output: VERIFICATION,
   reads: ["/verify"],
