@@ -96,7 +96,7 @@ test("the escrow package is installed, and its shop sells to the stock client an
 
 test("the MCP client's configuration starts the tools", async () => {
   const [, json = "{}"] = /```json\n(.*?)```/s.exec(await readme("mcp")) ?? [];
-  const { command: program, args, env } = JSON.parse(json).mcpServers.trust;
+  const { command: program, args, env } = JSON.parse(json).mcpServers["agent-payment-trust"];
   const client = newClient();
   onTestFinished(() => client.close());
   const environment = { ...bareEnvironment(), ...reader.env, HOME: reader.home, BASE_URL: env.BASE_URL };
@@ -113,13 +113,13 @@ test("the exam for sellers runs from its URL", { timeout: 180_000 }, async () =>
   const [, program = ""] = /^PRIVATE_KEY=0x… (.*)$/.exec(exam) ?? [];
   const asked = program.replace(`http://localhost:${shopPort}`, shop.url);
   const key = `PRIVATE_KEY=${reader.env.PAYER_PRIVATE_KEY}`;
-  expect(await inShell(reader, command(`${key} ${asked} --other ${shop.url}/sonnet`))).toMatch(/^level full;/m);
+  expect(await inShell(reader, command(`${key} ${asked} --other ${shop.url}/sonnet`))).toMatch(/^Level full\./m);
 });
 
 test("the project's README leads to a first payment and a first verification", { timeout: 180_000 }, async () => {
   const text = await addressed("README.md");
   const [client = ""] = commands(text, /^npm install @/);
-  const [check = ""] = commands(text, /^npx agent-payment-trust-verifier/);
+  const [check = ""] = commands(text, /^npx --no agent-payment-trust-verifier/);
   const [, code = ""] = /```js\n(\/\/ pay\.mjs\n.*?)```/s.exec(text) ?? [];
   await inShell(reader, command(client));
   expect(await run(reader, { id: "pay", caption: "pay.mjs", text: code })).toMatch(/verdict: 'pass'/);

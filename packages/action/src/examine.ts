@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Examine, LeastLevel } from "./exam-inputs.ts";
-import { Failure } from "./fields.ts";
+import { Failure, formatUsd } from "./fields.ts";
 import type { Report } from "./report.ts";
 
 type SellerCheck = typeof import("../../seller-check/src/index.ts");
@@ -61,7 +61,7 @@ function reportOf({ level, results, spent, exchanges }: ExamReport, { url, repor
       "|---|---|---|",
       ...results.map((result) => `| ${result.check} | ${result.outcome.replace("_", " ")} | ${because(result)} |`),
       "",
-      `${exchanges.length} requests, ${spent} atomic units spent.`,
+      `${exchanges.length} requests, ${formatUsd(spent)} USDC spent.`,
     ].join("\n"),
     failure: isReached(level, leastLevel)
       ? null

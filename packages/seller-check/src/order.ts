@@ -10,7 +10,7 @@ const USAGE = `Examines a paid endpoint as a buyer would: it pays up to three ti
 
   --rpc <URL>          the chain that payments settle on: a local one, or Base Sepolia; Base costs real money
   --max-price <USDC>   the most that one payment may cost; default 0.10
-  --method <METHOD>    default GET, or POST with --body
+  --method <METHOD>    default GET, or POST with --body; add --method POST for a route that is sold by POST without a body
   --body <text>        the body to send; it should be one that the endpoint sells a result for
   --content-type <t>   default application/json
   --other <URL>        another paid URL of the same seller, or its path, by the same method, for the check of

@@ -1,8 +1,10 @@
+import { formatUnits } from "viem";
 import type { ExamReport } from "./exam/examine.ts";
 import type { Exchange } from "./exam/exchange.ts";
 import { CHECK_WEIGHTS } from "./exam/level.ts";
 import { plain, plainJson } from "./exam/plain.ts";
 import { remedyOf } from "./exam/remedies.ts";
+import { usdc } from "./exam/usdc.ts";
 import { CHECK_TITLES, type CheckResult } from "./exam/vocabulary.ts";
 
 const MARKS = { pass: "PASS", fail: "FAIL", not_applicable: "n/a " } as const;
@@ -17,8 +19,16 @@ export function reportText({ level, results, exchanges, spent }: ExamReport): st
     `${MARKS[result.outcome]}  ${CHECK_TITLES[result.check]}`,
     ...details(result),
   ]);
-  const verdict = level === null ? "no certificate would be given" : `level ${level}`;
-  return [...lines, "", `${verdict}; ${exchanges.length} requests, ${spent} atomic units spent`].join("\n");
+  const verdict = level === null ? "No level: a certificate would not be given." : `Level ${level}.`;
+  const sent = `The exam sent ${exchanges.length} requests and spent ${usdc(spent)}.`;
+  return [...lines, "", ...hintOf(exchanges), `${verdict} ${sent}`].join("\n");
+}
+
+/** What to try where the route is not sold by the method that was asked for. */
+function hintOf([first]: readonly Exchange[]): readonly string[] {
+  const status = first?.answer?.status ?? 0;
+  if (first?.request.method !== "GET" || ![404, 405].includes(status)) return [];
+  return [`The URL answers GET with ${status}. If it is sold by POST, add --method POST.`, ""];
 }
 
 function details({ reason, findings }: CheckResult): readonly string[] {
@@ -30,8 +40,8 @@ function details({ reason, findings }: CheckResult): readonly string[] {
       const shownBy = exchanges.length === 0 ? "" : ` (requests ${exchanges.join(", ")})`;
       const remedy = remedyOf(finding);
       return [
-        `      not so: ${plain(statement, SHOWN_CHARACTERS)}${shownBy}`,
-        ...(remedy === null ? [] : [`      remedy: ${remedy.text} ${remedy.link}`]),
+        `      Failed: ${plain(statement, SHOWN_CHARACTERS)}${shownBy}`,
+        ...(remedy === null ? [] : [`      Fix: ${remedy.text} ${remedy.link}`]),
       ];
     });
 }
@@ -60,6 +70,7 @@ export const reportJson = ({ level, results, exchanges, terms, spent }: ExamRepo
           x402_version: terms.version,
         },
   spent: `${spent}`,
+  spent_usdc: formatUnits(spent, 6),
   exchanges: exchanges.map(exchangeJson),
 });
 

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { readOrder } from "../../../packages/seller-check/src/order.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { openShop, quoting } from "../../support/sellers/shop.ts";
+import { openShop, quoting, type Told } from "../../support/sellers/shop.ts";
 
 const CLI = join(fileURLToPath(new URL("../../..", import.meta.url)), "packages/seller-check/src/cli.ts");
 const call = promisify(execFile);
@@ -24,7 +24,18 @@ test("it examines a seller: 0 and a line for each check", async () => {
   const other = ["--other", "/sonnet"];
   const { stdout } = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, ...other);
   expect(stdout.match(/^PASS/gm)).toHaveLength(8);
-  expect(stdout).toMatch(/^level full; \d+ requests, 3000 atomic units spent$/m);
+  expect(stdout).toMatch(/^Level full\. The exam sent \d+ requests and spent 0\.003 USDC\.$/m);
+});
+
+test("a route that is sold by POST alone is examined with --method POST, which the report suggests", async () => {
+  const onlyPost = (told: Told, { method }: { readonly method: string }): Told =>
+    method === "GET" ? { status: 405, headers: { allow: "POST" }, body: "" } : told;
+  const shop = await forFile(openShop(chain, onlyPost));
+  const refused = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl).catch((error) => error);
+  expect(refused).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("answers GET with 405. If it is sold by POST, add --method POST."),
+  });
 });
 
 test("it says what failed, and in JSON which requests show it: 1", async () => {
@@ -43,7 +54,10 @@ test("it pays nothing above the ceiling: 1, and the checks that cost money do no
   const shop = await forFile(openShop(chain));
   const before = await chain.usdcBalance(privateKeyToAddress(key));
   const failed = await run(`${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--max-price", "0.0009").catch((error) => error);
-  expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining("the ceiling is 900 atomic units") });
+  expect(failed).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("an entry asks for 0.001 USDC, and the ceiling is 0.0009 USDC"),
+  });
   expect(await chain.usdcBalance(privateKeyToAddress(key))).toBe(before);
 });
 
@@ -55,7 +69,7 @@ test("an account without money is no verdict, and the message says what it lacks
   expect(failed).toMatchObject({
     code: 2,
     stdout: "",
-    stderr: expect.stringMatching(/has 0 atomic units .* needs 3001/),
+    stderr: expect.stringMatching(/has 0 USDC .* needs 0\.003001 USDC/),
   });
 });
 

@@ -5,6 +5,7 @@ import type { HoldKey } from "./hold.ts";
 import type { HoldState, Ledger } from "./ledger.ts";
 import type { Payer, Payment } from "./payment.ts";
 import type { Terms } from "./terms.ts";
+import { usdc } from "./usdc.ts";
 
 /** No seller is paid more often in one exam. */
 export const MOST_PAYMENTS = 3;
@@ -92,8 +93,8 @@ async function requireFunds({ ledger, from }: OpenExamWallet, { asset, amount, p
   requireMoving(bars, { asset, from });
   const needed = BigInt(MOST_PAYMENTS) * amount + MOST_FORGED;
   if (balance >= needed) return;
-  const has = `The account ${from} has ${balance} atomic units of the token ${asset}`;
-  throw new ExaminersFault(`${has}, and an exam needs ${needed}.`);
+  const has = `The account ${from} has ${usdc(balance)} (token ${asset})`;
+  throw new ExaminersFault(`${has}, and an exam needs ${usdc(needed)}.`);
 }
 
 const isShown = (
@@ -184,7 +185,7 @@ function payable(facts: Facts, { asset, from, amount, payments }: Owed): Facts {
   if (!isOpen) return facts;
   requireMoving(facts.bars, { asset, from });
   if (facts.balance >= amount) return facts;
-  const left = `it has ${facts.balance} atomic units left, and a payment is ${amount}`;
+  const left = `it has ${usdc(facts.balance)} left, and a payment is ${usdc(amount)}`;
   throw new ExaminersFault(`The account ${from} ran short of money during the exam: ${left}.`);
 }
 

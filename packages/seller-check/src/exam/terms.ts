@@ -3,6 +3,7 @@ import { PaymentRequiredV1Schema, PaymentRequiredV2Schema } from "@x402/core/sch
 import { type Address, getAddress, isAddress } from "viem";
 import type { Answer } from "./exchange.ts";
 import { AUTH_CAPTURE, type HoldTerms, holdTermsOf } from "./hold.ts";
+import { usdc } from "./usdc.ts";
 
 /** Names of version 1 for the networks that an exam can pay on. */
 const NAMES_V1: Readonly<Record<string, string>> = { base: "eip155:8453", "base-sepolia": "eip155:84532" };
@@ -120,8 +121,7 @@ function refusalOf({ network, asset, amount, payTo }: Terms, payable: Payable): 
     return `an entry asks for ${asset}, and this exam pays in ${payable.asset}`;
   if (payable.payTo !== undefined && payTo !== getAddress(payable.payTo))
     return `an entry is paid to ${payTo}, and this exam pays ${payable.payTo}`;
-  if (amount > payable.ceiling)
-    return `an entry asks for ${amount}, and the ceiling is ${payable.ceiling} atomic units`;
+  if (amount > payable.ceiling) return `an entry asks for ${usdc(amount)}, and the ceiling is ${usdc(payable.ceiling)}`;
   return null;
 }
 
