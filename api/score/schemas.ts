@@ -80,12 +80,26 @@ const INPUTS = z
     description: "Every fact the score is computed from.",
   }) satisfies z.ZodType<ScoreFacts>;
 
+const IN_TRANSACTION = {
+  transaction: transactionHash,
+  tx: transactionHash.meta({ description: "The same as `transaction`.", deprecated: true }),
+};
+
 const counts = z.boolean().meta({ description: "Whether it adds or subtracts points." });
 
 const FACT = z
   .discriminatedUnion("kind", [
     z.object({ kind: z.literal("certificate"), counts, fresh: z.boolean(), ...certificate }),
-    z.object({ kind: z.literal("payments"), counts, count, value: atomic, from: day, to: day, considered: count, tx }),
+    z.object({
+      kind: z.literal("payments"),
+      counts,
+      count,
+      value: atomic,
+      from: day,
+      to: day,
+      considered: count,
+      ...IN_TRANSACTION,
+    }),
     z.object({
       kind: z.literal("counterparty"),
       counts,
@@ -93,12 +107,17 @@ const FACT = z
       reason: z
         .enum(["below_floor", "outside_window", "reciprocal_flow", "own_funder", "funder_unknown", "too_few_funders"])
         .nullable(),
-      tx,
+      ...IN_TRANSACTION,
     }),
-    z.object({ kind: z.literal("weeks"), counts, weeks: z.array(z.string().regex(/^\d{4}-W\d\d$/)), tx }),
-    z.object({ kind: z.literal("last_payment"), counts, at: time, days: count, tx }),
-    z.object({ kind: z.literal("releases"), counts, buyers: count, days: count, tx }),
-    z.object({ kind: z.literal("refunds"), counts, buyers: count, days: count, percent: count, tx }),
+    z.object({
+      kind: z.literal("weeks"),
+      counts,
+      weeks: z.array(z.string().regex(/^\d{4}-W\d\d$/)),
+      ...IN_TRANSACTION,
+    }),
+    z.object({ kind: z.literal("last_payment"), counts, at: time, days: count, ...IN_TRANSACTION }),
+    z.object({ kind: z.literal("releases"), counts, buyers: count, days: count, ...IN_TRANSACTION }),
+    z.object({ kind: z.literal("refunds"), counts, buyers: count, days: count, percent: count, ...IN_TRANSACTION }),
     z.object({ kind: z.literal("seller_exam"), counts: z.literal(false), fresh: z.boolean(), ...exam }),
   ])
   .meta({ id: "ScoreFact" });
@@ -137,7 +156,7 @@ export const SCORE = z
         because: z.array(z.string()),
       }),
     ),
-    evidence: z.array(z.union([z.object({ url }), z.object({ network, tx })])),
+    evidence: z.array(z.union([z.object({ url }), z.object({ network, ...IN_TRANSACTION })])),
     inputs_sha256: sha256Hex,
     inputs: INPUTS,
   })

@@ -1,6 +1,6 @@
 import { COUNTERPARTY_BANDS, INDEPENDENCE, pointsIn } from "./bands.ts";
 import { dayOf, type PayeeFact, type ScoreFacts } from "./facts.ts";
-import type { Judged, NotCounted } from "./record.ts";
+import { inTransaction, type Judged, type NotCounted } from "./record.ts";
 
 /** Why a payee is not an independent counterparty, or null if it is. */
 function reasonAgainst(payee: PayeeFact, { window, largest_funder }: ScoreFacts["chain"]): NotCounted | null {
@@ -23,7 +23,7 @@ export function judgeCounterparties({ chain }: ScoreFacts): Judged {
   const facts = chain.payees.map((one) => {
     const reason = reasonAgainst(one, chain);
     const { payee, last_tx } = one;
-    return { kind: "counterparty", counts: reason === null, payee, reason, tx: last_tx } as const;
+    return { kind: "counterparty", counts: reason === null, payee, reason, ...inTransaction(last_tx) } as const;
   });
   return { points: pointsIn(COUNTERPARTY_BANDS, facts.filter(({ counts }) => counts).length), facts };
 }

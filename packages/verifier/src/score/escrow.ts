@@ -1,6 +1,6 @@
 import { pointsIn, REFUNDS, RELEASE_BANDS } from "./bands.ts";
 import type { ScoreFacts, SellerExam } from "./facts.ts";
-import type { Fact, Judged } from "./record.ts";
+import { type Fact, inTransaction, type Judged } from "./record.ts";
 
 /** Buyers with releases, minus the share of refunds; negative if that outweighs. Exams are shown and never count. */
 export function judgeEscrow({ as_of, chain: { escrow }, seller_exams }: ScoreFacts): Judged {
@@ -9,9 +9,9 @@ export function judgeEscrow({ as_of, chain: { escrow }, seller_exams }: ScoreFac
   const taken = refunded_buyers < REFUNDS.buyers ? 0 : pointsIn(REFUNDS.bands, percent);
   const facts: Fact[] = [];
   if (last_release_tx !== null)
-    facts.push({ kind: "releases", counts: true, buyers, days: release_days, tx: last_release_tx });
+    facts.push({ kind: "releases", counts: true, buyers, days: release_days, ...inTransaction(last_release_tx) });
   if (last_refund_tx !== null) {
-    const refunded = { buyers: refunded_buyers, days: refund_days, percent, tx: last_refund_tx };
+    const refunded = { buyers: refunded_buyers, days: refund_days, percent, ...inTransaction(last_refund_tx) };
     facts.push({ kind: "refunds", counts: taken > 0, ...refunded });
   }
   const exams = seller_exams.map((exam) => examFact(exam, as_of));

@@ -8,7 +8,7 @@ import {
   RECENCY_BANDS,
 } from "./bands.ts";
 import type { ChainFacts, Day, ScoreFacts } from "./facts.ts";
-import type { Fact, Judged } from "./record.ts";
+import { type Fact, inTransaction, type Judged } from "./record.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -28,7 +28,9 @@ export function paymentsFact(
   const { count, value } = paymentTotals(chain);
   const { last } = chain.payments;
   if (last === null) return [];
-  return [{ kind: "payments", counts, count, considered, value: String(value), ...chain.window, tx: last.tx }];
+  return [
+    { kind: "payments", counts, count, considered, value: String(value), ...chain.window, ...inTransaction(last.tx) },
+  ];
 }
 
 export function judgePayments({ chain }: ScoreFacts, counterparties: number): Judged {
@@ -58,7 +60,7 @@ export function judgeWeeks({ chain }: ScoreFacts): Judged {
   if (last === null) return { points: 0, facts: [] };
   return {
     points: Math.min(weeks.length * POINTS_PER_WEEK, MAX_POINTS.active_weeks),
-    facts: [{ kind: "weeks", counts: true, weeks, tx: last.tx }],
+    facts: [{ kind: "weeks", counts: true, weeks, ...inTransaction(last.tx) }],
   };
 }
 
@@ -67,5 +69,8 @@ export function judgeRecency({ chain, as_of }: ScoreFacts): Judged {
   if (last === null) return { points: 0, facts: [] };
   const days = Math.floor((Date.parse(as_of) - Date.parse(last.at)) / DAY_MS);
   const points = RECENCY_BANDS.find(({ withinDays }) => days <= withinDays)?.points ?? 0;
-  return { points, facts: [{ kind: "last_payment", counts: points > 0, at: last.at, days, tx: last.tx }] };
+  return {
+    points,
+    facts: [{ kind: "last_payment", counts: points > 0, at: last.at, days, ...inTransaction(last.tx) }],
+  };
 }

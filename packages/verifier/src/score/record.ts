@@ -25,7 +25,8 @@ type WalletFact = { readonly counts: boolean } & (
       CertificateFact,
       "url" | "product" | "result" | "valid_until"
     >)
-  | {
+  | ({
+      /** Its transaction is the last of them. */
       readonly kind: "payments";
       /** Qualifying payments from day to day, and their sum in atomic USDC. */
       readonly count: number;
@@ -34,35 +35,40 @@ type WalletFact = { readonly counts: boolean } & (
       readonly to: Day;
       /** How many of them the component considers. */
       readonly considered: number;
-      /** The last of them. */
-      readonly tx: TransactionHash;
-    }
-  | {
+    } & InTransaction)
+  | ({
+      /** Its transaction is the last payment to the payee. */
       readonly kind: "counterparty";
       readonly payee: Account;
       /** Null if it counts. */
       readonly reason: NotCounted | null;
-      /** The last payment to it. */
-      readonly tx: TransactionHash;
-    }
-  /** ISO weeks like `2026-W48`; `tx` is the last payment. */
-  | { readonly kind: "weeks"; readonly weeks: readonly string[]; readonly tx: TransactionHash }
-  | { readonly kind: "last_payment"; readonly at: Time; readonly days: number; readonly tx: TransactionHash }
+    } & InTransaction)
+  /** ISO weeks like `2026-W48`, with the last payment. */
+  | ({ readonly kind: "weeks"; readonly weeks: readonly string[] } & InTransaction)
+  | ({ readonly kind: "last_payment"; readonly at: Time; readonly days: number } & InTransaction)
 );
+
+/** A transaction, under its name and under an alias of it. */
+export interface InTransaction {
+  readonly transaction: TransactionHash;
+  readonly tx: TransactionHash;
+}
+
+/** The members that name a transaction. */
+export const inTransaction = (transaction: TransactionHash): InTransaction => ({ transaction, tx: transaction });
 
 /** One about the wallet as merchant. */
 type OutcomeFact = {
   readonly counts: boolean;
   readonly buyers: number;
-  /** Buyer-days. */
+  /** Buyer-days; the transaction is one of the last of them. */
   readonly days: number;
-  /** One of the last of them. */
-  readonly tx: TransactionHash;
-} & (
-  | { readonly kind: "releases" }
-  /** `percent` of all buyer-days, rounded down. */
-  | { readonly kind: "refunds"; readonly percent: number }
-);
+} & InTransaction &
+  (
+    | { readonly kind: "releases" }
+    /** `percent` of all buyer-days, rounded down. */
+    | { readonly kind: "refunds"; readonly percent: number }
+  );
 
 /** What an exam says of the wallet as merchant, next to its escrow outcomes. It never counts. */
 type ExamFact = { readonly kind: "seller_exam"; readonly counts: false; readonly fresh: boolean } & Pick<
@@ -92,7 +98,7 @@ export interface Cap {
 export type Evidence =
   | { readonly url: string }
   /** `network` is a CAIP-2 identifier. */
-  | { readonly network: string; readonly tx: TransactionHash };
+  | ({ readonly network: string } & InTransaction);
 
 /** A whole score record except the hash of its facts. */
 export interface Assessment extends Pick<ScoreFacts, "wallet" | "as_of" | "as_of_block"> {

@@ -7,7 +7,7 @@ import { judgeEscrow } from "./escrow.ts";
 import type { ScoreFacts } from "./facts.ts";
 import { inOrder } from "./order.ts";
 import { activeWeeks, judgePayments, judgeRecency, judgeWeeks } from "./payments.ts";
-import type { Assessment, Component, Evidence, Fact, Judged } from "./record.ts";
+import { type Assessment, type Component, type Evidence, type Fact, inTransaction, type Judged } from "./record.ts";
 
 /**
  * The risk score of a wallet, a pure function in whole numbers. The same facts give the same answer, in whatever order.
@@ -70,6 +70,9 @@ const achieved = ({ chain }: ScoreFacts, components: Components): Achieved => ({
 /** Each page and each transaction once, in the order the facts name them. */
 function evidenceOf(facts: readonly Fact[], network: string): readonly Evidence[] {
   const urls = facts.flatMap((fact) => ("url" in fact ? [fact.url] : []));
-  const transactions = facts.flatMap((fact) => ("tx" in fact ? [fact.tx] : []));
-  return [...[...new Set(urls)].map((url) => ({ url })), ...[...new Set(transactions)].map((tx) => ({ network, tx }))];
+  const transactions = facts.flatMap((fact) => ("transaction" in fact ? [fact.transaction] : []));
+  return [
+    ...[...new Set(urls)].map((url) => ({ url })),
+    ...[...new Set(transactions)].map((one) => ({ network, ...inTransaction(one) })),
+  ];
 }

@@ -52,7 +52,15 @@ describe("refunds take points by their share of the buyer-days", () => {
   test("but none for fewer than 5 buyers, however often they come", () => {
     expect(judged([0, 0], [4, 360]).points).toBe(0);
     expect(judged([0, 0], [4, 360]).facts).toEqual([
-      { kind: "refunds", counts: false, buyers: 4, days: 360, percent: 100, tx: transaction(3) },
+      {
+        kind: "refunds",
+        counts: false,
+        buyers: 4,
+        days: 360,
+        percent: 100,
+        transaction: transaction(3),
+        tx: transaction(3),
+      },
     ]);
     expect(judged([0, 0], [5, 5]).points).toBe(-6);
   });
@@ -83,8 +91,8 @@ test("a release and a refund are evidence, and refunds never take the score belo
   const given = facts({ escrow: outcomes([1, 1], [5, 9]) }, [certificate("basic")]);
   expect(score(given)).toMatchObject({ score: 21 });
   expect(score(given).evidence.slice(1)).toEqual([
-    { network: "eip155:8453", tx: transaction(2) },
-    { network: "eip155:8453", tx: transaction(3) },
+    { network: "eip155:8453", transaction: transaction(2), tx: transaction(2) },
+    { network: "eip155:8453", transaction: transaction(3), tx: transaction(3) },
   ]);
   expect(score(facts({ escrow: outcomes([0, 0], [5, 9]) }, [certificate("basic", { age: 31 })])).score).toBe(0);
 });

@@ -72,9 +72,9 @@ describe("for any facts", () => {
           expect(facts.some(({ counts }) => counts)).toBe(
             points !== 0 || facts.some(({ kind, counts }) => kind === "refunds" && counts),
           );
-          return facts.map((fact) => ("url" in fact ? fact.url : fact.tx));
+          return facts.map((fact) => ("url" in fact ? fact.url : fact.transaction));
         });
-        const listed = evidence.map((one) => ("url" in one ? one.url : one.tx));
+        const listed = evidence.map((one) => ("url" in one ? one.url : one.transaction));
         expect(listed.toSorted()).toEqual([...new Set(named)].toSorted());
         const certain = new Set(given.certificates.map(({ url }) => url));
         expect(listed.filter((one) => one.startsWith("http")).every((url) => certain.has(url))).toBe(true);
