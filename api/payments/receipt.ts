@@ -25,7 +25,7 @@ export interface Receipts {
   byTransaction(transaction: Hex): Promise<readonly Purchase[]>;
 }
 
-/** The answer of `/receipt?tx=`, with at least one purchase. */
+/** The answer of `/receipt?transaction=`, with at least one purchase. */
 export function receiptDocument(
   purchases: readonly [Purchase, ...Purchase[]],
   baseUrl: string,

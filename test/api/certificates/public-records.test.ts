@@ -23,8 +23,9 @@ describe("/receipt", () => {
   const transaction = () => (bought.body.settlement as { transaction: string }).transaction;
 
   test("finds what a settlement bought, by its transaction in any letter case", async () => {
-    for (const tx of [transaction(), `0x${transaction().slice(2).toUpperCase()}`]) {
-      const { status, body } = await get(`/receipt?tx=${tx}`);
+    const upper = `0x${transaction().slice(2).toUpperCase()}`;
+    for (const query of [`transaction=${transaction()}`, `transaction=${upper}`, `tx=${transaction()}`]) {
+      const { status, body } = await get(`/receipt?${query}`);
       expect(status).toBe(200);
       expect(body).toMatchObject({
         transaction: transaction(),
@@ -49,7 +50,10 @@ describe("/receipt", () => {
   test("says when a settlement has become final", async () => {
     await chain.mine(3);
     await expect
-      .poll(async () => (await get(`/receipt?tx=${transaction()}`)).body.final, { timeout: 30_000, interval: 200 })
+      .poll(async () => (await get(`/receipt?transaction=${transaction()}`)).body.final, {
+        timeout: 30_000,
+        interval: 200,
+      })
       .toBe(true);
   });
 
@@ -59,9 +63,16 @@ describe("/receipt", () => {
     expectProblem(await get(`/receipt?tx=${other}`), 404, "not_found");
   });
 
-  test.each(["", "?tx=", "?tx=0x12", `?tx=${"ab".repeat(32)}`, `?tx=0x${"zz".repeat(32)}`])(
-    "of %j is 400: not a transaction hash",
-    async (query) => expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
+  const [hash, other] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(32)}`];
+  test.each([
+    "",
+    "?transaction=",
+    "?tx=0x12",
+    `?transaction=${hash.slice(2)}`,
+    `?tx=0x${"zz".repeat(32)}`,
+    `?transaction=${hash}&tx=${other}`,
+  ])("of %j is 400: not one transaction hash", async (query) =>
+    expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
   );
 });
 
