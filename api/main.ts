@@ -5,12 +5,13 @@ import { createMeter } from "./operations/prometheus.ts";
 import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
 import { sleep } from "./platform/clock.ts";
 import { parseConfig } from "./platform/config/config.ts";
+import { isLoopback } from "./platform/config/values.ts";
 import { connect } from "./platform/db/connection.ts";
 import { checkInstallation } from "./platform/db/installation.ts";
 import { createPeers, requestFacts } from "./platform/http/peers.ts";
 import { createHttpServer, drain, listen } from "./platform/http/server.ts";
 import { runJobs } from "./platform/jobs/run-jobs.ts";
-import { MAIN_NETWORK } from "./platform/networks.ts";
+import { linkLocally, MAIN_NETWORK } from "./platform/networks.ts";
 import { createService, type Service } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
@@ -19,6 +20,7 @@ export { createService };
 async function main(): Promise<void> {
   const config = parseConfig(process.env);
   if ("problem" in config) return fail(config.problem);
+  if (isLoopback(new URL(config.baseUrl).hostname)) linkLocally(config.baseUrl);
   const log = pino({ level: config.logLevel, mixin: requestFacts });
   const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
   const access = pino({ level: config.logLevel }, buffered);

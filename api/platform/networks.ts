@@ -85,8 +85,20 @@ export function networkOfChain(chainId: number): Network {
   return found.id;
 }
 
+let localUrl: string | null = null;
+
+/**
+ * Where the links of a local instance lead, because a public explorer has other transactions than a local chain: to its own
+ * records. Null for the public explorers.
+ */
+export function linkLocally(baseUrl: string | null): void {
+  localUrl = baseUrl;
+}
+
 export const explorerAddressUrl = (network: Network, address: string): string =>
-  `${NETWORKS[network].explorer}/address/${address}`;
+  localUrl === null ? `${NETWORKS[network].explorer}/address/${address}` : `${localUrl}/verify?wallet=${address}`;
 
 export const explorerTransactionUrl = (network: Network, transaction: string): string =>
-  `${NETWORKS[network].explorer}/tx/${transaction}`;
+  localUrl === null
+    ? `${NETWORKS[network].explorer}/tx/${transaction}`
+    : `${localUrl}/receipt?transaction=${transaction}`;

@@ -1,0 +1,14 @@
+import { afterEach, expect, test } from "vitest";
+import { explorerAddressUrl, explorerTransactionUrl, linkLocally } from "../../../api/platform/networks.ts";
+
+const [HASH, WALLET] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(20)}`];
+
+afterEach(() => linkLocally(null));
+
+test("links lead to the explorer of their network, and those of a local instance to its own records", () => {
+  expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`https://basescan.org/tx/${HASH}`);
+  expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`https://sepolia.basescan.org/address/${WALLET}`);
+  linkLocally("http://localhost:4020");
+  expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`http://localhost:4020/receipt?transaction=${HASH}`);
+  expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`http://localhost:4020/verify?wallet=${WALLET}`);
+});
