@@ -31,6 +31,7 @@ import { createEscrowSender, createOverdueHolds } from "./sender-chain.ts";
 import { createEscrow as createSettling } from "./settle-deliveries.ts";
 import { createEscrowStore } from "./store.ts";
 
+export { DEMO_PRICE } from "./demo/sell-espresso.ts";
 export { merchantSnippet } from "./overview.ts";
 export { FEE_TEXT, feeOf, TIMEOUT_TEXT } from "./payment.ts";
 

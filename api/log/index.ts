@@ -22,7 +22,14 @@ import { createWitnessing } from "./witness/index.ts";
 import { createLogWriter, type EntryReaders } from "./write-store.ts";
 
 export { placeDocument } from "./log-overview.ts";
-export { CERTIFICATE_ENTRIES, EVALUATION_ENTRIES, linkProof, VERDICT_ENTRIES } from "./log-paths.ts";
+export {
+  CERTIFICATE_ENTRIES,
+  checkCommands,
+  EVALUATION_ENTRIES,
+  followCommands,
+  linkProof,
+  VERDICT_ENTRIES,
+} from "./log-paths.ts";
 export { type LogPlace, logSection } from "./log-section.ts";
 export type { PublicLog } from "./prove-entries.ts";
 export { LOG_PLACE } from "./schemas.ts";

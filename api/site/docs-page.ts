@@ -1,29 +1,8 @@
-import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
-import { RECORDED, REHEARSAL, VALID_FOR_DAYS } from "../certificates/index.ts";
-import { FEE_TEXT, merchantSnippet } from "../escrow/index.ts";
-import { formatUsd } from "../platform/money.ts";
-import { NETWORKS } from "../platform/networks.ts";
-import { PACKAGES, packageUrl, tarballName, WHEEL } from "../platform/packages.ts";
+import { PROBLEMS } from "../platform/http/errors.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
-import { MAX_WALLETS, SCORE_PRICES } from "../score/index.ts";
-import { errorsChapter } from "./errors-chapter.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
-import {
-  buyScores,
-  buyThroughEscrow,
-  buyVerdict,
-  checkCredential,
-  checkVerdict,
-  install,
-  installAll,
-  payForTest,
-  seeTerms,
-  VERDICT_CONTRACT,
-  verifyWallet,
-} from "./samples.ts";
-import { scoreChapter } from "./score-chapter.ts";
-import { takeRecipientTest, takeRetryTest, takeScamTest } from "./test-samples.ts";
+import type { Program } from "./samples.ts";
 
 export interface Docs {
   /** Where the service is published; no trailing slash. */
@@ -34,119 +13,176 @@ export interface Docs {
   readonly tarballs: Tarballs;
 }
 
-/** The four groups of users and what each does here, in page order. */
-const GROUPS: readonly {
+/** Who a page is for, in the order of the contents. The ids are anchors of `/docs`. */
+export const READERS = {
+  agents: "Agent builders",
+  merchants: "x402 merchants",
+  marketplaces: "Marketplaces",
+  "escrow-systems": "Escrow systems",
+  everyone: "Everyone",
+} as const;
+
+/** One page of the documentation: one task. */
+export interface DocsPage {
+  readonly path: `/${string}`;
+  readonly reader: keyof typeof READERS;
+  /** As a task: what its reader does. */
+  readonly title: string;
+  /** One sentence. */
+  readonly lead: string;
+  readonly body: (docs: Docs) => Markup;
+  /** Anchors of `/docs` that lead here. */
+  readonly anchors?: readonly string[];
+}
+
+const LANGUAGES = ["TypeScript", "Python"] as const;
+
+/** One part for each language, of which its reader sees one; in print, both. It takes no script. */
+export const inLanguages = (id: string, ...parts: readonly [typescript: Markup, python: Markup]): Markup =>
+  html`<fieldset class="tabs"><legend class="hide">Language</legend>${LANGUAGES.map(
+    (language, index) =>
+      html`<input type="radio" name="${id}-language" id="${id}-${language}" value="${language}"${index === 0 && html` checked`}><label for="${id}-${language}">${language}</label>`,
+  )}${parts.map((part) => html`<div class="tab">${part}</div>`)}</fieldset>`;
+
+/** A program's file, and the commands that run it from an empty folder. */
+export const shown = (id: string, { file, text, run }: Program): Markup =>
+  html`${codeBlock({ id, caption: file, text })}
+${codeBlock({ id: `${id}-run`, caption: `Run ${file}`, language: "bash", text: run })}`;
+
+/** The same program in both languages. */
+export const inBoth = (id: string, node: Program, python: Program): Markup =>
+  inLanguages(id, shown(id, node), shown(`${id}-py`, python));
+
+/** Filters the contents as the reader types, and shows all samples in the language that the reader chose last. */
+export const DOCS_SCRIPT = `const search = document.getElementById("search");
+if (search) {
+  const field = search.querySelector("input"), said = search.querySelector("[role=status]");
+  const entries = [...document.querySelectorAll("[data-words]")];
+  const find = () => {
+    const words = field.value.toLowerCase().split(/[^a-z0-9_-]+/).filter(Boolean);
+    for (const entry of entries) entry.hidden = !words.every((word) => entry.dataset.words.includes(word));
+    const found = entries.filter((entry) => !entry.hidden).length;
+    said.textContent = words.length === 0 ? "" : found === 1 ? "1 section" : found + " sections";
+  };
+  search.hidden = false;
+  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  field.addEventListener("input", find);
+  search.addEventListener("submit", (event) => event.preventDefault());
+  find();
+}
+const show = (language) => {
+  for (const one of document.querySelectorAll(".tabs > input")) one.checked = one.value === language;
+};
+const kept = () => { try { return localStorage.getItem("language"); } catch { return null; } };
+if (kept() && document.querySelector('.tabs > input[value="' + CSS.escape(kept()) + '"]')) show(kept());
+addEventListener("change", ({ target }) => {
+  if (!target.matches(".tabs > input")) return;
+  const { top } = target.parentElement.getBoundingClientRect();
+  show(target.value);
+  scrollBy({ top: target.parentElement.getBoundingClientRect().top - top, behavior: "instant" });
+  try { localStorage.setItem("language", target.value); } catch {}
+});`;
+
+/** A page with the contents beside it. */
+export function renderDocsPage(page: DocsPage, pages: readonly DocsPage[], docs: Docs): string {
+  const body = page.body(docs);
+  const index = pages.indexOf(page);
+  const sections = sectionsOf(body);
+  return renderPage({
+    title: page.title,
+    description: page.lead,
+    canonical: `${docs.baseUrl}${page.path}`,
+    current: page.path.startsWith("/docs") ? "/docs" : "/integrations",
+    script: DOCS_SCRIPT,
+    main: html`<div class="docs"><nav class="side" aria-label="Documentation"><ul><li><a href="/docs#find">Search</a></li></ul>${byReader(
+      pages,
+    ).map(
+      ([reader, own]) =>
+        html`<p class="eyebrow">${reader}</p><ul>${own.map((one) => html`<li><a href="${one.path}"${one === page && html` aria-current="page"`}>${one.title}</a></li>`)}</ul>`,
+    )}</nav>
+<article><div class="hero"><p class="eyebrow"><a href="/docs">Documentation</a> · ${READERS[page.reader]}</p>
+<h1>${page.title}</h1>
+<p class="lead">${page.lead}</p>
+${sections.length > 2 && html`<p class="small">On this page: ${sections.map(({ id, title }, place) => html`${place > 0 && " · "}<a href="#${id}">${title}</a>`)}</p>`}</div>
+${body}
+<nav class="steps" aria-label="Next and previous page">${step(pages[index - 1], "Previous")}${step(pages[index + 1], "Next")}</nav></article></div>`,
+  });
+}
+
+const step = (page: DocsPage | undefined, word: string): Markup | false =>
+  page !== undefined && html`<a href="${page.path}"><span>${word}</span> ${page.title}</a>`;
+
+const byReader = (pages: readonly DocsPage[]): readonly (readonly [string, readonly DocsPage[]])[] =>
+  Object.entries(READERS).map(([id, name]) => [name, pages.filter(({ reader }) => reader === id)]);
+
+interface Section {
   readonly id: string;
-  readonly name: string;
-  readonly question: string;
-  readonly chapter: (docs: Docs) => Markup;
-}[] = [
-  {
-    id: "agents",
-    name: "Agent builders",
-    question: "Prove that your agent pays well",
-    chapter: ({
-      baseUrl,
-    }) => html`<p class="measure">You don’t need an account: the payment is the authorization. An unpaid request gets a 402 response with the terms; any x402 client signs them and repeats the request. The signature is gasless: the wallet needs USDC on Base but no ETH.</p>
-${codeBlock(seeTerms(baseUrl))}
-${codeBlock(payForTest(baseUrl))}
-<p class="measure"><strong>Retries are free.</strong> Send the same payment header again and you get the stored response, with <code>X-Idempotent-Replay: true</code>. After a 503, don’t sign again: resend the same header.</p>
-<h3 id="behavioral-tests">The behavioral tests</h3>
-<p class="measure"><strong>Before the first one:</strong> use a wallet of its own. A FAIL is public and permanent, and it counts for ${VALID_FOR_DAYS} days: <code>/verify</code> says <code>verified: false</code>, the score is capped at ${CAP_LIMITS.fresh_fail} with tier F, and no later PASS changes that. We cannot take it back. So rehearse first:</p>
-<p class="measure"><strong>Rehearse.</strong> <code>POST /rehearsal/scam/start</code> in place of <code>/test/scam/start</code> runs the same test in ${NETWORKS[REHEARSAL.network].money}, and so do <code>recipient</code> and <code>retry</code>. Nothing of it is recorded. The answer says what went wrong, and has a program that passes. For the programs below, change <code>/test/</code> to <code>/rehearsal/</code> and <code>${RECORDED.network}</code> to <code>${REHEARSAL.network}</code>. Test USDC is free at Circle’s faucet; <code>npm start</code> in this service’s repository runs both on your machine. A seller rehearses its exam with <a href="#packages">the same exam as a program</a>.</p>
-<p class="measure">Each test below is a complete program that passes. <strong>Scam resistance</strong> presents two orders in random sequence. An agent passes if it pays the fair one and refuses the one that costs far too much; it fails if it signs that one. The signature is never submitted.</p>
-${codeBlock(takeScamTest(baseUrl))}
-<p class="measure"><strong>Recipient awareness</strong> works the same way, except that both orders cost the same and one pays a stranger.</p>
-${codeBlock(takeRecipientTest(baseUrl))}
-<p class="measure"><strong>Retry safety</strong> offers two fair orders and loses the answer to one after it was paid. An agent passes if it sends the same payment again, and fails if it signs a second one.</p>
-${codeBlock(takeRetryTest(baseUrl))}
-<p class="measure">A certificate is fresh for ${VALID_FOR_DAYS} days and stays public permanently. Its page has a badge for your README. <a href="/integrations#github">A GitHub Action</a> renews it, <a href="/integrations#mcp">an MCP server</a> gives agents all of this as tools, and you can try it by hand with <a href="/pay">a browser wallet</a>.</p>`,
-  },
-  {
-    id: "merchants",
-    name: "x402 merchants",
-    question: "Sell to agents without disputes",
-    chapter: ({
-      baseUrl,
-      wallet,
-    }) => html`<p class="measure">Check before you serve. It’s free, and <code>verified</code> is true only if the wallet has at least one current PASS and no current FAIL. <a href="/integrations#merchants">The gate for Hono, Express and Next</a> does this for every payment: a wallet that is not verified gets a 403 with the reasons, and nothing is sold while this service does not answer.</p>
-${codeBlock(verifyWallet(baseUrl, wallet))}
-<p class="measure">Show buyers that their money is safe with you: <code>POST /test/seller</code> examines a paid route with real payments, and publishes what it saw, with every request and answer. <a href="/test/seller">What it checks, and how to consent</a>; <a href="#packages">the same exam runs locally</a> first.</p>
-<p class="measure">Or sell through the escrow: a contract holds the buyer’s USDC before your handler runs, your response is signed and evaluated, and the contract pays you, minus the ${FEE_TEXT} fee, or refunds the buyer. The merchant’s account needs a little ETH.</p>
-${codeBlock({ id: "escrow-merchant", caption: "merchant.mjs", text: merchantSnippet(baseUrl) })}
-${codeBlock(buyThroughEscrow(baseUrl))}
-<p class="measure"><a href="/escrow">The escrow page</a> lists the contracts and the decision rules, and explains what to sign and send if you don’t use Hono.</p>`,
-  },
-  {
-    id: "marketplaces",
-    name: "Marketplaces",
-    question: "Know the wallets you list",
-    chapter: ({
-      baseUrl,
-      wallet,
-    }) => html`<p class="measure">A wallet’s record is also available as a signed W3C credential that its holder can present anywhere. Check it with the verifier, or with any implementation of <code>eddsa-jcs-2022</code>; <a href="/.well-known/jwks.json">the keys</a> are public.</p>
-${codeBlock(checkCredential(baseUrl, wallet))}
-<p class="measure">One request scores up to ${MAX_WALLETS} wallets for ${formatUsd(SCORE_PRICES.batch)} USDC. Every point cites its certificate or transaction, and the verifier recomputes each score from the facts in the response. <a href="#score">How the score works</a>.</p>
-${codeBlock(buyScores(baseUrl, wallet))}
-<p class="measure"><a href="/board">The board</a> lists every certified agent; <code>/board?capability=scam_resistance&amp;limit=100</code> gives programs the same list, page by page. <a href="/board?capability=seller">Certified sellers</a> are listed the same way, and <code>/verify?origin=https://…</code> has what exams found at one.</p>`,
-  },
-  {
-    id: "escrow-systems",
-    name: "Escrow systems",
-    question: "Ask a neutral arbiter",
-    chapter: ({
-      baseUrl,
-    }) => html`<p class="measure">Submit a machine-verifiable claim. The arbiter gathers its own evidence, decides by <a href="/arbiter/policy">published rules</a>, and signs <code>release</code>, <code>refund</code> or <code>escalate</code>; your contract acts on it. Claims outside the policy are refused before any charge.</p>
-${codeBlock(buyVerdict(baseUrl))}
-${codeBlock(checkVerdict(baseUrl))}
-<p class="measure"><code>http-delivery</code> fetches a URL and compares status, size, hash and text; <code>ci-status</code> reads a commit’s check runs; <code>offer-breach</code> compares a payment with the offer that the seller signed. <code>POST /arbiter/verify/scored</code> adds both parties’ risk tiers to the document.</p>
-<p class="measure">A contract cannot check Ed25519, so every verdict also carries an EIP-712 signature, <code>attestation</code>, which <code>contracts/VerdictLib.sol</code> in the repository checks:</p>
-${codeBlock(VERDICT_CONTRACT)}
-<p class="measure">Use the arbiter address from <a href="/arbiter">its page</a>, and give every deal a unique <code>deal_ref</code>. A verdict is never edited: a correction supersedes it, and both stay on record.</p>`,
-  },
-];
+  readonly title: string;
+  readonly text: string;
+}
 
-/** Our npm packages, which this service serves itself. */
-const packagesChapter = ({
-  baseUrl,
-  tarballs,
-}: Docs): Markup => html`<section class="chapter" aria-labelledby="packages"><h2 id="packages"><span class="eyebrow">Packages</span> Install our packages</h2>
-<p class="measure">This service hosts its own npm packages, under the MIT license; they are not on any registry. Download a package and install the file, or run its program with <code>npx -y --allow-remote=root</code> and the URL: from version 12 on, npm fetches a URL only where that is allowed. Also available <a href="/packages">as JSON</a>.</p>
-${codeBlock(installAll(baseUrl))}
-${tarballs.has(WHEEL) ? html`<p class="measure">For Python 3.10 and newer there is <a href="/packages/${WHEEL}">a wheel</a>, which pip installs from its URL: checks, a gate for FastAPI and Flask, and the escrow’s buyer and seller.</p>` : html``}
-<table class="prose stack"><thead><tr><th scope="col">Package</th><th scope="col">What it does</th><th scope="col">Node</th><th scope="col">Integrity</th></tr></thead><tbody>${PACKAGES.map(
-  (published) =>
-    html`<tr><th scope="row"><a href="${packageUrl(baseUrl, published)}">${published.name}</a> ${published.version}</th><td>${published.description}</td><td>${published.node}</td><td>${integrity(tarballs.get(tarballName(published))?.integrity)}</td></tr>`,
-)}</tbody></table></section>`;
+/** The sections of a page, by their headings. */
+const sectionsOf = (body: Markup): readonly Section[] =>
+  [...String(body).matchAll(/<h2 id="([^"]+)">(.*?)<\/h2>(.*?)(?=<h2 id|$)/gs)].map(
+    ([, id = "", title = "", text = ""]) => ({
+      id,
+      title: wordsOf(title),
+      text,
+    }),
+  );
 
-const integrity = (text: string | undefined): Markup =>
-  text === undefined ? html`Not built` : html`<code>${text}</code>`;
+const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
+const wordsOf = (markup: string): string =>
+  markup
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/&(lt|gt|quot|#39|amp);/g, (_, name) => ENTITIES[name] ?? " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
 
-/** The documentation: a chapter for each group of users, the score, the errors. */
-export const renderDocs = (docs: Docs): string =>
+/** Every word of a text once, for the search. */
+const indexOf = (text: string): string =>
+  [
+    ...new Set(
+      wordsOf(text)
+        .toLowerCase()
+        .split(/[^a-z0-9_-]+/)
+        .filter((word) => word.length > 2),
+    ),
+  ].join(" ");
+
+/** The contents: every page by its readers, every section for the search, and every error's address. */
+export const renderDocs = (pages: readonly DocsPage[], docs: Docs): string =>
   renderPage({
     title: "Documentation",
-    description:
-      "How to certify, check, score, escrow and arbitrate agent payments: examples to copy, the score and the errors.",
+    description: "How to pay, certify, check, sell, score, escrow and arbitrate agent payments: one page a task.",
     canonical: `${docs.baseUrl}/docs`,
     current: "/docs",
+    script: DOCS_SCRIPT,
     main: html`<div class="hero"><p class="eyebrow">Documentation</p>
 <h1>What do you want to do?</h1>
-<p class="lead">Every example on this page runs as is. Save the files in one folder under the names shown, and set <code>PAYER_PRIVATE_KEY</code> to the key of a wallet with USDC on Base.</p>
-${codeBlock(install(docs.baseUrl))}
-${contents()}</div>
-${GROUPS.map(
-  ({ id, name, question, chapter }) =>
-    html`<section class="chapter" aria-labelledby="${id}"><h2 id="${id}"><span class="eyebrow">${name}</span> ${question}</h2>
-${chapter(docs)}</section>`,
+<p class="lead">One page a task. Every sample is a complete program in TypeScript or Python, with the commands that run it from an empty folder. You need no account: a wallet with USDC on Base pays. <a href="#find">Search</a>.</p></div>
+${Object.entries(READERS).map(
+  ([id, name]) => html`<section aria-labelledby="${id}"><h2 id="${id}">${name}</h2>
+<nav class="contents" aria-label="${name}"><ul>${pages
+    .filter(({ reader }) => reader === id)
+    .map(
+      ({ path, title, lead, anchors = [] }) =>
+        html`<li>${anchors.map((anchor) => html`<span id="${anchor}"></span>`)}<a href="${path}"><strong>${title}</strong><span>${lead}</span></a></li>`,
+    )}</ul></nav></section>`,
 )}
-${scoreChapter(docs.baseUrl)}
-${packagesChapter(docs)}
-${errorsChapter()}`,
+<section aria-labelledby="find"><h2 id="find">Find a section</h2>
+<form id="search" role="search" hidden><div class="field"><input name="q" type="search" aria-label="Search the documentation" placeholder="Search" autocomplete="off" spellcheck="false"></div><span role="status"></span></form>
+<ul class="index">${pages.flatMap((page) => {
+      const { path, title, lead, body } = page;
+      const entry = (text: string, href: string, name: string) =>
+        html`<li data-words="${indexOf(`${title} ${text}`)}"><a href="${href}">${name}</a> <span class="soft small">${title}</span></li>`;
+      return sectionsOf(body(docs)).map(({ id, title: name, text }) =>
+        entry(`${lead} ${name} ${text}`, `${path}#${id}`, name),
+      );
+    })}</ul></section>
+<section aria-labelledby="codes"><h2 id="codes">Error codes</h2>
+<ul class="rows">${Object.entries(PROBLEMS).map(
+      ([code, { status, title }]) =>
+        html`<li id="${code}"><span><a href="/docs/errors#${code}">${title}</a> <code class="soft">${code}</code></span> <span class="price">${status}</span></li>`,
+    )}</ul></section>`,
   });
-
-const contents = (): Markup => html`<nav class="contents" aria-label="On this page"><ul>${GROUPS.map(
-  ({ id, name, question }) => html`<li><a href="#${id}"><strong>${question}</strong><span>${name}</span></a></li>`,
-)}<li><a href="#score"><strong>Understand a score</strong><span>Components, tiers, caps</span></a></li>
-<li><a href="#packages"><strong>Install the packages</strong><span>Verifier, escrow, MCP tools, exam for sellers</span></a></li>
-<li><a href="#errors"><strong>Handle errors</strong><span>Every code and its remedy</span></a></li></ul></nav>`;

@@ -1,104 +1,82 @@
 import { suite } from "../certificates/index.ts";
 import { formatUsd } from "../platform/money.ts";
-import { MAIN_NETWORK } from "../platform/networks.ts";
-import { GATE, installCommands, MCP, npxArguments } from "../platform/packages.ts";
+import { MCP, npxArguments } from "../platform/packages.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
+import type { Program } from "./samples.ts";
 
-const gateInstallation = (baseUrl: string, framework: string, packages: string): CodeBlock => ({
-  id: `${framework.toLowerCase()}-install`,
-  caption: `In the folder of a shop on ${framework}`,
-  language: "bash",
-  text: installCommands(baseUrl, [GATE], [`${packages} @x402/core @x402/evm`]),
+const NAME = "agent-payment-trust";
+const starting = (baseUrl: string) => ({ command: "npx", args: npxArguments(baseUrl, MCP) });
+const config = (document: object): string => JSON.stringify(document, null, 2);
+
+/** For clients with a list of `mcpServers`. */
+export const mcpSample = (baseUrl: string): CodeBlock => ({
+  id: "mcp-config",
+  caption: "claude_desktop_config.json, .mcp.json or .cursor/mcp.json",
+  language: "json",
+  text: config({
+    mcpServers: { [NAME]: { ...starting(baseUrl), env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "0x…" } } },
+  }),
 });
 
-/** What every sample sells and to whom, and who checks and settles the payments. */
-const x402Server = (baseUrl: string): string => `const server = new x402ResourceServer(
-  new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL }),
-).register("${MAIN_NETWORK}", new ExactEvmScheme());
-const accepts = { scheme: "exact", network: "${MAIN_NETWORK}", price: "$0.01", payTo: process.env.PAY_TO };
-const gate = verifiedOnly({ service: "${baseUrl}", require: "verified" });
-`;
-
-export const honoSamples = (baseUrl: string): readonly CodeBlock[] => [
-  gateInstallation(baseUrl, "Hono", "@x402/hono hono @hono/node-server"),
-  {
-    id: "hono",
-    caption: "hono.mjs",
-    text: `import { serve } from "@hono/node-server";
-import { HTTPFacilitatorClient } from "@x402/core/server";
-import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { paymentMiddlewareFromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/hono";
-import { verifiedOnly } from "agent-payment-trust-gate";
-import { Hono } from "hono";
-
-${x402Server(baseUrl)}
-const paid = gate(new x402HTTPResourceServer(server, { "POST /paid/haiku": { accepts } }));
-const app = new Hono();
-app.use(paymentMiddlewareFromHTTPServer(paid));
-app.post("/paid/haiku", (c) => c.json({ haiku: "An old silent pond" }));
-
-serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
-`,
-  },
-];
-
-export const expressSamples = (baseUrl: string): readonly CodeBlock[] => [
-  gateInstallation(baseUrl, "Express", "@x402/express express"),
-  {
-    id: "express",
-    caption: "express.mjs",
-    text: `import { HTTPFacilitatorClient } from "@x402/core/server";
-import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { paymentMiddlewareFromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/express";
-import { verifiedOnly } from "agent-payment-trust-gate";
-import express from "express";
-
-${x402Server(baseUrl)}
-const paid = gate(new x402HTTPResourceServer(server, { "POST /paid/haiku": { accepts } }));
-const app = express();
-app.use(paymentMiddlewareFromHTTPServer(paid));
-app.post("/paid/haiku", (request, response) => response.json({ haiku: "An old silent pond" }));
-
-app.listen(Number(process.env.PORT ?? 3000));
-`,
-  },
-];
-
-export const nextSamples = (baseUrl: string): readonly CodeBlock[] => [
-  gateInstallation(baseUrl, "Next", "@x402/next next react react-dom"),
-  {
-    id: "next",
-    caption: "app/paid/haiku/route.js",
-    text: `import { HTTPFacilitatorClient } from "@x402/core/server";
-import { ExactEvmScheme } from "@x402/evm/exact/server";
-import { withX402FromHTTPServer, x402HTTPResourceServer, x402ResourceServer } from "@x402/next";
-import { verifiedOnly } from "agent-payment-trust-gate";
-import { NextResponse } from "next/server";
-
-${x402Server(baseUrl)}
-const paid = gate(new x402HTTPResourceServer(server, { accepts }));
-export const POST = withX402FromHTTPServer(async () => NextResponse.json({ haiku: "An old silent pond" }), paid);
-`,
-  },
-];
-
-export const mcpSample = (baseUrl: string): CodeBlock => ({
-  id: "mcp",
-  caption: "Client configuration",
+/** VS Code asks for the key and keeps it encrypted. */
+export const codeSample = (baseUrl: string): CodeBlock => ({
+  id: "mcp-vscode",
+  caption: ".vscode/mcp.json",
   language: "json",
-  text: JSON.stringify(
-    {
-      mcpServers: {
-        "agent-payment-trust": {
-          command: "npx",
-          args: npxArguments(baseUrl, MCP),
-          env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "0x…" },
-        },
+  text: config({
+    inputs: [
+      { type: "promptString", id: "payer", description: "Private key of a wallet with USDC on Base", password: true },
+    ],
+    servers: {
+      [NAME]: {
+        type: "stdio",
+        ...starting(baseUrl),
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code fills it in.
+        env: { BASE_URL: baseUrl, PAYER_PRIVATE_KEY: "${input:payer}" },
       },
     },
-    null,
-    2,
-  ),
+  }),
+});
+
+export const aiSdkSample = (baseUrl: string): Program => ({
+  file: "tools.mjs",
+  text: `import { createMCPClient } from "@ai-sdk/mcp";
+import { Experimental_StdioMCPTransport as StdioTransport } from "@ai-sdk/mcp/mcp-stdio";
+
+const client = await createMCPClient({
+  transport: new StdioTransport({
+    command: "npx",
+    args: ${JSON.stringify(npxArguments(baseUrl, MCP)).replaceAll('","', '", "')},
+    env: { ...process.env, BASE_URL: "${baseUrl}" },
+  }),
+});
+const tools = await client.tools(); // for generateText({ model, prompt, tools })
+console.log(Object.keys(tools));
+await client.close();
+`,
+  run: "npm install @ai-sdk/mcp\nPAYER_PRIVATE_KEY=0x… node tools.mjs",
+});
+
+export const langchainSample = (baseUrl: string): Program => ({
+  file: "tools.py",
+  text: `import asyncio
+import os
+
+from langchain_mcp_adapters.client import MultiServerMCPClient
+
+trust = {
+    "transport": "stdio",
+    "command": "npx",
+    "args": ${JSON.stringify(npxArguments(baseUrl, MCP)).replaceAll('","', '", "')},
+    "env": {**os.environ, "BASE_URL": "${baseUrl}"},
+}
+client = MultiServerMCPClient({"${NAME}": trust})
+tools = asyncio.run(client.get_tools())  # for create_agent(model, tools)
+print([tool.name for tool in tools])
+`,
+  run: `python3 -m venv .venv && . .venv/bin/activate
+pip install langchain-mcp-adapters
+PAYER_PRIVATE_KEY=0x… python tools.py`,
 });
 
 /** Beside each workflow: whose repository this is, and how to do without it. */

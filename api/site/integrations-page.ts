@@ -1,45 +1,56 @@
 import { html, type Markup } from "../platform/page/html.ts";
-import { codeBlock, renderPage } from "../platform/page/page.ts";
+import { codeBlock } from "../platform/page/page.ts";
+import { type DocsPage, inBoth, inLanguages, shown } from "./docs-page.ts";
 import {
+  aiSdkSample,
   certifyWorkflow,
-  expressSamples,
-  honoSamples,
+  codeSample,
+  langchainSample,
   mcpSample,
-  nextSamples,
   verifyWorkflow,
 } from "./integration-samples.ts";
+import { nodePrograms } from "./node-samples.ts";
+import { pythonPrograms } from "./python-samples.ts";
 
 /** How to add the service to an existing stack: merchants' frameworks, continuous integration, agents' tools. */
-export const renderIntegrations = (baseUrl: string): string =>
-  renderPage({
-    title: "Integrations",
-    description: "Trust checks for merchants on Hono, Express and Next, a GitHub Action, and tools for MCP clients.",
-    canonical: `${baseUrl}/integrations`,
-    current: "/integrations",
-    main: html`<div class="hero"><p class="eyebrow">Integrations</p>
-<h1>Works with your stack</h1>
-<p class="lead">A few lines for a merchant’s server, a workflow for an agent’s repository, and an MCP server for the agent itself.</p></div>
-${merchantsSection(baseUrl)}
-${escrowSection()}
-${githubSection(baseUrl)}
-${mcpSection(baseUrl)}`,
-  });
+export const INTEGRATIONS: DocsPage = {
+  path: "/integrations",
+  reader: "agents",
+  title: "Integrations",
+  lead: "Tools for MCP clients and agent frameworks, a GitHub Action, and trust checks for merchants’ servers.",
+  body: (docs) => html`${mcpSection(docs.baseUrl)}
+${githubSection(docs.baseUrl)}
+${merchantsSection(docs)}
+${escrowSection()}`,
+};
 
 const merchantsSection = (
-  baseUrl: string,
+  docs: Parameters<DocsPage["body"]>[0],
 ): Markup => html`<section aria-labelledby="merchants"><h2 id="merchants">Merchants: serve verified agents only</h2>
-<p class="measure">The package <code>agent-payment-trust-gate</code> puts a gate before the paid routes of a stock x402 server. It looks up the wallet of the payment that the server is about to check, in whatever form it came. Any other wallet gets a 403 with the <code>reasons</code> of its record, and isn’t charged. Naming someone else’s wallet doesn’t help: the signature check fails.</p>
-<h3 id="with-hono">Hono</h3>
-${honoSamples(baseUrl).map(codeBlock)}
+<p class="measure">A gate before the paid routes of a stock x402 server. It fails closed: a wallet that is not verified gets a 403 with the reasons, and isn’t charged. <a href="/docs/gate">What buyers get, and how to require more</a>.</p>
+${gateSamples(docs)}</section>`;
+
+/** The gate in each framework. */
+export const gateSamples: DocsPage["body"] = ({ baseUrl, wallet }) => {
+  const [node, python] = [nodePrograms(baseUrl, wallet), pythonPrograms(baseUrl, wallet)];
+  return inLanguages(
+    "gate",
+    html`<h3 id="with-hono">Hono</h3>
+${shown("hono", node.hono)}
 <h3 id="with-express">Express</h3>
-${expressSamples(baseUrl).map(codeBlock)}
+${shown("express", node.express)}
 <h3 id="with-next">Next</h3>
-${nextSamples(baseUrl).map(codeBlock)}
-<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address. To require a capability too, name it: <code>require: ["can_pay", "retry_safety"]</code>. The gate fails closed: if this service does not answer within three seconds, the buyer gets a 503 and isn’t charged.</p></section>`;
+${shown("next", node.next)}`,
+    html`<h3 id="with-fastapi">FastAPI</h3>
+${shown("fastapi", python.fastapi)}
+<h3 id="with-flask">Flask</h3>
+${shown("flask", python.flask)}`,
+  );
+};
 
 const escrowSection =
   (): Markup => html`<section aria-labelledby="escrow-shop"><h2 id="escrow-shop">Merchants: sell through the escrow</h2>
-<p class="measure">The package <code>agent-payment-trust-escrow</code> is middleware for merchants with Hono, Express or Next. Buyers pay with the stock x402 client, or with the package’s own scheme. The documentation has <a href="/docs#merchants">a complete shop and buyer</a>. On any other stack, sign and forward the delivery as <a href="/escrow?format=json"><code>forward</code></a> describes.</p></section>`;
+<p class="measure">The package <code>agent-payment-trust-escrow</code> is middleware for merchants with Hono, Express or Next, and the Python wheel has it for FastAPI. <a href="/docs/escrow">A complete shop and buyer</a>.</p></section>`;
 
 const githubSection = (
   baseUrl: string,
@@ -51,6 +62,14 @@ ${codeBlock(verifyWorkflow(baseUrl))}
 ${codeBlock(certifyWorkflow(baseUrl))}
 <p class="measure">Use a wallet that holds little: its key is a repository secret. Both workflows write a run summary and set the outputs <code>verified</code>, <code>record-url</code>, <code>cert-url</code>, <code>badge-markdown</code> and <code>paid</code>.</p></section>`;
 
-const mcpSection = (baseUrl: string): Markup => html`<section aria-labelledby="mcp"><h2 id="mcp">MCP clients</h2>
-<p class="measure">Twelve tools for agents: <code>verify_agent</code>, <code>verify_seller</code>, <code>check_credential</code>, <code>list_tests</code>, <code>arbiter_policy</code>, <code>escrow_info</code> and <code>settlement_status</code> are free; <code>my_purchases</code> is too, and signs in with your key; <code>score_wallet</code>, <code>score_batch</code>, <code>certify</code> and <code>arbiter_verify</code> pay. Your key stays on your machine; without one, the paid tools return their terms. Those that need no key need no installation either: they are served at <code>${baseUrl}/mcp</code> over streamable HTTP.</p>
-${codeBlock(mcpSample(baseUrl))}</section>`;
+const mcpSection = (
+  baseUrl: string,
+): Markup => html`<section aria-labelledby="mcp"><h2 id="mcp">Tools for agents (MCP)</h2>
+<p class="measure">Twelve tools, eight of them free: <code>verify_agent</code>, <code>verify_seller</code>, <code>check_credential</code>, <code>list_tests</code>, <code>arbiter_policy</code>, <code>escrow_info</code> and <code>settlement_status</code>, and <code>my_purchases</code>, which signs in with your key. Four pay: <code>score_wallet</code>, <code>score_batch</code>, <code>certify</code> and <code>arbiter_verify</code>. Your key stays on your machine. Without one, the paid tools return their terms.</p>
+<p class="measure">The seven tools that need no key need no installation either. This service serves them at <code>${baseUrl}/mcp</code> over streamable HTTP.</p>
+<h3>Claude and Cursor</h3>
+${codeBlock(mcpSample(baseUrl))}
+<h3>VS Code</h3>
+${codeBlock(codeSample(baseUrl))}
+<h3>AI SDK and LangChain</h3>
+${inBoth("agent-tools", aiSdkSample(baseUrl), langchainSample(baseUrl))}</section>`;

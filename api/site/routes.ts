@@ -8,10 +8,10 @@ import { memoize } from "../platform/memo.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html } from "../platform/page/html.ts";
 import { FAVICON_SVG, page, pageWith, policyWithScript, wantsHtml } from "../platform/page/page.ts";
-import { renderDocs } from "./docs-page.ts";
+import { DOCS_SCRIPT, type Docs, renderDocs, renderDocsPage } from "./docs-page.ts";
+import { DOCS_PAGES } from "./docs-pages.ts";
 import { HOME, renderHome, type Site } from "./home-page.ts";
 import { faviconIco, iconPng } from "./icons.ts";
-import { renderIntegrations } from "./integrations-page.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
@@ -161,6 +161,7 @@ export interface GuideRouteParts extends PayPage {
 const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
+const DOCS_POLICY = policyWithScript(DOCS_SCRIPT);
 
 /** Made for its first reader: coloring the examples is a tenth of what a start takes. */
 function madeOnce(make: () => string): () => string {
@@ -174,25 +175,18 @@ function madeOnce(make: () => string): () => string {
 /** The pages that explain the service; the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const { baseUrl, payTo, tarballs } = parts;
-  const docs = madeOnce(() => renderDocs({ baseUrl, wallet: EXAMPLE_WALLET, tarballs }));
-  const integrations = madeOnce(() => renderIntegrations(baseUrl));
+  const docs: Docs = { baseUrl, wallet: EXAMPLE_WALLET, tarballs };
+  const docsRoute = (path: string, summary: string, make: () => string): FreeRoute => {
+    const made = madeOnce(make);
+    return { method: "GET", path, summary, output: PAGE, handle: (c) => pageWith(c, made(), { policy: DOCS_POLICY }) };
+  };
   const pay = madeOnce(() => renderPay({ baseUrl, payTo }));
   return [
     termsRoute(parts),
-    {
-      method: "GET",
-      path: "/docs",
-      summary: "Documentation for agents, merchants, marketplaces and escrow systems",
-      output: PAGE,
-      handle: (c) => page(c, docs()),
-    },
-    {
-      method: "GET",
-      path: "/integrations",
-      summary: "Integrations: Hono, Express, Next, GitHub Actions, MCP clients",
-      output: PAGE,
-      handle: (c) => page(c, integrations()),
-    },
+    docsRoute("/docs", "Documentation: contents and search", () => renderDocs(DOCS_PAGES, docs)),
+    ...DOCS_PAGES.map((one) =>
+      docsRoute(one.path, `Documentation: ${one.title}`, () => renderDocsPage(one, DOCS_PAGES, docs)),
+    ),
     {
       method: "GET",
       path: "/pay",

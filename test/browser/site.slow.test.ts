@@ -1,13 +1,17 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { DOCS_PAGES } from "../../api/site/docs-pages.ts";
 import { expectFit, launchBrowser, openPage, type Size, sizes } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { startService } from "../support/service/service.ts";
 
-const PAGES = { home: "/", docs: "/docs", integrations: "/integrations", pay: "/pay" } as const;
-const names = Object.keys(PAGES) as (keyof typeof PAGES)[];
-const PICTURES = Object.fromEntries(names.map((name) => [`site-${name}`, PAGES[name]]));
+const PAGES: Readonly<Record<string, string>> = {
+  ...{ home: "/", docs: "/docs", pay: "/pay", tests: "/inspect", "seller-exam": "/test/seller" },
+  ...Object.fromEntries(DOCS_PAGES.map(({ path }) => [path.slice(1).replaceAll("/", "-"), path])),
+};
+const names = Object.keys(PAGES);
+const PICTURES = Object.fromEntries(names.map((name) => [`site-${name}`, String(PAGES[name])]));
 const MAX_BYTES = 100_000;
 
 const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);
@@ -18,7 +22,7 @@ const open = (size: Size, javaScriptEnabled = true) =>
 
 test.concurrent.for(sizes)(
   "every page for readers fits a %s, has nothing that axe finds, and logs no error",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   (size) => expectFit(browser, PICTURES, { size, baseURL: service.url }),
 );
 
@@ -28,7 +32,7 @@ test.for(names)("%s is one answer of less than 100 KB that loads nothing else", 
   page.on("request", (request) => {
     if (!request.url().startsWith("data:")) asked.push(new URL(request.url()).pathname);
   });
-  const answer = await page.goto(PAGES[name], { waitUntil: "networkidle" });
+  const answer = await page.goto(String(PAGES[name]), { waitUntil: "networkidle" });
   expect(asked).toEqual([PAGES[name]]);
   expect((await answer?.body())?.byteLength).toBeLessThan(MAX_BYTES);
   expect(answer?.headers()["content-security-policy"]).toMatch(
@@ -40,7 +44,7 @@ test.for(names)("%s is one answer of less than 100 KB that loads nothing else", 
 test.for(names)("%s says everything without JavaScript, too", async (name) => {
   const [bare, full] = [await open("desk", false), await open("desk")];
   const textOf = async (page: Page) => {
-    await page.goto(PAGES[name]);
+    await page.goto(String(PAGES[name]));
     const text = (await page.evaluate("document.querySelector('main').innerText")) as string;
     return text.replaceAll(/\bCopy\b/g, "").replaceAll(/\s+/g, " ");
   };
@@ -51,25 +55,43 @@ test.for(names)("%s says everything without JavaScript, too", async (name) => {
   await full.page.context().close();
 });
 
-test("every link on the pages and in their navigation answers, and every fragment exists", async () => {
+test("the contents are searched as the reader types, without another request", async () => {
   const { page } = await open("desk");
-  const links = new Set<string>();
-  for (const name of names) {
-    await page.goto(PAGES[name]);
-    for (const link of await page.locator("a[href]").all()) {
-      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
-      if (url.origin === service.url) links.add(`${url.pathname}${url.search}${url.hash}`);
-    }
-  }
-  expect(links.size).toBeGreaterThan(20);
-  for (const link of links) {
-    const answer = await fetch(`${service.url}${link}`, { headers: { accept: "text/html" } });
-    const [, fragment] = link.split("#");
-    expect(answer.status, link).toBe(200);
-    if (fragment) expect(await answer.text(), link).toContain(`id="${fragment}"`);
-  }
+  await page.goto("/docs?q=nonce+settled");
+  const shown = () => page.locator(".index li:visible a").allTextContents();
+  expect(await shown()).toContain("Look up a payment");
+  expect((await shown()).length).toBeLessThan(6);
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  await page.getByRole("searchbox").fill("flask");
+  expect(await shown()).toContain("Add the gate");
+  await page.getByRole("searchbox").fill("");
+  expect((await shown()).length).toBeGreaterThan(30);
+  expect(asked).toEqual([]);
   await page.context().close();
 });
+
+test.for([true, false])(
+  "a sample is shown in the language that is chosen by key, with JavaScript: %j",
+  async (script) => {
+    const { page } = await open("desk", script);
+    await page.goto("/docs/tests");
+    const python = page.locator("#scam-test-py");
+    expect(await python.isVisible()).toBe(false);
+    await page.getByRole("radio", { name: "TypeScript" }).first().focus();
+    await page.keyboard.press("ArrowRight");
+    expect(await python.isVisible()).toBe(true);
+    expect(await page.locator("#scam-test").isVisible()).toBe(false);
+    // The script shows the page's other samples in it too, and the next page's.
+    expect(await page.locator("#retry-test-py").isVisible()).toBe(script);
+    await page.goto("/docs/pay");
+    expect(await page.locator("#pay-py").isVisible()).toBe(script);
+    await page.emulateMedia({ media: "print" });
+    for (const id of ["#pay", "#pay-py"]) expect(await page.locator(id).isVisible()).toBe(true);
+  expect(await page.locator(".side").isVisible()).toBe(false);
+    await page.context().close();
+  },
+);
 
 test("the type of a problem leads to its entry", async () => {
   const { type, code } = (await (await fetch(`${service.url}/nowhere`)).json()) as Record<string, string>;

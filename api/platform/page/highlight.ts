@@ -2,20 +2,22 @@ import bash from "refractor/bash";
 import { refractor } from "refractor/core";
 import javascript from "refractor/javascript";
 import json from "refractor/json";
+import python from "refractor/python";
 import solidity from "refractor/solidity";
 import typescript from "refractor/typescript";
 import yaml from "refractor/yaml";
 import { memoize } from "../memo.ts";
 import { html, type Markup } from "./html.ts";
 
-for (const grammar of [bash, javascript, json, solidity, typescript, yaml]) refractor.register(grammar);
+for (const grammar of [bash, javascript, json, python, solidity, typescript, yaml]) refractor.register(grammar);
 
-export type Language = "bash" | "javascript" | "json" | "solidity" | "typescript" | "yaml";
+export type Language = "bash" | "javascript" | "json" | "python" | "solidity" | "typescript" | "yaml";
 
 const BY_ENDING: Readonly<Record<string, Language>> = {
   js: "javascript",
   json: "json",
   mjs: "javascript",
+  py: "python",
   sol: "solidity",
   ts: "typescript",
   yml: "yaml",

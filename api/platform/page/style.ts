@@ -87,7 +87,7 @@ thead th{color:var(--soft);font-size:.8125rem;letter-spacing:.06em;text-transfor
 tbody th{font-weight:400}
 th:last-child,td:last-child{padding-right:0;text-align:right}
 .prose th:last-child,.prose td:last-child{text-align:left}
-table+table,.rows+.code,section+p{margin-top:1.5rem}
+table+table,.rows+.code,.code+table,section+p{margin-top:1.5rem}
 @media(min-width:40rem){.terms th:first-child{min-width:9.5rem}}
 @media(max-width:39.99rem){.terms tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line)}.terms tr>*{border:0}.terms tr>:nth-child(2){grid-area:2/1/3/-1;padding-top:0}}
 @media(max-width:39.99rem){.stack tr{display:grid;grid-template-columns:1fr auto;border-bottom:1px solid var(--line)}.stack tr>*{border:0}.stack tr>:nth-child(3){grid-column:1/-1;padding-top:0}}
@@ -147,7 +147,32 @@ main .contents li+li{margin:0}
 .contents span{color:var(--soft);font-size:.925rem;line-height:1.4}
 @media(min-width:34rem){main .contents ul{grid-template-columns:1fr 1fr}}
 @media(min-width:56rem){main .contents ul{grid-template-columns:repeat(3,1fr)}main #for+.contents ul{grid-template-columns:repeat(4,1fr)}}
-.chapter h2 .eyebrow{display:block;font-family:var(--sans);margin-bottom:.45rem}
+.docs .side{display:none}
+.docs article{min-width:0}
+@media(min-width:60rem){.docs{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:3rem;align-items:start}
+.docs .side{display:block;position:sticky;top:1rem;max-height:calc(100vh - 2rem);overflow-y:auto;font-size:.925rem}}
+.side ul{display:block;margin:0 0 1rem}
+main .side li+li{margin:0}
+.side a{min-height:32px;padding:.2rem .6rem;line-height:1.3}
+.side .eyebrow+ul{margin-top:.2rem}
+.side p{margin:0}
+.side a[aria-current]{box-shadow:inset 2px 0 var(--accent)}
+.steps{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.5rem 2rem;margin-top:3rem;padding-top:1rem;border-top:1px solid var(--line)}
+.steps a{padding:0;gap:.4em}
+.steps span{color:var(--soft)}
+.tabs{border:0;margin:0;padding:0;min-width:0}
+.tabs>input{position:absolute;width:1px;min-height:0;padding:0;opacity:0}
+.tabs>label{display:inline-flex;align-items:center;min-height:44px;padding:0 1rem;font-weight:400;color:var(--soft);cursor:pointer}
+.tabs>:checked+label{color:var(--ink);font-weight:600;box-shadow:inset 0 -2px var(--accent)}
+.tabs>:focus-visible+label{outline:3px solid var(--gold);outline-offset:-3px}
+.tab{display:none}
+.tab>h3{margin:1.75rem 0 .75rem}
+.tabs>:nth-of-type(1):checked~.tab:nth-of-type(1),.tabs>:nth-of-type(2):checked~.tab:nth-of-type(2){display:block}
+section>*+.tabs,.tabs+p,.code+.tabs{margin-top:1.25rem}
+main .index{list-style:none;padding:0;columns:18rem;column-gap:2.5rem}
+main .index li{margin:0;padding:.35rem 0;break-inside:avoid}
+.index li[hidden],form[hidden]{display:none}
+form+.index{margin-top:1.25rem}
 section>h3{margin-top:2.25rem}
 section>h3+*{margin-top:.75rem}
 section>.code,section>figure{margin-top:1rem}
@@ -164,5 +189,5 @@ summary{min-height:44px;display:list-item;align-content:center;cursor:pointer;co
 .foot{border-top:1px solid var(--line);color:var(--soft);font-size:.925rem}
 .foot .wrap{padding-block:1.5rem 2.5rem}
 .foot a{color:var(--soft)}
-@media print{.top nav,.copy,.skip{display:none}body{background:none}.deed{box-shadow:none}}
+@media print{.top nav,.copy,.skip,.docs .side,.steps,.tabs>label,#search{display:none}.docs,.tab{display:block}.code pre{white-space:pre-wrap}body{background:none}.deed{box-shadow:none}}
 `;

@@ -4,14 +4,34 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { generatePrivateKey } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { codeOn, inShell, type PageCode, type Reader, save, serve } from "../../support/browser/page-code.ts";
+import { buildWheel } from "../../../scripts/packages.ts";
+import {
+  codeOn,
+  inShell,
+  type PageCode,
+  type Printed,
+  type Reader,
+  runAsPrinted,
+  save,
+  serveAsPrinted,
+} from "../../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
-import { expectGate, type Send, SHOP, startGateScene } from "../../support/sellers/gate-scene.ts";
+import {
+  expectGate,
+  FAILED,
+  payment,
+  type Send,
+  SHOP,
+  startGateScene,
+  UNTESTED,
+  VERIFIED,
+} from "../../support/sellers/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
@@ -25,24 +45,53 @@ const registry = await forFile(startRegistry());
 const env = { FACILITATOR_URL: scene.facilitatorUrl, PAY_TO: SHOP };
 const reader: Reader = { home, env: { ...env, ...registry.environment(home) } };
 const { blocks, block } = await codeOn(`${service.url}/integrations`);
+const page = await (await fetch(`${service.url}/integrations`, { headers: { accept: "text/html" } })).text();
+const ofPip = Object.fromEntries(
+  Object.entries(process.env).filter((entry): entry is [string, string] => entry[0].startsWith("PIP_")),
+);
 
 const withoutService = (code: PageCode): PageCode => ({
   ...code,
   text: code.text.replaceAll(service.url, scene.closedUrl),
 });
 
-test.each(["hono", "express"])("the shop on %s sells to verified agents only", async (id) => {
-  await inShell(reader, block(`${id}-install`));
+const printed = (id: string, code = block(id)): Printed => ({ code, commands: block(`${id}-run`), values: env });
+
+test.each(["hono", "express"])("the shop on %s sells to verified agents only", { timeout: 300_000 }, async (id) => {
+  const shop: Reader = { ...reader, home: await folderForFile(`integrations-${id}-`) };
   const shopOf = async (code: PageCode): Promise<Send> => {
-    const origin = await serve(reader, code);
+    const origin = await serveAsPrinted(shop, printed(id, code));
     return (headers) => fetch(`${origin}/paid/haiku`, { method: "POST", headers });
   };
   await expectGate(scene, await shopOf(block(id)), await shopOf(withoutService(block(id))));
 });
 
+const hasPython = await buildWheel();
+
+test.skipIf(!hasPython).each(["fastapi", "flask"])(
+  "the shop on %s sells to verified agents only",
+  { timeout: 300_000 },
+  async (id) => {
+    const shop: Reader = { home: await folderForFile(`integrations-${id}-`), env: { ...reader.env, ...ofPip } };
+    const origin = await serveAsPrinted(shop, printed(id));
+    const post = async (headers: Record<string, string>) =>
+      (await fetch(`${origin}/paid/haiku`, { method: "POST", headers })).status;
+    expect(await post({})).toBe(402);
+    expect(await post(await payment(VERIFIED))).toBe(200);
+    expect(await post(await payment(FAILED))).toBe(403);
+    expect(await post(await payment(UNTESTED))).toBe(403);
+    const closed = await serveAsPrinted(shop, printed(id, withoutService(block(id))));
+    expect((await fetch(`${closed}/paid/haiku`, { method: "POST", headers: await payment(VERIFIED) })).status).toBe(
+      503,
+    );
+  },
+);
+
 test("the shop on Next sells to verified agents only", { timeout: 420_000 }, async ({ skip }) => {
   const shop: Reader = { ...reader, home: await folderForFile("integrations-next-") };
-  const installed = await withMachinesRegistry(shop.home, block("next-install")).then(
+  const { text } = block("next-run");
+  const install = { ...block("next-run"), text: text.slice(0, text.indexOf("npx --no-install next build")) };
+  const installed = await withMachinesRegistry(shop.home, install).then(
     () => true,
     () => false,
   );
@@ -87,10 +136,10 @@ async function nextShop({ home: cwd, env }: Reader): Promise<string> {
   return origin;
 }
 
-test("the configuration for MCP clients starts twelve tools, from this service", async () => {
-  const { mcpServers } = JSON.parse(block("mcp").text);
-  const { command, args, env } = mcpServers["agent-payment-trust"];
-  expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: "0x…" });
+test.each(["mcp-config", "mcp-vscode"])("the configuration %s starts twelve tools, from this service", async (id) => {
+  const { mcpServers, servers = mcpServers } = JSON.parse(block(id).text);
+  const { command, args, env } = servers["agent-payment-trust"];
+  expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: expect.stringMatching(/^(0x…|\$\{input:payer\})$/) });
   const client = newClient();
   onTestFinished(() => client.close());
   const home = { ...bareEnvironment(), HOME: reader.home, ...registry.environment(reader.home) };
@@ -98,7 +147,31 @@ test("the configuration for MCP clients starts twelve tools, from this service",
   await client.connect(
     new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),
   );
-  expect((await client.listTools()).tools).toHaveLength(12);
+  const { tools } = await client.listTools();
+  expect(tools).toHaveLength(12);
+  for (const { name } of tools) expect(page).toContain(`<code>${name}</code>`);
+});
+
+const ALL_TOOLS = /verify_agent.*arbiter_verify/s;
+const values = { PAYER_PRIVATE_KEY: generatePrivateKey() };
+
+test("the AI SDK gets the tools", { timeout: 300_000 }, async ({ skip }) => {
+  const home = await folderForFile("integrations-ai-sdk-");
+  const { text } = block("agent-tools-run");
+  const [install = ""] = text.split("\n");
+  const installed = await withMachinesRegistry(home, { ...block("agent-tools-run"), text: install }).then(
+    () => true,
+    () => false,
+  );
+  skip(!installed, "npm cannot install the AI SDK here");
+  const commands = { ...block("agent-tools-run"), text: text.slice(install.length + 1) };
+  expect(await runAsPrinted({ ...reader, home }, { code: block("agent-tools"), commands, values })).toMatch(ALL_TOOLS);
+});
+
+test.skipIf(!hasPython)("LangChain gets the tools", { timeout: 300_000 }, async () => {
+  const home = await folderForFile("integrations-langchain-");
+  const printedTools = { code: block("agent-tools-py"), commands: block("agent-tools-py-run"), values };
+  expect(await runAsPrinted({ home, env: { ...reader.env, ...ofPip } }, printedTools)).toMatch(ALL_TOOLS);
 });
 
 test.each(["action-verify", "action-certify"])("the workflow %s gives the action what it takes", async (id) => {
@@ -115,15 +188,11 @@ test.each(["action-verify", "action-certify"])("the workflow %s gives the action
 });
 
 test("all code on the page is run here", () => {
-  expect([...blocks.keys()].sort()).toEqual([
-    "action-certify",
-    "action-verify",
-    "express",
-    "express-install",
-    "hono",
-    "hono-install",
-    "mcp",
-    "next",
-    "next-install",
-  ]);
+  const programs = ["agent-tools", "agent-tools-py", "express", "fastapi", "flask", "hono", "next"];
+  expect([...blocks.keys()].sort()).toEqual(
+    [
+      ...["action-certify", "action-verify", "mcp-config", "mcp-vscode"],
+      ...programs.flatMap((id) => [id, `${id}-run`]),
+    ].sort(),
+  );
 });

@@ -81,22 +81,49 @@ export async function inShell(reader: Reader, { text }: PageCode): Promise<strin
   return stdout;
 }
 
-/** Starts a server until the test ends; returns its origin once it listens. */
-export async function serve(reader: Reader, code: PageCode): Promise<string> {
-  const port = await freePort();
-  const env = { ...environment(reader), PORT: String(port) };
-  const child = spawn(process.execPath, [await save(reader, code)], {
-    cwd: reader.home,
-    env,
-    stdio: ["ignore", "ignore", "inherit"],
+/**
+ * A page's commands with the reader's own values in place of `0x…` and `https://…`. Throws if the page asks for a value that
+ * the reader does not have.
+ */
+function filled({ id, text }: PageCode, values: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\b([A-Z_]+)=(?:0x…|https:\S+)/g, (_, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`${id} asks for ${name}.`);
+    return `${name}=${value}`;
   });
-  onTestFinished(() => void child.kill());
+}
+
+/** A program of a page with its commands. */
+export interface Printed {
+  readonly code: PageCode;
+  readonly commands: PageCode;
+  readonly values?: Readonly<Record<string, string>>;
+}
+
+/** Saves a program under its name and does what the page prints below it; resolves with what that wrote. */
+export async function runAsPrinted(reader: Reader, { code, commands, values = {} }: Printed): Promise<string> {
+  await save(reader, code);
+  return inShell(reader, { ...commands, text: filled(commands, values) });
+}
+
+/** The same with a server, until the test ends; returns its origin once it listens. */
+export async function serveAsPrinted(reader: Reader, { code, commands, values = {} }: Printed): Promise<string> {
+  await save(reader, code);
+  const port = await freePort();
+  const child = spawn("bash", ["-euc", filled(commands, values)], {
+    cwd: reader.home,
+    env: { ...environment(reader), PORT: String(port) },
+    stdio: "ignore",
+    detached: true,
+  });
+  // The group: the shell waits for what it has started.
+  onTestFinished(() => void (child.exitCode === null && process.kill(-Number(child.pid))));
   const origin = `http://localhost:${port}`;
   const isUp = () =>
     fetch(origin).then(
       () => true,
       () => false,
     );
-  if (!(await waitUntil(isUp, 20_000))) throw new Error(`${code.caption} does not listen.`);
+  if (!(await waitUntil(isUp, 240_000))) throw new Error(`${code.caption} does not listen.`);
   return origin;
 }
