@@ -25,11 +25,23 @@ const PAYING = [
 
 const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (\`recipient\`, \`retry\`) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
 
+/** What an agent does here, in the order in which it needs it. */
+const firstSteps = ({ routes, baseUrl }: LlmsParts): string =>
+  [
+    "First steps for an agent:",
+    `1. Look up whom you deal with, for free: \`GET ${baseUrl}/verify?wallet=0x…\` for an agent, \`GET ${baseUrl}/verify?origin=https://…\` for a seller.`,
+    `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on Base; you need no account and no ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
+    `3. Before you sign a second time for one purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=base&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
+    `4. If you speak MCP, all free tools that need no key are at \`${baseUrl}/mcp\`. [Tools that pay](${baseUrl}/integrations#mcp).`,
+    `5. If something fails, read [what the code means](${baseUrl}/docs/errors). [Documentation by task](${baseUrl}/docs).`,
+  ].join("\n");
+
 /** `/llms.txt`: an overview in the llmstxt.org format. */
 export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
     `> ${ABOUT}`,
+    firstSteps({ routes, baseUrl }),
     PAYING.join("\n"),
     REHEARSING,
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, own.map((route) => item(route, baseUrl)).join("\n")]),
@@ -53,6 +65,7 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
     `# ${SITE_NAME}`,
     `> ${ABOUT}`,
     `Base URL: ${baseUrl}`,
+    firstSteps({ routes, baseUrl }),
     "## How to pay",
     PAYING.join("\n"),
     REHEARSING,

@@ -172,8 +172,11 @@ describe("the texts for language models", () => {
     expect(SPECIFIED.filter((route) => !text.includes(route))).toEqual([]);
   });
 
-  test("/llms.txt has a title, a summary and links that answer", async () => {
+  test("/llms.txt has a title, a summary, what an agent does first, and links that answer", async () => {
     const { text } = await read("/llms.txt");
+    expect(text.split("\n\n")[2]).toMatch(
+      /^First steps for an agent:\n1\. .*\/verify\?wallet=.*\n2\. .*\/test\/basic.* 0\.25 USDC/,
+    );
     expect(text).toMatch(/^# .+\n\n> .+\n/);
     const all = [...text.matchAll(/^- \[GET [^{}\]\n]+\]\((\S+)\)/gm)].map(([, link]) => String(link));
     // There is none until the log has begun.
