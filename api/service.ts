@@ -127,7 +127,8 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     "jobs" in one ? one.jobs : one,
   );
   const app = createApp({
-    ...{ routes, handlerOf, renderProblem, isAway, inRequest, elapsedMs, peers, meter },
+    ...{ routes, handlerOf, isAway, inRequest, elapsedMs, peers, meter },
+    renderProblem: (problem, sold) => renderProblem(problem, sold, baseUrl),
     log: logger,
     accessLog: access,
     rateLimitPerMinute: config.rateLimitPerMinute,

@@ -19,6 +19,7 @@ import type { Kind } from "./kinds/kind.ts";
 import type { SharedAddresses } from "./links.ts";
 import { certificatePreview, placeholderPreview, type RenderPreview } from "./og-image.ts";
 import { renderCertificatePage } from "./pages/certificate-page.ts";
+import { renderMenu } from "./pages/menu-page.ts";
 import { PRODUCTS } from "./products.ts";
 import { CERTIFICATE, CERTIFICATE_RECORD, certificateId, MENU } from "./schemas.ts";
 import { sharedRecord, verificationRoutes } from "./verification-routes.ts";
@@ -140,9 +141,12 @@ export function inspectRoute(routes: () => readonly Route[], baseUrl: string): R
   return {
     method: "GET",
     path: "/inspect",
-    summary: "Machine-readable menu of tests: prices, steps and how to run them",
-    output: json(MENU),
-    handle: (c) => c.json(menu(routes().filter(isPaid), baseUrl)),
+    summary: "Menu of tests: prices, steps and how to run them",
+    output: jsonOrPage(MENU),
+    handle(c) {
+      const document = menu(routes().filter(isPaid), baseUrl);
+      return wantsHtml(c) ? page(c, renderMenu(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
+    },
   };
 }
 

@@ -73,7 +73,10 @@ function problemStatuses(own: readonly ProblemCode[], isPayable: boolean): reado
 
 const problemName = (status: number): string => `Problem${status}`;
 
-/** `components.responses` for these statuses. A browser that finds nothing gets a page. */
+/** For browsers. */
+const PAGE = { "text/html": {} };
+
+/** `components.responses` for these statuses. */
 const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<Record<string, object>> =>
   Object.fromEntries(
     [...new Set(statuses)].map((status) => {
@@ -82,7 +85,7 @@ const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<
         problemName(status),
         {
           description: codes.map((code) => `${PROBLEMS[code].title} (\`${code}\`)`).join(" · "),
-          content: { "application/problem+json": { schema }, ...(status === 404 && { "text/html": {} }) },
+          content: { "application/problem+json": { schema }, ...PAGE },
         },
       ];
     }),
@@ -342,12 +345,12 @@ const paymentRequired = (schema: JsonSchema) => ({
   description:
     "The terms: x402 version 2 in the header, version 1 in the body. Sign either one and repeat the request.",
   headers: { "PAYMENT-REQUIRED": header("The x402 version 2 terms, as base64-encoded JSON.") },
-  content: { "application/json": { schema } },
+  content: { "application/json": { schema }, ...PAGE },
 });
 
 const signInRequired = (schema: JsonSchema) => ({
   description:
     "A challenge to sign in with, once, within five minutes. Nothing is to be paid: it offers no terms. Its body says what was wrong with a sign-in that was refused.",
   headers: { "PAYMENT-REQUIRED": header("The challenge, in `extensions` of x402 version 2, as base64-encoded JSON.") },
-  content: { "application/json": { schema } },
+  content: { "application/json": { schema }, ...PAGE },
 });

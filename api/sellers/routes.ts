@@ -1,13 +1,13 @@
 import type { Context } from "hono";
 import { z } from "zod";
 import { certUrl } from "../certificates/index.ts";
-import { inPath, json, optionalInQuery } from "../platform/http/answer.ts";
+import { inPath, json, jsonOrPage, optionalInQuery } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readJson } from "../platform/http/request.ts";
 import { type PaidRoute, paidRoute, type Route } from "../platform/http/route.ts";
 import { walletText } from "../platform/http/schema.ts";
 import { formatUsd } from "../platform/money.ts";
-import { wantsHtml } from "../platform/page/page.ts";
+import { page, wantsHtml } from "../platform/page/page.ts";
 import { type Address, readWallet } from "../platform/wallet.ts";
 import { consentUrl } from "./consent.ts";
 import { EXAM_DESCRIPTION, examStatus, examTerms, orderedDocument } from "./exam-document.ts";
@@ -18,6 +18,7 @@ import { EXAM_NETWORK, EXAM_PRICE } from "./products.ts";
 import { isExamId } from "./record.ts";
 import { EXAM_STATUS, EXAM_TERMS, examId, ORDERED } from "./schemas.ts";
 import type { ExamIntake } from "./take-order.ts";
+import { renderExamTerms } from "./terms-page.ts";
 
 const BODY = z.strictObject({
   token: z
@@ -76,7 +77,7 @@ export const examRoutes = (parts: ExamRouteParts): readonly Route[] => [
       optionalInQuery({ name: "method", description: "Its method; GET by default.", schema: z.enum(METHODS) }),
       optionalInQuery({ name: "wallet", description: "The wallet that is to buy the exam.", schema: walletText }),
     ],
-    output: json(EXAM_TERMS),
+    output: jsonOrPage(EXAM_TERMS),
     problems: ["malformed_request", "too_many_requests"],
     handle: (c) => terms(c, parts),
   },
@@ -123,13 +124,15 @@ async function terms(c: Context, { exams, baseUrl, peers }: ExamRouteParts): Pro
   const [url, method, buyer] = ["url", "method", "wallet"].map((name) => c.req.query(name));
   const read = buyer === undefined ? { wallet: null } : readWallet(buyer);
   if ("malformed" in read) throw new Problem("malformed_request", { detail: `wallet: ${read.malformed}` });
-  if (url === undefined) return c.json(common);
+  const show = (document: Parameters<typeof renderExamTerms>[0]) =>
+    wantsHtml(c) ? page(c, renderExamTerms(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
+  if (url === undefined) return show(common);
   const parsed = EXAM_REQUEST.safeParse({ url, ...(method === undefined ? {} : { method }) });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new Problem("malformed_request", { detail: `${issue?.path.join(".")}: ${issue?.message}` });
   }
-  return c.json({
+  return show({
     ...common,
     seller: await seller(exams.intake, parsed.data, { client: clientOf(c, peers), wallet: read.wallet }),
   });
@@ -142,7 +145,7 @@ interface Asking {
   readonly wallet: Address | null;
 }
 
-async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking): Promise<object> {
+async function seller(intake: ExamIntake, request: ExamRequest, asking: Asking) {
   const { file, prospect } = await intake.look(request, asking);
   const origin = originOf(request.url);
   const consent = file && {

@@ -113,7 +113,7 @@ const pricesSection = ({ menu, now }: Home): Markup => html`<section aria-labell
   (item) => html`<li><h3>${item.summary}</h3><span class="price">${item.price} ${NETWORKS[item.network].money}</span>
 <code class="note soft">${item.method} ${item.path}</code></li>`,
 )}</ul>
-<p class="soft small">Prices as of ${longDay(now)}; the terms in each 402 response prevail. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every test, step by step, as JSON</a>.</p></section>`;
+<p class="soft small">Prices as of ${longDay(now)}; the terms in each 402 response prevail. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every test, step by step</a>.</p></section>`;
 
 function paySection(home: Home): Markup {
   const { method, path } = firstTest(home);

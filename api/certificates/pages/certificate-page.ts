@@ -125,7 +125,7 @@ ${publications.map((publication) => {
       ["Registry", html`<code>${contract}</code>`],
       ...(publication.transaction === null ? [] : [["Transaction", link(publication.transaction)] as const]),
       ...(publication.withdrawal === null ? [] : [["Withdrawn in", link(publication.withdrawal)] as const]),
-      ["Evidence", html`<a href="${credential_url}">This certificate as a credential</a>`],
+      ["Evidence", html`<a href="${credential_url}">This certificate as a credential (JSON)</a>`],
     ],
     "ruled",
   );

@@ -47,7 +47,7 @@ ${stateOf(record)}</article>
 ${certificatesSection(record.certs)}
 ${activitySection(record.activity)}
 <section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
-<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<p class="measure">The same record as a <a href="/credential/${record.wallet}">signed credential (JSON)</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys (JSON)</a>.</p></section>
 <section aria-labelledby="again"><h2 id="again">Check another wallet</h2>${verifyForm()}</section>`,
   });
 }

@@ -8,7 +8,16 @@ import type { Meter } from "../metrics/meter.ts";
 import { page, wantsHtml } from "../page/page.ts";
 import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
-import { mountPath, type Picture, type Route, suffixOf } from "./route.ts";
+import {
+  isPaid,
+  isQuoted,
+  mountPath,
+  networksOfSignIn,
+  type PaidRoute,
+  type Picture,
+  type Route,
+  suffixOf,
+} from "./route.ts";
 
 export interface AppLog {
   warn(facts: object, message: string): void;
@@ -20,14 +29,21 @@ export interface AccessLog {
   info(facts: object, message: string): void;
 }
 
+/** A problem, or a 402, which is none. */
+type PageOfProblem = Omit<ReturnType<typeof problemBody>, "code" | "type" | "status" | "title"> & {
+  readonly status: number;
+  readonly title: string;
+  readonly code?: string;
+};
+
 type Handler = (c: Context) => Response | Promise<Response>;
 
 export interface AppParts {
   readonly routes: readonly Route[];
   /** Sells a paid route; serves a free one. */
   readonly handlerOf: (route: Route) => Handler;
-  /** The page of an error, for browsers. */
-  readonly renderProblem: (problem: ReturnType<typeof problemBody>) => string;
+  /** The page of an error, or of terms to pay, for browsers; with what is for sale at its path. */
+  readonly renderProblem: (problem: PageOfProblem, sold: PaidRoute | null) => string;
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
   readonly peers: Clients & {
@@ -60,7 +76,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   if (parts.rateLimitPerMinute > 0) app.use(rateLimit(parts));
   app.use(plainPath);
   app.use(lengthLimit(bodyLimits(parts.routes)));
-  for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, parts.handlerOf(route)));
+  for (const route of parts.routes) app.on(route.method, mountPath(route), mounted(route, handled(route, parts)));
   for (const [path, methods] of allowed(parts.routes)) {
     const allow = [...methods, "OPTIONS"].join(", ");
     app.all(path, (c) => {
@@ -114,6 +130,26 @@ function mounted(route: Route, handle: (c: Context) => Response | Promise<Respon
   return Object.assign(handler, { tablePath: route.path });
 }
 
+/** What is for sale at a path. */
+const soldAt = (routes: readonly Route[], path: string): PaidRoute | null =>
+  routes.find((route): route is PaidRoute => isPaid(route) && route.path === path) ?? null;
+
+/** A route's handler. Where it answers 402, a browser gets a page in place of the JSON; the headers, and so the terms, stay. */
+function handled(route: Route, { handlerOf, renderProblem }: Pick<AppParts, "handlerOf" | "renderProblem">): Handler {
+  const handle = handlerOf(route);
+  if (!isPaid(route) && !isQuoted(route) && networksOfSignIn(route).length === 0) return handle;
+  return async (c) => {
+    const answer = await handle(c);
+    if (answer.status !== 402 || !wantsHtml(c)) return answer;
+    const { error } = (await answer.clone().json()) as { readonly error: string };
+    const problem = { status: 402, title: "Payment required", detail: error, request_id: c.get("requestId") };
+    const shown = page(c, renderProblem(problem, isPaid(route) ? route : null), 402);
+    for (const [name, value] of answer.headers)
+      if (!/^content-/.test(name) && name !== "vary") shown.headers.set(name, value);
+    return shown;
+  };
+}
+
 /** The methods of every path that is mounted. */
 function allowed(routes: readonly Route[]): Map<string, readonly string[]> {
   const methods = new Map<string, readonly string[]>();
@@ -141,9 +177,11 @@ function answersOf({ renderProblem, routes }: Pick<AppParts, "renderProblem" | "
     const isRead = c.req.method === "GET" || c.req.method === "HEAD";
     const shown = isRead ? pictureAt(c.req.path)?.(status === 404 ? "missing" : "unavailable") : undefined;
     if (shown !== undefined) return placeholder(c, shown, { status, ...details });
-    if (status === 404 && wantsHtml(c)) {
-      c.header("cache-control", "no-store");
-      return page(c, renderProblem(body), 404);
+    if (wantsHtml(c)) {
+      const shownTo = page(c, renderProblem(body, soldAt(routes, c.req.path)), status);
+      for (const [name, value] of Object.entries(details.headers ?? {})) shownTo.headers.set(name, value);
+      shownTo.headers.set("cache-control", "no-store");
+      return shownTo;
     }
     return c.body(JSON.stringify(body), status, {
       "content-type": "application/problem+json",

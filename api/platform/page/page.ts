@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { raw } from "hono/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { prefers } from "../http/accept.ts";
 import { highlight, type Language, languageOf } from "./highlight.ts";
 import { html, type Markup } from "./html.ts";
@@ -64,14 +65,14 @@ const NAVIGATION = [
 
 const FOOT_LINKS = [
   { path: "/inspect", name: "Tests" },
-  { path: "/docs#errors", name: "Errors" },
-  { path: "/docs#score", name: "Risk score" },
+  { path: "/docs/errors", name: "Errors" },
+  { path: "/docs/scores", name: "Risk score" },
   { path: "/arbiter/policy", name: "Arbiter policy" },
   { path: "/stats", name: "Statistics" },
   { path: "/status", name: "Status" },
   { path: "/log", name: "Transparency log" },
-  { path: "/.well-known/jwks.json", name: "Public keys" },
-  { path: "/openapi.json", name: "OpenAPI" },
+  { path: "/.well-known/jwks.json", name: "Public keys (JSON)" },
+  { path: "/openapi.json", name: "OpenAPI (JSON)" },
   { path: "/llms.txt", name: "llms.txt" },
   { path: "/terms", name: "Terms" },
 ] as const;
@@ -204,14 +205,14 @@ export const wantsHtml = (c: Context): boolean =>
   prefers(c.req.header("accept"), "text/html", "application/json") && c.req.query("format") !== "json";
 
 /** A page with its security headers. */
-export const page = (c: Context, markup: string, status: 200 | 404 | 503 = 200): Response =>
+export const page = (c: Context, markup: string, status: ContentfulStatusCode = 200): Response =>
   pageWith(c, markup, { status, policy: CONTENT_SECURITY_POLICY });
 
 /** A page with its own content security policy. */
 export function pageWith(
   c: Context,
   markup: string,
-  { status = 200, policy }: { readonly status?: 200 | 404 | 503; readonly policy: string },
+  { status = 200, policy }: { readonly status?: ContentfulStatusCode; readonly policy: string },
 ): Response {
   return c.body(markup, status, {
     "content-type": "text/html; charset=utf-8",

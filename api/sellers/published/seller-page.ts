@@ -26,7 +26,7 @@ const exchangesSection = (exchanges: readonly KeptExchange[], evidencePath: stri
   exchanges.length === 0
     ? html``
     : html`<section aria-labelledby="exchanges"><h2 id="exchanges">Requests and answers</h2>
-<p class="measure">In the order in which they were sent, shortened. All of it is in <a href="${evidencePath}">the evidence</a>. A character that cannot be seen is written like <code>\\u{202e}</code>.</p>
+<p class="measure">In the order in which they were sent, shortened. All of it is in <a href="${evidencePath}">the evidence (JSON)</a>. A character that cannot be seen is written like <code>\\u{202e}</code>.</p>
 ${exchanges.map(exchange)}</section>`;
 
 const exchange = (one: KeptExchange): Markup => {
@@ -282,7 +282,7 @@ const moreSection = (
   { placed, baseUrl }: Context,
 ): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
 <ul class="links"><li><a href="${certJsonUrl(baseUrl, order)}">This record as JSON</a></li>
-${result !== null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence</a></li>`}
+${result !== null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence (JSON)</a></li>`}
 ${placed !== null && html`<li><a href="${sellerVerifyUrl(baseUrl, siteOf(order))}">This origin’s full record</a></li>`}
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul>
 ${result !== null && html`<p class="measure soft small">SHA-256 of the evidence: <span class="mono">${result.evidenceSha256}</span></p>`}</section>`;

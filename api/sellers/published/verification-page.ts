@@ -26,7 +26,7 @@ ${stateOf(record)}</article>
 ${certs.length === 0 ? html`<p>None. The seller can <a href="/inspect">take one</a>.</p>` : html`<ul class="rows">${certs.map(row)}</ul>`}
 <p class="measure soft small">${record.counting_rule}</p></section>
 <section aria-labelledby="credential"><h2 id="credential">Portable credential</h2>
-<p class="measure">The same record as a <a href="/credential?${siteQuery(site)}">signed credential</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys</a>.</p></section>
+<p class="measure">The same record as a <a href="/credential?${siteQuery(site)}">signed credential (JSON)</a>. Anyone can check it offline against our <a href="/.well-known/jwks.json">public keys (JSON)</a>.</p></section>
 <section aria-labelledby="again"><h2 id="again">Check another seller</h2>${sellerForm()}</section>`,
   });
 }

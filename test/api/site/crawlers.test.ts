@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { faviconIco } from "../../../api/site/icons.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { send } from "../../support/payments/requests.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a", "hex");
@@ -66,4 +67,78 @@ test("the sitemap lists pages that are there, each by its canonical address", as
     expect(page.text, url).toContain(`<link rel="canonical" href="${url}">`);
     expect(page.text, url).toMatch(/<meta name="description" content="[^"]{20,}">/);
   }
+});
+
+/** What is no page and no JSON: its address says what it is. */
+const IS_FILE = /\.(svg|png|txt|tgz|whl|tlog-proof)$|\/log\/checkpoint$/;
+
+test("each link leads to a page, or says that it is JSON or a file, and each fragment exists", async () => {
+  const { path: certificate } = await certified();
+  const [pages, left] = [new Map<string, string>(), ["/", certificate]];
+  const files = new Map<string, string>();
+  while (left.length > 0) {
+    const path = left.pop() as string;
+    if (pages.has(path) || files.has(path)) continue;
+    const { status, text, headers } = await send(service.url + path, asHtml);
+    expect([path, status]).toEqual([path, 200]);
+    if (!headers.get("content-type")?.startsWith("text/html")) {
+      files.set(path, headers.get("content-type") ?? "");
+      continue;
+    }
+    pages.set(path, text);
+    for (const { to } of linksOf(text, path)) left.push(to);
+  }
+  expect(pages.size).toBeGreaterThan(30);
+  for (const [path, text] of pages)
+    for (const { to, fragment, tag } of linksOf(text, path)) {
+      if (files.get(to)?.includes("json")) expect([path, to, tag]).toEqual([path, to, expect.stringContaining("JSON")]);
+      else if (files.has(to)) expect([path, to]).toEqual([path, expect.stringMatching(IS_FILE)]);
+      if (fragment !== "" && pages.has(to))
+        expect([path, to, pages.get(to)?.includes(`id="${fragment}"`), fragment]).toEqual([path, to, true, fragment]);
+    }
+});
+
+/** The links of a page to this service, with their text and attributes. */
+function linksOf(page: string, path: string): readonly { to: string; fragment: string; tag: string }[] {
+  return [...page.matchAll(/<a ([^>]*)>(.*?)<\/a>/gs)].flatMap(([, attributes = "", text = ""]) => {
+    const href = /href="([^"]*)"/.exec(attributes)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const url = new URL(href, service.url + path);
+    if (url.origin !== service.url) return [];
+    return [
+      {
+        to: url.pathname + url.search,
+        fragment: url.hash.slice(1),
+        tag: `${attributes.replace(/href="[^"]*"/, "")} ${text}`,
+      },
+    ];
+  });
+}
+
+async function certified(): Promise<{ path: string }> {
+  const { body } = await post(`${service.url}/test/basic`, v2(await signPayment(await newPayer(chain))));
+  return { path: new URL(String(body.cert_url)).pathname };
+}
+
+describe("a person whose browser requests what is for programs", () => {
+  test.each([
+    ["GET /test/basic", 405, /POST \/test\/basic<\/code> costs <strong>0\.25 USDC/],
+    ["POST /test/basic", 402, /POST \/test\/basic<\/code> costs <strong>0\.25 USDC/],
+    ["DELETE /verify", 405, /it allows GET, HEAD, POST, OPTIONS/],
+    ["GET /verify?wallet=nonsense", 400, /href="\/docs\/errors#malformed_request"/],
+    ["GET /purchases", 402, /Paid route 402|Payment required/],
+    ["GET /inspect", 200, /What we test/],
+    ["GET /test/seller", 200, /The seller’s exam/],
+  ])("%s is a page with status %i, and JSON for everyone else", async (request, status, content) => {
+    const [method = "", path = ""] = request.split(" ");
+    const page = await fetch(service.url + path, { method, headers: { accept: "text/html,*/*;q=0.8" } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);
+    expect(await page.text()).toMatch(content);
+    for (const accept of ["*/*", "application/json"]) {
+      const json = await fetch(service.url + path, { method, headers: { accept } });
+      expect([json.status, json.headers.get("content-type")]).toEqual([status, expect.stringMatching(/json/)]);
+      for (const name of ["allow", "payment-required", "retry-after"])
+        expect(page.headers.has(name)).toBe(json.headers.has(name));
+      await json.arrayBuffer();
+    }
+  });
 });
