@@ -1,9 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import { isPaid } from "../../api/platform/http/route.ts";
-import { ESCROW, installCommands, npxCommand, PACKAGES, VERIFIER } from "../../api/platform/packages.ts";
+import { ESCROW, installCommands, npxCommand, VERIFIER } from "../../api/platform/packages.ts";
 import { packageRoutes } from "../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../api/site/packages/tarballs.ts";
 import { inShell } from "../support/browser/page-code.ts";
@@ -45,16 +44,4 @@ describe.each(PROGRAMS)("npm %s", (version, programs) => {
     await shell("rm -r node_modules package.json package-lock.json");
     expect(await shell(`${npxCommand(url, VERIFIER)} --help`)).toContain(`${VERIFIER.name} `);
   });
-});
-
-test("no document tells npm to fetch a URL without allowing that", async () => {
-  const files = [
-    "README.md",
-    ...[...PACKAGES.map(({ folder }) => folder), "action"].map((one) => `packages/${one}/README.md`),
-  ];
-  for (const file of files) {
-    const lines = (await readFile(new URL(`../../${file}`, import.meta.url), "utf8")).split("\n");
-    for (const line of lines)
-      if (/https?:\S+\.tgz/.test(line)) expect(line, file).toMatch(/curl -fO http|--allow-remote=root/);
-  }
 });

@@ -17,8 +17,7 @@ import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { endOf, pythonHome } from "../../support/packages/python.ts";
 import { saidBy } from "../../support/packages/said-by.ts";
-import { forge } from "../verifier/forge.ts";
-import { FORGERIES, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forgeries.ts";
+import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "../verifier/forge.ts";
 import {
   CREDENTIAL,
   credentialOf,

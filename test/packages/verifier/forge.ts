@@ -1,7 +1,8 @@
-import { sign } from "node:crypto";
+import { createHmac, sign } from "node:crypto";
+import { base58btc } from "multiformats/bases/base58";
 import { hashData, jcs } from "../../../api/platform/signing/document.ts";
 import { multibase } from "../../../api/platform/signing/keys.ts";
-import { CREDENTIAL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
+import { CREDENTIAL, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 
 export interface Forgery {
   /** The document without its proof. */
@@ -43,3 +44,154 @@ export function forge(forgery: Forgery = {}) {
 }
 
 const base64url = (text: string): string => Buffer.from(text).toString("base64url");
+
+/** A document that is valid. */
+export const GOOD = JSON.stringify(forge());
+
+/** The good document's text with one more member, written at its beginning. */
+const withMember = (member: string) => GOOD.replace("{", `{${member},`);
+
+/** Texts that are not strict JSON. */
+export const NOT_STRICT: readonly (readonly [name: string, source: string | Uint8Array])[] = [
+  ["nothing", ""],
+  ["a part of the document", GOOD.slice(0, -1)],
+  ["something after the document", `${GOOD}{}`],
+  ["a byte order mark", `\ufeff${GOOD}`],
+  [
+    "bytes that are no UTF-8",
+    Buffer.concat([Buffer.from(GOOD.slice(0, 20)), Buffer.of(0xff), Buffer.from(GOOD.slice(20))]),
+  ],
+  ["a comment", GOOD.replace("{", "{/* */")],
+  ["a comma too many", GOOD.replace(/}$/, ",}")],
+  ["single quotes", "{'a': 1}"],
+  ["a control character in a string", GOOD.replace("VerifiableCredential", "Verifiable\tCredential")],
+  ["an escape that JSON does not know", GOOD.replace("VerifiableCredential", "\\x56erifiableCredential")],
+  ["half of a surrogate pair", withMember('"a":"\\ud83d"')],
+  ["white space that JSON does not know", `\u00a0${GOOD}`],
+  ["a fraction", withMember('"a":1.5')],
+  ["a whole number with a fraction of zero", withMember('"a":1.0')],
+  ["an exponent", withMember('"a":1e3')],
+  ["minus zero", withMember('"a":-0')],
+  ["a leading zero", withMember('"a":01')],
+  ["NaN", withMember('"a":NaN')],
+  ["a number over 53 bits", withMember('"a":9007199254740993')],
+  ["65 levels", withMember(`"a":${"[".repeat(65)}${"]".repeat(65)}`)],
+];
+
+/** Texts in which an object names a member twice. */
+export const NAMED_TWICE: readonly (readonly [place: string, source: string])[] = [
+  ["at the top", withMember('"type":[]')],
+  ["that is the same only once its escapes are read", withMember('"\\u0074ype":[]')],
+  ["inside", GOOD.replace('"tested":true', '"tested":true,"tested":true')],
+  ["in the proof", GOOD.replace('"proof":{', '"proof":{"jws":"x",')],
+  ["that is the proof", withMember('"proof":{}')],
+  ["called __proto__", withMember('"a":{"__proto__":1,"__proto__":1}')],
+  ["in the jws header", JSON.stringify(forge({ header: `{"alg":"EdDSA","alg":"EdDSA","kid":"${HEADER.kid}"}` }))],
+];
+
+/** 63 of 64 bytes, and 65. */
+const resized = (text: string, bytes: number) => {
+  const value = Buffer.from(text, "base64url");
+  return Buffer.concat([value, Buffer.alloc(1)])
+    .subarray(0, bytes)
+    .toString("base64url");
+};
+/** The same signature with other spare bits in its last character. */
+const sloppy = (text: string) => `${text.slice(0, -1)}${String.fromCharCode(text.charCodeAt(85) + 1)}`;
+const { "@context": CONTEXT, ...NO_CONTEXT } = CREDENTIAL;
+const publicPem = KEY.publicJwk.x;
+const mac = (h: string, p: string) => createHmac("sha256", publicPem).update(`${h}.${p}`).digest("base64url");
+
+/** Proofs that are refused, by the code of the refusal. */
+export const FORGERIES: readonly [code: string, name: string, forgery: Forgery][] = [
+  ["malformed_document", "an end that is not a time", { document: { ...CREDENTIAL, validUntil: "tomorrow" } }],
+  ["malformed_document", "an end that is a number", { document: { ...CREDENTIAL, validUntil: 4_102_444_800 } }],
+  [
+    "malformed_document",
+    "a beginning without a time zone",
+    { document: { ...CREDENTIAL, validFrom: "2026-11-21T09:30:00" } },
+  ],
+  ["malformed_proof", "a member that nobody knows, though signed", { options: { expires: "2026-01-01T00:00:00Z" } }],
+  ["malformed_proof", "another type", { options: { type: "JsonWebSignature2020" } }],
+  ["malformed_proof", "another suite", { options: { cryptosuite: "eddsa-rdfc-2022" } }],
+  ["malformed_proof", "another purpose", { options: { proofPurpose: "authentication" } }],
+  ["malformed_proof", "another @context", { options: { "@context": [...CONTEXT].reverse() } }],
+  ["malformed_proof", "only the beginning of the @context", { options: { "@context": CONTEXT.slice(0, 1) } }],
+  ["malformed_proof", "no @context", { options: { "@context": undefined } }],
+  ["malformed_proof", "no @context anywhere", { document: NO_CONTEXT, options: { "@context": undefined } }],
+  ["malformed_proof", "a day that does not exist", { options: { created: "2026-13-01T00:00:00Z" } }],
+  ["malformed_proof", "no time", { options: { created: undefined } }],
+  ["malformed_proof", "no jws, though the proof value is good", { options: { jws: undefined } }],
+  ["malformed_proof", "no proof value, though the jws is good", { value: () => undefined }],
+  ["malformed_proof", "a proof value in another base", { value: (v) => `u${v.slice(1)}` }],
+  ["malformed_proof", "a proof value with a digit that base58 lacks", { value: (v) => `${v.slice(0, -1)}0` }],
+  ["malformed_proof", "a proof value with a zero before it", { value: (v) => v.replace("z", "z1") }],
+  ["malformed_proof", "a proof value of 63 bytes", { value: (v) => base58btc.encode(base58btc.decode(v).slice(1)) }],
+  ["malformed_proof", "an endless proof value", { value: (v) => v.repeat(10_000) }],
+  ["malformed_proof", "a method that is no did:web", { options: { verificationMethod: `did:key:z6Mk#${HEADER.kid}` } }],
+  ["malformed_proof", "a method without a key", { options: { verificationMethod: ISSUER } }],
+  [
+    "malformed_proof",
+    "an IP address as issuer",
+    { options: { verificationMethod: `did:web:127.0.0.1#${HEADER.kid}` } },
+  ],
+  ["malformed_proof", "a path in the issuer", { options: { verificationMethod: `${ISSUER}:a#${HEADER.kid}` } }],
+  [
+    "issuer_mismatch",
+    "another issuer in the document",
+    { document: { ...CREDENTIAL, issuer: "did:web:other.example" } },
+  ],
+  ["issuer_mismatch", "an issuer that is an object", { document: { ...CREDENTIAL, issuer: { id: ISSUER } } }],
+  [
+    "issuer_mismatch",
+    "another issuer in the method",
+    { options: { verificationMethod: `did:web:other.example#${HEADER.kid}` } },
+  ],
+  ["algorithm_not_allowed", "alg none", { header: { ...HEADER, alg: "none" }, segments: (h) => `${h}..` }],
+  [
+    "algorithm_not_allowed",
+    "alg HS256 with the public key as secret",
+    { header: { ...HEADER, alg: "HS256" }, segments: (h, p) => `${h}..${mac(h, p)}` },
+  ],
+  ["algorithm_not_allowed", "alg ES256", { header: { ...HEADER, alg: "ES256" } }],
+  ["algorithm_not_allowed", "the newer name of the same algorithm", { header: { ...HEADER, alg: "Ed25519" } }],
+  ["algorithm_not_allowed", "alg in other letters", { header: { ...HEADER, alg: "eddsa" } }],
+  ["algorithm_not_allowed", "no alg", { header: { kid: HEADER.kid } }],
+  ["algorithm_not_allowed", "a list of algs", { header: { ...HEADER, alg: ["EdDSA"] } }],
+  ["critical_header", "an unknown extension", { header: { ...HEADER, crit: ["exp"], exp: 1 } }],
+  ["critical_header", "the unencoded payload option", { header: { ...HEADER, b64: false, crit: ["b64"] } }],
+  ["critical_header", "an empty crit", { header: { ...HEADER, crit: [] } }],
+  ["payload_not_detached", "the payload, though the same", { segments: (h, p, s) => `${h}.${p}.${s}` }],
+  ["payload_not_detached", "another payload", { segments: (h, _, s) => `${h}.e30.${s}` }],
+  ["malformed_jws", "one dot", { segments: (h, _, s) => `${h}.${s}` }],
+  ["malformed_jws", "three dots", { segments: (h, _, s) => `${h}..${s}.` }],
+  ["malformed_jws", "a header that is no base64url", { segments: (h, _, s) => `${h}=..${s}` }],
+  [
+    "malformed_jws",
+    "a header of a length that base64url never has",
+    { segments: (h, _, s) => `${h.slice(0, 77)}..${s}` },
+  ],
+  ["malformed_jws", "a header that is a list", { header: [HEADER] }],
+  ["malformed_jws", "no header", { segments: (_, __, s) => `..${s}` }],
+  ["malformed_json", "a header that is not JSON", { header: "EdDSA" }],
+  ["malformed_jws", "a key of its own in the header", { header: { ...HEADER, jwk: STRANGER.publicJwk } }],
+  ["malformed_jws", "b64 without crit", { header: { ...HEADER, b64: true } }],
+  ["malformed_jws", "no kid", { header: { alg: "EdDSA" } }],
+  ["malformed_jws", "another kid than the method's", { header: { ...HEADER, kid: STRANGER.publicJwk.kid } }],
+  ["malformed_jws", "a signature of 63 bytes", { segments: (h, _, s) => `${h}..${resized(s, 63)}` }],
+  ["malformed_jws", "a signature of 65 bytes", { segments: (h, _, s) => `${h}..${resized(s, 65)}` }],
+  ["malformed_jws", "padding", { segments: (h, _, s) => `${h}..${s}==` }],
+  ["malformed_jws", "spare bits that are not zero", { segments: (h, _, s) => `${h}..${sloppy(s)}` }],
+  ["jws_mismatch", "a stranger's jws under our key's name", { jwsKey: STRANGER }],
+  [
+    "jws_mismatch",
+    "the jws of another document",
+    { segments: (h) => `${h}..${forge({ document: { a: 1 } }).proof.jws.split(".")[2]}` },
+  ],
+  ["proof_value_mismatch", "a stranger's proof value under our key's name", { valueKey: STRANGER }],
+  [
+    "proof_value_mismatch",
+    "the proof value of another proof",
+    { value: () => forge({ options: { created: "2026-11-24T12:00:01Z" } }).proof.proofValue },
+  ],
+];

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { verifyDocument } from "../../../packages/verifier/src/verify-document.ts";
-import { forge } from "./forge.ts";
-import { FORGERIES, GOOD, NAMED_TWICE, NOT_STRICT } from "./forgeries.ts";
+import { FORGERIES, forge, GOOD, NAMED_TWICE, NOT_STRICT } from "./forge.ts";
 import { BASE_URL, CREDENTIAL, ISSUER, KEYS, SAMPLE_NOW, STRANGER } from "./samples.ts";
 
 const AT = { keys: KEYS, at: SAMPLE_NOW };

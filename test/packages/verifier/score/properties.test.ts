@@ -6,8 +6,7 @@ import type { ScoreFacts } from "../../../../packages/verifier/src/score/facts.t
 import { parseScoreFacts } from "../../../../packages/verifier/src/score/parse-facts.ts";
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { isObject, type Json } from "../../../../packages/verifier/src/strict-json.ts";
-import { afterHonestPayment, anyFacts, shuffled } from "./arbitrary.ts";
-import { certificate, payee } from "./facts.ts";
+import { afterHonestPayment, anyFacts, certificate, payee, shuffled } from "./facts.ts";
 
 const RUNS = { numRuns: 200 };
 const asJson = (given: unknown): Json => JSON.parse(JSON.stringify(given));

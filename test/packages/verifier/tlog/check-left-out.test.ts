@@ -10,27 +10,13 @@ import { folderForFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
 import type { FolderLog } from "../../../support/log/memory-log.ts";
 import { ISSUER, KEY } from "../samples.ts";
-import { entry, logOf, RECORD, sign, signer, witness } from "./signed-log.ts";
+import { certificate, entry, listed, logOf, reversal, signer, WALLET, witness } from "./signed-log.ts";
 
 const folder = await folderForFile("left-out-");
 const keys = await parseKeySet(JSON.stringify({ keys: [KEY.publicJwk] }));
-const WALLET = `0x${"a1".repeat(20)}`;
 let made = 0;
 
-const certificate = (index: number, change: object = {}) => {
-  const members = {
-    ...RECORD,
-    id: `cert-${index}`,
-    wallet: WALLET,
-    valid_until: "2099-01-01T00:00:00.000Z",
-    ...change,
-  };
-  return entry(index, { id: members.id }, sign({ type: "IssuedCertificate", ...members }));
-};
-const reversal = (index: number, id: string) =>
-  entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
 const LOG = { 0: certificate(0), 1: certificate(1, { verdict: "fail" }), 5: certificate(5, { wallet: "0xother" }) };
-const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });
 const HONEST = [listed(0, "pass"), listed(1, "fail")];
 
 /** A service whose log and record the test changes. */

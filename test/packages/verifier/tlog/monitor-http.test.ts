@@ -13,8 +13,8 @@ import { serveHttp } from "../../../support/http-server.ts";
 import { FolderLog, noteSigner } from "../../../support/log/memory-log.ts";
 import { saidBy } from "../../../support/packages/said-by.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
-import { ISSUER, KEY, STRANGER } from "../samples.ts";
-import { entry, logOf, RECORD, sign, signer, usual, witness } from "./signed-log.ts";
+import { ISSUER, KEY } from "../samples.ts";
+import { entry, logOf, sign, signer, usual, witness } from "./signed-log.ts";
 
 const folder = await folderForFile("monitor-http-");
 await writeFile(join(folder, "jwks.json"), JSON.stringify({ keys: [KEY.publicJwk] }));
@@ -85,19 +85,11 @@ const gone: Face = (path, response) => {
 
 describe("a log that is followed over HTTP", () => {
   test.each<[string, () => Promise<readonly Face[]>, RegExp]>([
-    ["shows another face, longer", async () => [logOf(9, other)], /FORK: .*another root at size 5/],
-    ["shows another face of the same size", async () => [logOf(5, other)], /FORK: .*two trees of 5 entries/],
     ["has shrunk", async () => [logOf(3), gone], /FORK: the log had 5 entries and has 3/],
     [
       "has changed an entry in its bundle",
       async () => [logOf(9), changed("tile/entries/000.p/9", flipped, logOf(9))],
       /entry 0 was rewritten/,
-    ],
-    ["has an entry of unknown form", async () => [logOf(7, { 6: entry(6, { version: 2 }) })], /its version is 2/],
-    [
-      "has an entry that a stranger has signed",
-      async () => [logOf(7, { 6: entry(6, {}, sign(RECORD, STRANGER)) })],
-      /unknown_key.*entry 6/,
     ],
     ["has a checkpoint of another key", async () => [foreign], /note_not_signed|note_signature_mismatch/],
     [

@@ -25,8 +25,8 @@ export const sign = (members: object, key = KEY) =>
     jwsKey: key,
     valueKey: key,
   });
-const certificate = sign({ type: "IssuedCertificate", ...RECORD });
-export const entry = (index: number, change: object = {}, document: object = certificate) =>
+const logged = sign({ type: "IssuedCertificate", ...RECORD });
+export const entry = (index: number, change: object = {}, document: object = logged) =>
   Buffer.from(jcs({ document, id: "c1", index, type: "certificate", version: 1, ...change } as Json));
 
 const verdict = sign({ type: "Verdict" });
@@ -38,3 +38,21 @@ export const logOf = (size: number, change: Readonly<Record<number, Buffer>> = {
   log.append(...Array.from({ length: size }, (_, at) => change[at] ?? usual(at)));
   return log;
 };
+
+export const WALLET = `0x${"a1".repeat(20)}`;
+
+/** A certificate of `WALLET` at this place, a retry PASS unless the change says otherwise. */
+export const certificate = (index: number, change: object = {}) => {
+  const members = {
+    ...RECORD,
+    id: `cert-${index}`,
+    wallet: WALLET,
+    valid_until: "2099-01-01T00:00:00.000Z",
+    ...change,
+  };
+  return entry(index, { id: members.id }, sign({ type: "IssuedCertificate", ...members }));
+};
+export const reversal = (index: number, id: string) =>
+  entry(index, { type: "reversal", id }, sign({ type: "ReversedCertificate", certificate: id }));
+/** As a wallet's record lists it. */
+export const listed = (at: number, result: string) => ({ id: `cert-${at}`, result, fresh: true });

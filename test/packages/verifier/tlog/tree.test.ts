@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { completeRoot, EMPTY_ROOT, leafHash, nodeHash } from "../../../../packages/verifier/src/tlog/hash.ts";
-import { tilePath } from "../../../../packages/verifier/src/tlog/tile.ts";
+import { entriesPath, parseTilePath, tilePath, tileWidth } from "../../../../packages/verifier/src/tlog/tile.ts";
 import {
   consistencyProof,
   inclusionProof,
@@ -10,7 +11,60 @@ import {
   verifyInclusion,
 } from "../../../../packages/verifier/src/tlog/tree.ts";
 import { MemoryTree } from "../../../support/log/memory-log.ts";
-import { NaiveTree } from "./naive-tree.ts";
+
+const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+};
+
+/** RFC 6962, section 2.1, word by word and with node:crypto only: what the library is compared with. */
+class NaiveTree {
+  readonly #leaves: readonly Uint8Array[];
+  readonly #known = new Map<string, Buffer>();
+
+  constructor(leaves: readonly Uint8Array[]) {
+    this.#leaves = leaves;
+  }
+
+  static leaf(entry: Uint8Array): Buffer {
+    return sha256(Uint8Array.of(0), entry);
+  }
+
+  /** MTH(D[from:to]) */
+  root(from: number, to: number): Buffer {
+    const n = to - from;
+    if (n === 0) return sha256();
+    if (n === 1) return Buffer.from(this.#leaves[from] as Uint8Array);
+    const name = `${from}:${to}`;
+    const found = this.#known.get(name);
+    if (found !== undefined) return found;
+    const k = largestPowerBelow(n);
+    const root = sha256(Uint8Array.of(1), this.root(from, from + k), this.root(from + k, to));
+    this.#known.set(name, root);
+    return root;
+  }
+
+  /** PATH(m, D[from:to]) */
+  path(m: number, from: number, to: number): readonly Buffer[] {
+    const n = to - from;
+    if (n === 1) return [];
+    const k = largestPowerBelow(n);
+    if (m < k) return [...this.path(m, from, from + k), this.root(from + k, to)];
+    return [...this.path(m - k, from + k, to), this.root(from, from + k)];
+  }
+
+  /** SUBPROOF(m, D[from:to], b); PROOF(m, D[n]) is SUBPROOF(m, D[0:n], true) */
+  subproof(m: number, [from, to]: readonly [number, number], b: boolean): readonly Buffer[] {
+    const n = to - from;
+    if (m === n) return b ? [] : [this.root(from, to)];
+    const k = largestPowerBelow(n);
+    if (m <= k) return [...this.subproof(m, [from, from + k], b), this.root(from + k, to)];
+    return [...this.subproof(m - k, [from + k, to], false), this.root(from, from + k)];
+  }
+}
+
+const largestPowerBelow = (n: number): number => 2 ** Math.ceil(Math.log2(n) - 1);
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const bytes = (text: string): Uint8Array => Buffer.from(text, "hex");
@@ -193,3 +247,62 @@ function flipped(hash: Uint8Array, bit: number): Uint8Array {
   other[bit >> 3] = (other[bit >> 3] ?? 0) ^ (1 << (bit & 7));
   return other;
 }
+
+test.each([
+  [{ level: 0, n: 0, width: 256 }, "tile/0/000"],
+  [{ level: 0, n: 1_067, width: 12 }, "tile/0/x001/067.p/12"],
+  [{ level: 1, n: 1_234_067, width: 256 }, "tile/1/x001/x234/067"],
+  [{ level: 63, n: 999, width: 255 }, "tile/63/999.p/255"],
+  [{ level: 2, n: 1_000, width: 1 }, "tile/2/x001/000.p/1"],
+  [{ level: 0, n: 2 ** 45 - 1, width: 256 }, "tile/0/x035/x184/x372/x088/831"],
+])("tile %j has the path %s", (id, path) => {
+  expect(tilePath(id)).toBe(path);
+  expect(parseTilePath(path)).toEqual(id);
+});
+
+test("bundles of entries have paths of their own", () => {
+  expect(entriesPath(1_067, 12)).toBe("tile/entries/x001/067.p/12");
+  expect(entriesPath(0)).toBe("tile/entries/000");
+  expect(parseTilePath("tile/entries/x001/067.p/12")).toEqual({ entries: true, n: 1_067, width: 12 });
+});
+
+test.each([
+  "",
+  "tile/0",
+  "tile/0/0",
+  "tile/0/00",
+  "tile/0/0000",
+  "tile/0/1067",
+  "tile/0/001/067",
+  "tile/0/x001",
+  "tile/0/x001/x067",
+  "tile/0/x000/067",
+  "tile/0/x000/x001/067",
+  "tile/0/X001/067",
+  "tile/0/000/",
+  "/tile/0/000",
+  "tile/00/000",
+  "tile/01/000",
+  "tile/64/000",
+  "tile/-1/000",
+  "tile/data/000",
+  "tile/0/000.p",
+  "tile/0/000.p/",
+  "tile/0/000.p/0",
+  "tile/0/000.p/01",
+  "tile/0/000.p/256",
+  "tile/0/000.p/1000",
+  "tile/0/000.p/1/2",
+  "tile/0/000\n",
+  "tile/0/000?",
+  "tile/0/x035/x184/x372/x088/832",
+  "tile/0/x001/x000/x000/x000/x000/x000/000",
+])("%j is no path of a tile", (path) => {
+  expect(parseTilePath(path)).toBeNull();
+});
+
+test("a tree of 70,000 entries has the tiles that the specification counts", () => {
+  expect([272, 273, 274].map((n) => tileWidth(70_000, 0, n))).toEqual([256, 112, -144]);
+  expect([0, 1].map((n) => tileWidth(70_000, 1, n))).toEqual([256, 17]);
+  expect(tileWidth(70_000, 2, 0)).toBe(1);
+});
