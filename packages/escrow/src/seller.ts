@@ -240,6 +240,7 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
   try {
     const headers = { "PAYMENT-SIGNATURE": request.payment, "X-PAYMENT": request.xPayment };
     const ordinary = exact === undefined ? null : ordinaryIn(headers);
+    if (ordinary !== null && !isFor(ordinary.resource, url)) return answers.conflict(otherResource(ordinary.resource));
     if (ordinary !== null && exact !== undefined && request.method !== "HEAD")
       return await serveExact(request, { counter, offer: exact, validate, refuse, url }, ordinary);
     const payment = readPayment(headers, offers, Date.now());

@@ -15,7 +15,6 @@ import {
   startSaleScene,
   type TestMerchant,
 } from "../../support/escrow/sale.ts";
-
 import { forFile } from "../../support/for-file.ts";
 import { broadcast } from "../../support/payments/on-chain.ts";
 import { challengeOf } from "../../support/payments/requests.ts";
@@ -98,11 +97,23 @@ test("a handler that fails is not charged, and the same payment buys once it wor
   expect(await spent(buyer)).toBe(PRICE);
 });
 
-test("refused input is not charged", async () => {
-  const shop = await open({ validate: (c) => (c.req.query("lines") === "3" ? null : "A haiku has 3 lines.") });
+test("a payment that names another route of the same price is not taken", async () => {
+  const shop = await open();
   const buyer = await newBuyer(chain);
-  const { header } = await buyExactly(shop, buyer, { url: `${SHOP}?lines=3`, send: false });
-  expect((await pay(shop, header, `${SHOP}?lines=4`)).status).toBe(422);
+  const { header } = await buyExactly(shop, buyer, { send: false });
+  const elsewhere = encodeHeader({ ...decodeHeader(header), resource: { url: SHOP.replace("haiku", "ode") } });
+  expect((await pay(shop, elsewhere)).status).toBe(409);
+  expect([await spent(buyer), handler.mock.calls]).toEqual([0n, []]);
+  expect((await pay(shop, header)).status).toBe(200);
+});
+
+test("refused input is not charged", async () => {
+  let isValid = true;
+  const shop = await open({ validate: () => (isValid ? null : "A haiku has 3 lines.") });
+  const buyer = await newBuyer(chain);
+  const { header } = await buyExactly(shop, buyer, { send: false });
+  isValid = false;
+  expect((await pay(shop, header)).status).toBe(422);
   expect([await spent(buyer), handler.mock.calls.length]).toEqual([0n, 0]);
 });
 
