@@ -1,7 +1,7 @@
 import { encodeAbiParameters, type Hex, keccak256 } from "viem";
 import { type Delivery, readDelivery } from "./delivery.ts";
 import { type ExactPayment, tooLate } from "./exact-terms.ts";
-import { takeTurn, whileLeased } from "./only-once.ts";
+import { claimDelivery, whileLeased } from "./only-once.ts";
 import type { Purchase } from "./sale.ts";
 import { type ExactChain, paidBy, refusedBy, settle } from "./settle-exact.ts";
 import type { DeliveryStore, KeptDelivery } from "./stores/delivery-store.ts";
@@ -52,7 +52,7 @@ export async function sellExact(parts: ExactParts, purchase: ExactPurchase): Pro
     const refused = tooLate(payment.authorization, Date.now()) ?? (await refusedBy(chain, payment));
     if (refused !== null) return { kind: "payment_required", error: `The payment cannot be made: ${refused}` };
   }
-  const turn = await takeTurn(store, id, resource);
+  const turn = await claimDelivery(store, id, resource);
   if (turn.kind === "made") return replay(turn.kept, resource);
   if (turn.kind === "other") return { kind: "conflict", error: `This payment already bought ${turn.resource}.` };
   if (turn.kind === "busy")
