@@ -119,7 +119,7 @@ test("the exam for sellers runs from its URL", { timeout: 180_000 }, async () =>
 test("the project's README leads to a first payment and a first verification", { timeout: 180_000 }, async () => {
   const text = await addressed("README.md");
   const [client = ""] = commands(text, /^npm install @/);
-  const [check = ""] = commands(text, /^npx --no agent-payment-trust-verifier/);
+  const [check = ""] = commands(text, /^npx --no-install agent-payment-trust-verifier/);
   const [, code = ""] = /```js\n(\/\/ pay\.mjs\n.*?)```/s.exec(text) ?? [];
   await inShell(reader, command(client));
   expect(await run(reader, { id: "pay", caption: "pay.mjs", text: code })).toMatch(/verdict: 'pass'/);
