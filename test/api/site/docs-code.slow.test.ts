@@ -248,7 +248,7 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "install-packages": async () => {
     const reader = await newFolder();
     await inShell(reader, block("install-packages"));
-    const program = { ...block("install-packages"), text: "npx --no agent-payment-trust-mcp --help 2>&1" };
+    const program = { ...block("install-packages"), text: "npx --no-install agent-payment-trust-mcp --help 2>&1" };
     expect(await inShell(reader, program)).toMatch(/^The tools of an Agent Payment Trust Service/);
   },
 };
