@@ -14,7 +14,7 @@ import type { TransactionQuestion, TransactionReading, Transactions, WalletTrans
 
 const [AUTHORIZATION_USED, TRANSFER] = usdcEventsAbi;
 /** More transfers of one wallet in one transaction are nobody's purchase. */
-export const MOST_TRANSFERS = 32;
+const MOST_TRANSFERS = 32;
 /** A node that fails is asked once more. */
 const TRIES = 2;
 

@@ -3,7 +3,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
 import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
-import { POLICY_V1, VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
+import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
+import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
+import {
+  ABSENT_STATUSES_V2,
+  AGAIN_AFTER_MS_V2,
+  CHALLENGE_HEADERS_V2,
+  HTTP_DELIVERY_V2,
+} from "../../../api/arbiter/policy/v2/http-delivery.ts";
+import { inWords } from "../../../api/platform/page/html.ts";
 import { CLAIMS, examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
@@ -164,12 +172,6 @@ describe("conditions_sha256", () => {
 });
 
 describe("the policy", () => {
-  test("has eleven rules, and the categories that the code has", () => {
-    expect(POLICY_V1.rules.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-    expect(POLICY_V1.categories.map(({ name }) => name)).toEqual(VERSION_1.categories.map(({ name }) => name));
-    expect(POLICY_V1).toMatchObject({ version: 1, effective_date: "2026-11-21" });
-  });
-
   test("its version 1 is never edited", () => {
     expect(conditionsSha256("policy", POLICY_V1)).toMatchInlineSnapshot(
       `"c9884208c28436c08dec63dd929500a9ad8bfbe18a22c79b9b9cf700e5f899de"`,
@@ -202,5 +204,26 @@ describe("the policy", () => {
       }),
     );
     expect(decide([])).toBe("escalate");
+  });
+});
+
+describe("the published figures", () => {
+  // The text of a published version stays as it is, and so do the figures that it is decided by.
+
+  test("http-delivery is published with the limits that it is decided by", () => {
+    const { deadlineMs, maxRedirects, maxBodyBytes, maxCodings } = FETCH_LIMITS_V1;
+    const { summary, table } = HTTP_DELIVERY_V1;
+    expect(summary).toContain(
+      `${inWords(MAX_ATTEMPTS_V1)} attempts at most, ${deadlineMs / 1000} seconds each, ${inWords(maxRedirects)} redirects, ${maxBodyBytes / 2 ** 20} MiB`,
+    );
+    expect(table.map(({ observed }) => observed).join("\n")).toContain(`more than ${inWords(maxCodings)} codings`);
+  });
+
+  test("version 2 of it is published with the time between its attempts and with its firewalls' headers", () => {
+    const { summary, table } = HTTP_DELIVERY_V2;
+    expect(summary).toContain(`${AGAIN_AFTER_MS_V2 / 1000} seconds apart`);
+    const rows = table.map(({ observed }) => observed).join("\n");
+    for (const { name } of CHALLENGE_HEADERS_V2) expect(rows).toContain(name);
+    expect(rows).toContain(`Not expected: ${ABSENT_STATUSES_V2.join(" or ")}.`);
   });
 });

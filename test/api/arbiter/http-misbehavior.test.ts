@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { VERSION_1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import type { PolicyVersions } from "../../../api/arbiter/policy/version.ts";
-import { DECIDED, sends, TEXT, UNDECIDED } from "../../support/arbiter/rows.ts";
+import { DECIDED, sends, sha256, TEXT, to, UNDECIDED } from "../../support/arbiter/rows.ts";
 import {
+  CLAIMS,
   EXPIRED,
   examine,
   factsNamed,
@@ -13,6 +15,7 @@ import {
   SELF_SIGNED,
   startSite,
 } from "../../support/arbiter/site.ts";
+import { PRESIGNED_REDIRECTS } from "../../support/arbiter/urls.ts";
 import { forFile } from "../../support/for-file.ts";
 
 const ROWS = [...DECIDED, ...UNDECIDED];
@@ -80,5 +83,88 @@ describe("TLS", () => {
     const { evidence, requests } = await get(certificate, url);
     expect(judged(evidence)).toEqual(["status unknown tls"]);
     expect(requests).toEqual([]);
+  });
+});
+
+describe("presigned links", async () => {
+  const site = await forFile(startSite());
+  const LEADS_TO: Record<string, string> = { "inside.shop-files.com": "10.0.0.1", "trust.example": "93.184.216.99" };
+  /** Every other name leads to the test's server. Over http, because its certificate does not name the stores. */
+  const fetcher = site.fetcher({
+    resolve: async (name) => [LEADS_TO[name] ?? PUBLIC_ADDRESS],
+  });
+  afterEach(() => {
+    site.handlers.clear();
+    site.requests.length = 0;
+    site.dialled.length = 0;
+  });
+
+  const CONTENT = "the deliverable, whole and as agreed";
+  const urlOf = (location: string) => new URL(`http://${location}`);
+
+  /** A shop that redirects to the store, where the content is, and its claim's evidence. */
+  async function redirectedTo(location: string, expected = sha256(CONTENT)) {
+    site.handlers.set("/report.pdf-at-the-shop", to(`http://${location}`));
+    site.handlers.set(urlOf(location).pathname, sends(200, {}, CONTENT));
+    const conditions = { url: "http://shop.example/report.pdf-at-the-shop", expect_sha256: expected };
+    return examine("http-delivery", conditions, { fetcher });
+  }
+
+  describe("a presigned redirect is followed and judged by its content", () => {
+    test.each(PRESIGNED_REDIRECTS)("$store", async ({ location }) => {
+      const url = urlOf(location);
+      const evidence = await redirectedTo(location);
+      expect(judged(evidence)).toEqual(["status true match", "expect_sha256 true match"]);
+      expect(evidence.verdict).toBe("release");
+      // The store got the whole link; the public gets none of its secrets.
+      expect(site.requests.at(-1)).toMatchObject({ path: `${url.pathname}${url.search}`, host: url.host });
+      expect(factsNamed(evidence, "fetch_attempt")).toMatchObject([
+        { redirects: [{ status: 302, location: `${url.origin}${url.pathname}` }], failure: null },
+      ]);
+      expect(JSON.stringify(evidence)).not.toContain("?");
+    });
+
+    test("other content behind one is a refund", async () => {
+      const [first] = PRESIGNED_REDIRECTS;
+      expect((await redirectedTo(first?.location ?? "", sha256("something else"))).verdict).toBe("refund");
+    });
+
+    test.each([
+      ["a private address", "10.0.0.1/a?X-Amz-Signature=1"],
+      ["the cloud's metadata", "169.254.169.254/latest?sig=1"],
+      ["a name that leads inside", "inside.shop-files.com/a?Signature=1"],
+      ["another port", "bucket.s3.amazonaws.com:8080/a?X-Amz-Signature=1"],
+      ["a user name and password", "key:secret@bucket.s3.amazonaws.com/a?X-Amz-Signature=1"],
+      ["the service itself", "trust.example/cert/1?sig=1"],
+    ])("one to %s is not", async (_, location) => {
+      const evidence = await redirectedTo(location);
+      expect(evidence.verdict).toBe("escalate");
+      expect(judged(evidence)[0]).toBe("status unknown blocked");
+      expect(site.dialled).toEqual(Array(2).fill(`${PUBLIC_ADDRESS}:80`));
+    });
+  });
+
+  describe("a claim that names a link with a key in it is refused", () => {
+    const faults = (url: string) => {
+      const { error } = claimSchema(CLAIMS).safeParse({ category: "http-delivery", conditions: { url } });
+      return error?.issues.map(({ code, message }) => `${code}: ${message}`) ?? [];
+    };
+
+    // Names like these are in public links too.
+    const PUBLIC = ["Google Drive", "Dropbox", "Firebase", "GitHub archive, private", "Bunny CDN"];
+    test.each(PRESIGNED_REDIRECTS.filter(({ store }) => !PUBLIC.includes(store)))("$store", ({ location }) => {
+      expect(faults(`https://${location}`)).toEqual([
+        expect.stringMatching(/^custom: .*this URL contains credentials$/),
+      ]);
+    });
+
+    test.each([
+      "https://shop.example/report.pdf?version=2&page=7",
+      "https://shop.example/search?q=signature&sort=signed",
+      "https://shop.example/signature?design=sig&tokens=5",
+      "https://shop.example/a?expires=1767229200",
+    ])("%s is not one", (url) => {
+      expect(faults(url)).toEqual([]);
+    });
   });
 });
