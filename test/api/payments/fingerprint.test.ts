@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bodyJson, fingerprint } from "../../../api/payments/header.ts";
+import { bodyJson, fingerprint, isStorable } from "../../../api/payments/header.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 const print = (body: string | Uint8Array, query = "", { route = "score", method = "POST" } = {}) =>
@@ -72,4 +72,24 @@ describe("the JSON value of a body", () => {
     ["bytes that are no UTF-8 are none", Buffer.from([0x22, 0xff, 0x22]), undefined],
     ["two values are none", bytes("{}{}"), undefined],
   ])("%s", (_, body, value) => expect(bodyJson(body)).toEqual(value));
+});
+
+describe("what the journal stores of a request", () => {
+  const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+
+  test.each<[string, unknown]>([
+    ["null", null],
+    ["a number", 1.5],
+    ["any Unicode text", "é 😀 \u0001 \ud83d\ude00"],
+    ["objects and lists", { a: [{ b: null }, "c"] }],
+    ["64 levels", nested(64)],
+  ])("the journal can store %s", (_, value) => expect(isStorable(value)).toBe(true));
+
+  test.each<[string, unknown]>([
+    ["U+0000", "a\u0000"],
+    ["U+0000 in a name", { a: { "\u0000": 1 } }],
+    ["half a surrogate pair", ["\ud83d"]],
+    ["half a surrogate pair in a name", { "\ude00": 1 }],
+    ["65 levels", nested(65)],
+  ])("the journal cannot store %s", (_, value) => expect(isStorable(value)).toBe(false));
 });

@@ -1,142 +1,266 @@
-import { type Address, encodeFunctionData, parseAbi } from "viem";
-import { describe, expect, test } from "vitest";
+import { type Address, encodeFunctionData, type Hex, pad, parseAbi } from "viem";
+import { beforeEach, describe, expect, test } from "vitest";
 import { lookFor } from "../../../api/payments/commands.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
 import type { Expected } from "../../../api/platform/chain/view.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { broadcast, submit } from "../../support/payments/on-chain.ts";
+import { broadcast, chargedOnce, nothingCharged, submit } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
-import { burningOn } from "../../support/payments/wallets.ts";
+import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../support/payments/wallets.ts";
+import { freshDatabase } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
-/** What a look makes of a transaction of ours that was mined without success. */
+describe("the gas of one settlement", async () => {
+  const MOST_GAS = 350_000n;
+  const soon = { timeout: 10_000, interval: 50 };
 
-const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
+  const chain = await forFile(startTestChain());
+  const database = await freshDatabase();
+  const one = await forFile(startService({ chain, database }));
+  const { signingKey, sealingKey } = one.config;
+  const other = await forFile(startService({ chain, database, config: { signingKey, sealingKey } }));
+  const buy = ({ url }: { readonly url: string }, signed: Signed) => post(`${url}/test/basic`, v2(signed));
 
-const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
-const node = await forFile(startFaultyNode(chain));
-const reader = createChain(chain.network.id, { rpcUrl: node.url, logBlockRange: 9_000 });
-await chain.mine(20);
+  let before: number;
+  const sent = async () => (await chain.client.getTransactionCount({ address: RELAYER.address })) - before;
 
-const expectedOf = ({ authorization }: Signed, fromBlock: bigint): Expected => {
-  const { from, to: payTo, nonce, value, validAfter, validBefore } = authorization;
-  const payer = from.toLowerCase() as Address;
-  return { payer, payTo, nonce, value, validAfter, validBefore, fromBlock: Number(fromBlock) };
-};
+  beforeEach(async () => {
+    before = await chain.client.getTransactionCount({ address: RELAYER.address });
+  });
 
-/** Ours, mined whether it succeeds or not. */
-const mined = async (signed: Signed) => {
-  const { status, transactionHash } = await submit(chain, signed, { gas: 200_000n });
-  expect(status).toBe("reverted");
-  return transactionHash;
-};
+  /** The gas of everything the relayer has sent in this test. */
+  async function gasSpent(): Promise<bigint> {
+    const { rows } = await withClient(database.ownerUrl, (client) =>
+      client.query<{ hash: Buffer }>("SELECT unnest(hashes) AS hash FROM relay WHERE nonce >= $1", [before]),
+    );
+    const receipts = await Promise.all(
+      rows.map(({ hash }) =>
+        chain.client.getTransactionReceipt({ hash: `0x${hash.toString("hex")}` }).catch(() => ({ gasUsed: 0n })),
+      ),
+    );
+    return receipts.reduce((sum, { gasUsed }) => sum + gasUsed, 0n);
+  }
 
-test("a transaction that failed while the nonce stays unused is one that was mined without settling", async () => {
-  const payer = await newPayer(chain);
-  const signed = await signPayment(payer);
-  const expected = expectedOf(signed, await chain.client.getBlockNumber());
-  await chain.setBalance(payer.address, 10n ** 18n);
-  const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [RELAYER.address, 10_000_000n] });
-  const { usdc } = chain.network;
-  const away = await chain.client.sendTransaction({ account: payer, to: usdc.address, data, gas: 100_000n });
-  await chain.client.waitForTransactionReceipt({ hash: away });
-  const transaction = await mined(signed);
-  expect(await lookFor(reader, expected, async () => transaction)).toEqual({ nonce: "reverted", transaction });
-  expect(await lookFor(reader, expected, async () => null)).toEqual({ nonce: "unused" });
-});
+  /** Accounts with this code, as a contract and by delegation (EIP-7702), with 10 USDC each. */
+  const KINDS = {
+    "a contract": async (code: Hex) => {
+      const account = await newPayer(chain);
+      await chain.client.setCode({ address: account.address, bytecode: code });
+      return account;
+    },
+    "an account that delegates to one (EIP-7702)": async (code: Hex) => {
+      const { address: wallet } = await newPayer(chain, 0n);
+      await chain.client.setCode({ address: wallet, bytecode: code });
+      const account = await newPayer(chain);
+      await chain.client.setCode({ address: account.address, bytecode: `0xef0100${wallet.slice(2)}` });
+      return account;
+    },
+  } as const;
+  const kinds = Object.entries(KINDS);
 
-test("one that failed because a stranger's copy was faster is none, however far a node lags", async () => {
-  const signed = await signPayment(await newPayer(chain));
-  const before = await chain.client.getBlockNumber();
-  const expected = expectedOf(signed, before);
-  await broadcast(chain, signed);
-  const transaction = await mined(signed);
-  const failed = async () => transaction;
-  node.become(standingStillAt(before));
-  await expect(lookFor(reader, expected, failed)).rejects.toThrow();
-  // Nodes behind one address: this one has heard of our transaction, the others of nothing.
-  const lagging = standingStillAt(before);
-  node.become((call, pass) => (call.method === "eth_getTransactionReceipt" ? pass(call) : lagging(call, pass)));
-  await expect(lookFor(reader, expected, failed)).rejects.toThrow();
-  node.become(null);
-  expect(await lookFor(reader, expected, failed)).toMatchObject({ nonce: "paid" });
-});
-
-describe("three payments that are mined without settling", () => {
-  const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
-  const services = {
-    "in transactions of their own": ALONE,
-    "by the fixed gas limit of the batch": {},
-  };
-  const head = async () => (await chain.client.getBlock()).timestamp;
-
-  /** Runs right before the next transaction reaches the node. */
-  const beforeBroadcast = (act: () => Promise<unknown>) => {
-    let isDone = false;
-    node.become(async (call, pass) => {
-      if (call.method === "eth_sendRawTransaction" && !isDone) {
-        isDone = true;
-        await act();
-      }
-      return pass(call);
+  describe.each(kinds)("%s that behaves in simulations", (_, deploy) => {
+    test.each([
+      ["by their gas price", SIGNS["transactions have a gas price, simulations none"]],
+      ["by their origin", SIGNS["transactions have an origin, simulations none"]],
+      ["by our address", originIs(RELAYER.address)],
+      ["by more gas than we give", gasBelow(1_000_000)],
+    ])("which it knows %s, is refused, and no gas is spent", async (__, sign) => {
+      const payer = await deploy(burningOn(sign));
+      const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
+      expect(why).toMatch(/rejects the signature|more than 350,000 gas/);
+      expect(await sent()).toBe(0);
     });
+
+    test("and turns when it is mined costs 350,000 gas at most, once: the same header is never submitted again", async () => {
+      const payer = await deploy(burningOn(SIGNS["a flag in its storage is set in between"]));
+      const signed = await signPayment(payer);
+      await chain.client.setAutomine(false);
+      const answering = buy(one, signed);
+      await expect.poll(async () => (await chain.client.getTxpoolStatus()).pending, soon).toBe(1);
+      await chain.client.setStorageAt({ address: payer.address, ...FLAG });
+      await chain.mine();
+      await chain.client.setAutomine(true);
+      const answers = [await answering];
+      await chain.client.setStorageAt({ address: payer.address, index: FLAG.index, value: pad("0x0") });
+      for (const service of [one, other, one]) answers.push(await buy(service, signed));
+      answers.push(...(await Promise.all([one, other, other].map((service) => buy(service, signed)))));
+      for (const answer of answers) expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+      expect(await sent()).toBe(1);
+      const spent = await gasSpent();
+      expect(spent).toBeLessThanOrEqual(MOST_GAS);
+      expect(spent).toBeGreaterThan(50_000n);
+      await nothingCharged(chain, payer);
+    });
+  });
+
+  test("what was mined and reverted is paid after all when its payer broadcasts it: the same header gets its result", async () => {
+    const payer = await KINDS["a contract"](burningOn(SIGNS["a flag in its storage is set in between"]));
+    const signed = await signPayment(payer);
+    await chain.client.setAutomine(false);
+    const answering = buy(one, signed);
+    await expect.poll(async () => (await chain.client.getTxpoolStatus()).pending, soon).toBe(1);
+    await chain.client.setStorageAt({ address: payer.address, ...FLAG });
+    await chain.mine();
+    await chain.client.setAutomine(true);
+    expectPaymentRequired(await answering);
+    await chain.client.setStorageAt({ address: payer.address, index: FLAG.index, value: pad("0x0") });
+    await broadcast(chain, signed);
+    expect((await buy(other, signed)).status).toBe(200);
+    await chargedOnce(chain, signed);
+    expect(await sent()).toBe(1);
+  });
+
+  test("a wallet that needs more gas than we give is refused with the reason", async () => {
+    const payer = await newPayer(chain);
+    await chain.client.setCode({ address: payer.address, bytecode: thinking(8_000) });
+    const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
+    expect(why).toMatch(/would take more than 350,000 gas/);
+    expect(await sent()).toBe(0);
+  });
+
+  test("one that needs less pays", async () => {
+    const payer = await newPayer(chain);
+    await chain.client.setCode({ address: payer.address, bytecode: thinking(2_500) });
+    const signed = await signPayment(payer);
+    expect((await buy(one, signed)).status).toBe(200);
+    await chargedOnce(chain, signed);
+    const spent = await gasSpent();
+    expect(spent).toBeGreaterThan(200_000n);
+    expect(spent).toBeLessThanOrEqual(MOST_GAS);
+  });
+});
+
+describe("a settlement that fails", async () => {
+  /** What a look makes of a transaction of ours that was mined without success. */
+
+  const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
+
+  const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+  const node = await forFile(startFaultyNode(chain));
+  const reader = createChain(chain.network.id, { rpcUrl: node.url, logBlockRange: 9_000 });
+  await chain.mine(20);
+
+  const expectedOf = ({ authorization }: Signed, fromBlock: bigint): Expected => {
+    const { from, to: payTo, nonce, value, validAfter, validBefore } = authorization;
+    const payer = from.toLowerCase() as Address;
+    return { payer, payTo, nonce, value, validAfter, validBefore, fromBlock: Number(fromBlock) };
   };
 
-  describe.each(Object.entries(services))("%s", async (_, more) => {
-    const service = await forFile(startService({ chain, config: { rpcUrls, ...more } }));
-    const pay = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
-    const sign = async (payer: Awaited<ReturnType<typeof newPayer>>) =>
-      signPayment(payer, { validBefore: (await head()) + 90n });
-    const failing = async (signed: Signed, act: () => Promise<unknown>) => {
-      beforeBroadcast(act);
-      const answer = await pay(signed);
-      node.become(null);
-      expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+  /** Ours, mined whether it succeeds or not. */
+  const mined = async (signed: Signed) => {
+    const { status, transactionHash } = await submit(chain, signed, { gas: 200_000n });
+    expect(status).toBe("reverted");
+    return transactionHash;
+  };
+
+  test("a transaction that failed while the nonce stays unused is one that was mined without settling", async () => {
+    const payer = await newPayer(chain);
+    const signed = await signPayment(payer);
+    const expected = expectedOf(signed, await chain.client.getBlockNumber());
+    await chain.setBalance(payer.address, 10n ** 18n);
+    const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [RELAYER.address, 10_000_000n] });
+    const { usdc } = chain.network;
+    const away = await chain.client.sendTransaction({ account: payer, to: usdc.address, data, gas: 100_000n });
+    await chain.client.waitForTransactionReceipt({ hash: away });
+    const transaction = await mined(signed);
+    expect(await lookFor(reader, expected, async () => transaction)).toEqual({ nonce: "reverted", transaction });
+    expect(await lookFor(reader, expected, async () => null)).toEqual({ nonce: "unused" });
+  });
+
+  test("one that failed because a stranger's copy was faster is none, however far a node lags", async () => {
+    const signed = await signPayment(await newPayer(chain));
+    const before = await chain.client.getBlockNumber();
+    const expected = expectedOf(signed, before);
+    await broadcast(chain, signed);
+    const transaction = await mined(signed);
+    const failed = async () => transaction;
+    node.become(standingStillAt(before));
+    await expect(lookFor(reader, expected, failed)).rejects.toThrow();
+    // Nodes behind one address: this one has heard of our transaction, the others of nothing.
+    const lagging = standingStillAt(before);
+    node.become((call, pass) => (call.method === "eth_getTransactionReceipt" ? pass(call) : lagging(call, pass)));
+    await expect(lookFor(reader, expected, failed)).rejects.toThrow();
+    node.become(null);
+    expect(await lookFor(reader, expected, failed)).toMatchObject({ nonce: "paid" });
+  });
+
+  describe("three payments that are mined without settling", () => {
+    const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+    const services = {
+      "in transactions of their own": ALONE,
+      "by the fixed gas limit of the batch": {},
+    };
+    const head = async () => (await chain.client.getBlock()).timestamp;
+
+    /** Runs right before the next transaction reaches the node. */
+    const beforeBroadcast = (act: () => Promise<unknown>) => {
+      let isDone = false;
+      node.become(async (call, pass) => {
+        if (call.method === "eth_sendRawTransaction" && !isDone) {
+          isDone = true;
+          await act();
+        }
+        return pass(call);
+      });
     };
 
-    test("do not count against their payer where we mined them in a block at validBefore", async () => {
-      const payer = await newPayer(chain);
-      for (let count = 0; count < 3; count++) {
-        const signed = await sign(payer);
-        const { validBefore: timestamp } = signed.authorization;
-        await failing(signed, () => chain.client.setNextBlockTimestamp({ timestamp }));
-      }
-      expect((await pay(await sign(payer))).status).toBe(200);
-    });
+    describe.each(Object.entries(services))("%s", async (_, more) => {
+      const service = await forFile(startService({ chain, config: { rpcUrls, ...more } }));
+      const pay = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
+      const sign = async (payer: Awaited<ReturnType<typeof newPayer>>) =>
+        signPayment(payer, { validBefore: (await head()) + 90n });
+      const failing = async (signed: Signed, act: () => Promise<unknown>) => {
+        beforeBroadcast(act);
+        const answer = await pay(signed);
+        node.become(null);
+        expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
+      };
 
-    test("do not count against an account or a contract where USDC was paused", async () => {
-      const wallet = await newPayer(chain);
-      await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
-      for (const payer of [await newPayer(chain), wallet]) {
+      test("do not count against their payer where we mined them in a block at validBefore", async () => {
+        const payer = await newPayer(chain);
         for (let count = 0; count < 3; count++) {
-          await failing(await sign(payer), () => chain.pause());
-          await chain.unpause();
+          const signed = await sign(payer);
+          const { validBefore: timestamp } = signed.authorization;
+          await failing(signed, () => chain.client.setNextBlockTimestamp({ timestamp }));
         }
         expect((await pay(await sign(payer))).status).toBe(200);
-      }
-    });
+      });
 
-    test("count against a payer whose balance was gone in a block before validBefore", async () => {
-      const payer = await newPayer(chain);
-      const { usdc } = chain.network;
-      await chain.setBalance(payer.address, 10n ** 18n);
-      for (let count = 0; count < 3; count++) {
-        const signed = await sign(payer);
-        await failing(signed, async () => {
-          const value = await chain.usdcBalance(payer.address);
-          const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [RELAYER.address, value] });
-          const hash = await chain.client.sendTransaction({ account: payer, to: usdc.address, data, gas: 100_000n });
-          await chain.client.waitForTransactionReceipt({ hash });
-          const { validBefore } = signed.authorization;
-          await chain.client.setNextBlockTimestamp({ timestamp: validBefore - 1n });
-        });
-        await chain.fund(payer.address, 10_000_000n);
-      }
-      expectProblem(await pay(await sign(payer)), 429, "payer_refused");
+      test("do not count against an account or a contract where USDC was paused", async () => {
+        const wallet = await newPayer(chain);
+        await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
+        for (const payer of [await newPayer(chain), wallet]) {
+          for (let count = 0; count < 3; count++) {
+            await failing(await sign(payer), () => chain.pause());
+            await chain.unpause();
+          }
+          expect((await pay(await sign(payer))).status).toBe(200);
+        }
+      });
+
+      test("count against a payer whose balance was gone in a block before validBefore", async () => {
+        const payer = await newPayer(chain);
+        const { usdc } = chain.network;
+        await chain.setBalance(payer.address, 10n ** 18n);
+        for (let count = 0; count < 3; count++) {
+          const signed = await sign(payer);
+          await failing(signed, async () => {
+            const value = await chain.usdcBalance(payer.address);
+            const data = encodeFunctionData({ abi: ERC20, functionName: "transfer", args: [RELAYER.address, value] });
+            const hash = await chain.client.sendTransaction({ account: payer, to: usdc.address, data, gas: 100_000n });
+            await chain.client.waitForTransactionReceipt({ hash });
+            const { validBefore } = signed.authorization;
+            await chain.client.setNextBlockTimestamp({ timestamp: validBefore - 1n });
+          });
+          await chain.fund(payer.address, 10_000_000n);
+        }
+        expectProblem(await pay(await sign(payer)), 429, "payer_refused");
+      });
     });
   });
 });

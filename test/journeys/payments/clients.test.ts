@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
@@ -6,7 +7,9 @@ import { expectPaymentRequired, expectProblem } from "../../support/payments/exp
 import { cancel, nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
+import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
+import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, jobs: false }));
@@ -137,4 +140,20 @@ describe("a body that cannot be served", () => {
       expect([answer.body.extensions, challengeOf(answer).extensions?.diagnostic]).toEqual([undefined, undefined]);
     }
   });
+});
+
+describe("five stock clients pay /test/basic", () => {
+  test.each(STOCK_CLIENTS.map((client, index) => ({ ...client, index })))(
+    "$name pays and receives the certificate of what settled",
+    async ({ post, version, index }) => {
+      const account = devAccount(index);
+      const wallet = account.address.toLowerCase();
+      const before = await chain.usdcBalance(PAY_TO);
+      const { status, body } = await post(`${service.url}/test/basic`, account);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ verdict: "pass", wallet, detected: { protocol_version: version } });
+      expect(await chain.usdcBalance(PAY_TO)).toBe(before + 250_000n);
+      expect(await chain.usdcBalance(account.address)).toBe(10_000_000_000n - 250_000n);
+    },
+  );
 });

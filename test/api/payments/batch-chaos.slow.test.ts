@@ -1,0 +1,256 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { encodeFunctionData, type Hex, type LocalAccount } from "viem";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { failedPlaces } from "../../../api/payments/settle/settlement-batch.ts";
+import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
+import { anotherTransaction, rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, type Signed, signCancellation, signPayment } from "../../support/payments/signing.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
+import { RELAYER, startService } from "../../support/service/service.ts";
+
+describe("kills", async () => {
+  vi.setConfig({ testTimeout: 120_000 });
+  const soon = { timeout: 30_000, interval: 20 };
+  const TOGETHER = 6;
+
+  const stage = await forFile(startApiStage());
+  const { chain, owner } = stage;
+  const node = await forFile(startHoldingNode(chain));
+  let api = await stage.start(node);
+
+  afterEach(() => chain.client.setAutomine(true));
+
+  const pay = (signed: Signed): Promise<Answer> => post(`${api.url}/test/basic`, v2(signed));
+  const pending = async () => (await chain.client.getTxpoolStatus()).pending;
+  const stored = async () =>
+    (await owner.query<{ size: number }>("SELECT cardinality(purposes) AS size FROM relay ORDER BY id")).rows;
+
+  async function signedBy(count: number): Promise<Signed[]> {
+    const signed: Signed[] = [];
+    while (signed.length < count) signed.push(await signPayment(await newPayer(chain)));
+    return signed;
+  }
+
+  /** The same header again until something else than 503 comes back. */
+  async function sentAgain(signed: Signed): Promise<Answer> {
+    for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
+      const answer = await pay(signed);
+      if (answer.status !== 503 || Date.now() > deadline) return answer;
+    }
+  }
+
+  /** One payment is in the pool, and the others wait for it together until the process is killed. */
+  async function killedOnceTheyShare(signed: readonly Signed[], at: () => Promise<unknown>): Promise<void> {
+    const [first, ...others] = signed;
+    await chain.client.setAutomine(false);
+    const cutOff = (one: Signed) => pay(one).catch(() => null);
+    const asked = [cutOff(first as Signed)];
+    await expect.poll(pending, soon).toBe(1);
+    asked.push(...others.map(cutOff));
+    await at();
+    await api.kill();
+    await Promise.all(asked);
+    await stage.endLeases();
+    api = await stage.start(node);
+  }
+
+  async function expectAllBought(signed: readonly Signed[]): Promise<void> {
+    await chain.client.setAutomine(true);
+    await chain.mine();
+    const answers = await Promise.all(signed.map(sentAgain));
+    expect(answers.map(({ status, text }) => (status === 200 ? 200 : text))).toEqual(signed.map(() => 200));
+    for (const one of signed) await chargedOnce(chain, one);
+    const members = await owner.query("SELECT purpose FROM relay_member");
+    expect(new Set(members.rows.map(({ purpose }) => purpose.toString("hex"))).size).toBe(members.rowCount);
+  }
+
+  describe("a process killed with SIGKILL charges each payment of a batch once", () => {
+    test("when the batch is stored and not broadcast: another process broadcasts it", async () => {
+      const signed = await signedBy(TOGETHER);
+      const last = signed.at(-1) as Signed;
+      const held = node.hold("eth_sendRawTransaction", last.authorization.from.slice(2));
+      await killedOnceTheyShare(signed, () => held.reached);
+      expect((await stored()).some(({ size }) => size > 1)).toBe(true);
+      await expect.poll(pending, soon).toBeGreaterThan(1);
+      await expectAllBought(signed);
+    });
+
+    test("when the batch is broadcast and not mined", async () => {
+      const signed = await signedBy(TOGETHER);
+      await killedOnceTheyShare(signed, () => expect.poll(pending, soon).toBeGreaterThan(1));
+      await expectAllBought(signed);
+    });
+
+    test("when the batch is mined and nobody has looked yet", async () => {
+      const signed = await signedBy(TOGETHER);
+      const looking = node.hold("eth_getLogs", (signed.at(-1) as Signed).authorization.from.slice(2));
+      await killedOnceTheyShare(signed, async () => {
+        await expect.poll(pending, soon).toBeGreaterThan(1);
+        await chain.client.setAutomine(true);
+        await chain.mine();
+        await looking.reached;
+      });
+      await expectAllBought(signed);
+    });
+  });
+});
+
+describe("reorganizations", async () => {
+  // A batch is mined, its block is reorganized away, and the same bytes are mined again, where other calls fail.
+
+  const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
+  const TOGETHER = 5;
+  const soon = { timeout: 30_000, interval: 50 };
+
+  const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
+  // Five that wait go at once, and fewer wait for them.
+  const config = { batches: { most: TOGETHER, waitMs: 10_000 } };
+  const service = await forFile(startService({ chain, config }));
+  const { client } = chain;
+  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  await chain.mine(10);
+
+  const buy = (signed: Signed): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
+  const pending = async () => (await client.getTxpoolStatus()).pending;
+  const sentByUs = () => client.getTransactionCount({ address: RELAYER.address });
+  const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
+
+  /** Five payments of a batch: the second, third and fourth are those that fail where something spoils them. */
+  async function scene() {
+    const payers: LocalAccount[] = [];
+    while (payers.length < TOGETHER) payers.push(await newPayer(chain));
+    const [, moving, , canceling] = payers as [LocalAccount, LocalAccount, LocalAccount, LocalAccount];
+    await chain.setBalance(moving.address, 10n ** 18n);
+    await chain.mine();
+    const signed = await Promise.all(payers.map((payer) => signPayment(payer)));
+    const [, , copied, canceled] = signed as [Signed, Signed, Signed, Signed];
+    const { nonce } = canceled.authorization;
+    const cancellation = await signCancellation(canceling, chain.network, { authorizer: canceling.address, nonce });
+    const [transfer, cancel] = [
+      encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [ELSEWHERE, 9_900_000n] }),
+      encodeFunctionData({
+        abi: USDC_ABI,
+        functionName: "cancelAuthorization",
+        args: [canceling.address, nonce, cancellation],
+      }),
+    ];
+    const spoiled: readonly Hex[] = [
+      await rawToUsdc(chain, { by: moving, data: transfer }),
+      await anotherTransaction(chain, copied),
+      await rawToUsdc(chain, { by: devAccount(6), data: cancel }),
+    ];
+    return { signed: signed as [Signed, Signed, Signed, Signed, Signed], spoiled };
+  }
+
+  /** All of them in one batch, in a block with a payment that went before, and with what else is in the pool. */
+  async function minedTogether(signed: readonly Signed[], beside: readonly Hex[] = []) {
+    const before = await signPayment(await newPayer(chain));
+    await client.setAutomine(false);
+    const first = buy(before);
+    await expect.poll(pending, soon).toBe(1);
+    const answers = signed.map(buy);
+    await expect.poll(pending, soon).toBe(2);
+    for (const raw of beside) await client.sendRawTransaction({ serializedTransaction: raw });
+    await chain.mine();
+    const { transactions } = await client.getBlock({ includeTransactions: true });
+    await client.setAutomine(true);
+    expect((await first).status).toBe(200);
+    const ours = transactions.filter(({ from }) => from.toLowerCase() === RELAYER.address.toLowerCase());
+    const [alone, batch] = await Promise.all(ours.map(({ hash }) => rawOf(chain, hash)));
+    const hash = ours[1]?.hash ?? "0x";
+    const failed = async () => failedPlaces(await client.getTransactionReceipt({ hash })).length;
+    return { answers, hash, failed, again: [alone, batch] as Hex[] };
+  }
+
+  /** One block in place of the last, with these in this order. */
+  const minedAgain = (raws: readonly Hex[]) =>
+    reorganize(
+      chain,
+      1,
+      raws.map((raw) => [raw, 0] as const),
+    );
+
+  async function bought(signed: Signed): Promise<Answer> {
+    const answers: Answer[] = [];
+    const status = async () => {
+      answers.push(await buy(signed));
+      return answers.at(-1)?.status;
+    };
+    await expect.poll(status, soon).not.toBe(503);
+    const answer = answers.at(-1) as Answer;
+    expect([answer.status, answer.text]).toEqual([200, expect.stringContaining("cert_url")]);
+    return answer;
+  }
+
+  test("calls that failed and settle once the batch is mined again: each is charged once, and the same header has its result", async () => {
+    const { signed, spoiled } = await scene();
+    const [, moved, copied, canceled] = signed;
+    const { answers, hash, failed, again } = await minedTogether(signed, spoiled);
+    expect(await failed()).toBe(3);
+    const [one, reverted, paid, burnt, five] = (await Promise.all(answers)) as [Answer, Answer, Answer, Answer, Answer];
+    expect([one.status, paid.status, five.status]).toEqual([200, 200, 200]);
+    expect(expectPaymentRequired(reverted)).toMatch(/mined and reverted/);
+    expectProblem(burnt, 503, "payment_pending");
+    const count = await sentByUs();
+
+    await minedAgain(again);
+    expect(await failed()).toBe(0);
+    for (const each of signed) await chargedOnce(chain, each);
+    const late = [await bought(moved), await bought(canceled)];
+    await chain.finalize();
+    await expect.poll(async () => (await recordOf(paid)).settlement, soon).toMatchObject({ transaction: hash });
+    for (const [each, answer] of [
+      [signed[0], one],
+      [moved, late[0]],
+      [copied, paid],
+      [canceled, late[1]],
+      [signed[4], five],
+    ] as [Signed, Answer][]) {
+      expect((await bought(each)).text).toBe(answer.text);
+      expect(await recordOf(answer)).toMatchObject({ reversed: false, settlement: { transaction: hash } });
+      await chargedOnce(chain, each);
+    }
+    expect(await sentByUs()).toBe(count);
+  });
+
+  // The chain never goes back: what comes after this lives minutes later.
+  test("calls that settled and fail once the batch is mined again: neighbors are paid once, and what is gone for good is marked", async () => {
+    const { signed, spoiled } = await scene();
+    const [, moved, copied, canceled] = signed;
+    const { answers, failed, again } = await minedTogether(signed);
+    const given = await Promise.all(answers);
+    expect([given.map(({ status }) => status), await failed()]).toEqual([signed.map(() => 200), 0]);
+    const count = await sentByUs();
+
+    await minedAgain([...spoiled, ...again]);
+    expect(await failed()).toBe(3);
+    // The record of what a stranger settled says so; a result that was given stays given while the chain may still pay.
+    const [elsewhere] = await settlements(chain, copied.authorization.from);
+    const settlementOf = async (place: number) => (await recordOf(given[place] as Answer)).settlement;
+    await expect.poll(() => settlementOf(2), soon).toMatchObject({ transaction: elsewhere?.transaction });
+    for (const [place, each] of signed.entries()) expect((await bought(each)).text).toBe(given[place]?.text);
+
+    const { timestamp } = await client.getBlock();
+    await chain.increaseTime(Number(moved.authorization.validBefore - timestamp) + 180);
+    await chain.finalize();
+    const reversed = async () => Promise.all(given.map(async (answer) => (await recordOf(answer)).reversed as boolean));
+    await expect.poll(reversed, soon).toEqual([false, true, false, true, false]);
+    for (const gone of [moved, canceled]) {
+      expect(expectPaymentRequired(await buy(gone))).toMatch(/permanently removed from the chain/);
+      await nothingCharged(chain, gone.authorization.from);
+    }
+    for (const place of [0, 2, 4]) {
+      const each = signed[place] as Signed;
+      expect((await bought(each)).text).toBe(given[place]?.text);
+      await chargedOnce(chain, each);
+    }
+    expect(await sentByUs()).toBe(count);
+  });
+});
