@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createService } from "../../../api/service.ts";
 import {
@@ -41,6 +41,11 @@ const nothingSaid = async (held: ContestableHold) =>
   });
 
 describe("a contest is refused, and nothing changes,", () => {
+  let untouched: ContestableHold;
+  beforeAll(async () => {
+    untouched = await open();
+  });
+
   test.each<[string, number, string, (good: Record<string, unknown>) => unknown]>([
     ["that is no JSON object", 400, "malformed_request", () => "contest"],
     ["without a payment", 400, "malformed_request", ({ payment_id: _, ...rest }) => rest],
@@ -77,13 +82,9 @@ describe("a contest is refused, and nothing changes,", () => {
     ],
     ["with a junk signature", 403, "not_the_payer", (good) => ({ ...good, signature: `0x${"11".repeat(65)}` })],
   ])("%s", async (...[, status, code, change]) => {
-    const held = await open();
-    expectProblem(
-      await postContest(service, change(await contestBody(service, { held, claim: EXPECT }))),
-      status,
-      code,
-    );
-    await nothingSaid(held);
+    const good = await contestBody(service, { held: untouched, claim: EXPECT });
+    expectProblem(await postContest(service, change(good)), status, code);
+    await nothingSaid(untouched);
   });
 
   test("signed by a stranger, or by the merchant", async () => {

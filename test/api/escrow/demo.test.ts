@@ -73,14 +73,6 @@ async function paid(scheme: EscrowScheme, unpaid: Awaited<ReturnType<typeof post
   return Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString("base64");
 }
 
-test("a buyer without enough USDC is told so, and nothing moves", async () => {
-  const buyer = await newPayer(chain, 50_000n);
-  const answer = await post(url(), { "PAYMENT-SIGNATURE": await paid(new EscrowScheme(buyer), await post(url())) });
-  expect(answer.status).toBe(402);
-  expect(challengeOf(answer).error).toMatch(/balance/);
-  expect(await chain.usdcBalance(buyer.address)).toBe(50_000n);
-});
-
 test("without a payment, 402 with commerce terms; a version 1 client finds nothing to sign", async () => {
   const answer = await post(url());
   expect(answer.status).toBe(402);
@@ -91,9 +83,26 @@ test("without a payment, 402 with commerce terms; a version 1 client finds nothi
   expectProblem(await post(url(), { "PAYMENT-SIGNATURE": "x" }), 400, "malformed_payment");
 });
 
-test("where no contract is configured, the demo says so", async () => {
+const asHtml = { headers: { accept: "text/html" } };
+
+test("the demo is a page for browsers and a document for everybody else", async () => {
+  const [document, page, forced] = [
+    await send(url()),
+    await send(url(), asHtml),
+    await send(`${url()}?format=json`, asHtml),
+  ];
+  expect(document.body).toMatchObject({ price: "0.10", contract: expect.stringMatching(/^0x/) });
+  expect(forced.body).toEqual(document.body);
+  for (const { headers } of [document, page, forced]) expect(headers.get("vary")).toBe("Accept");
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  for (const text of [document.body.contract, document.body.merchant, "<strong>0.10 USDC</strong>"])
+    expect(page.text).toContain(String(text));
+});
+
+test("the demo and its page say where no contract is configured", async () => {
   const other = await startService({ chain, jobs: false });
   expectProblem(await post(`${other.url}/escrow/demo`), 503, "not_available");
   expect((await send(`${other.url}/escrow`)).body).toMatchObject({ contracts: [], forward: null });
+  expect((await send(`${other.url}/escrow/demo`, asHtml)).text).toContain("No escrow contract is configured here");
   await other.stop();
 });

@@ -161,44 +161,6 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
   });
 });
 
-describe("a process killed with SIGKILL while outcomes share a transaction", () => {
-  const OTHERS = 5;
-  /** One outcome is in the pool, the others wait behind it together. */
-  async function killedWhile(reached: (others: readonly Held[]) => Promise<unknown>): Promise<void> {
-    const others: Held[] = [];
-    while (others.length < OTHERS) others.push(await hold(scene, merchant.address));
-    await stage.chain.client.setAutomine(false);
-    try {
-      await deliver(api, merchant, { ...held, ...GOOD });
-      await isPending();
-      const reaching = reached(others);
-      await Promise.all(others.map((one) => deliver(api, merchant, { ...one, ...GOOD })));
-      await reaching;
-      await killAndRestart();
-    } finally {
-      await stage.chain.client.setAutomine(true);
-      await stage.chain.mine();
-    }
-    for (const one of [held, ...others]) {
-      await expectOnce(one, "release");
-      expect(await askedOnChain(scene, one)).toHaveLength(1);
-    }
-  }
-  const shared = async () =>
-    (await stage.owner.query("SELECT FROM relay WHERE cardinality(purposes) > 1 AND state = 'sent'")).rowCount ?? 0;
-
-  test("and is stored but not broadcast: another process broadcasts it, and each outcome is there once", async () => {
-    await killedWhile(async ([one]) => {
-      await node.hold("eth_sendRawTransaction", one?.buyer.address ?? "").reached;
-      expect(await shared()).toBeGreaterThan(0);
-    });
-  });
-
-  test("and is broadcast but not mined: it is waited for", async () => {
-    await killedWhile(() => expect.poll(shared, PATIENT).toBeGreaterThan(0));
-  });
-});
-
 test("two processes on one database, whose turns end at once: each payment gets one outcome, the one that was decided", async () => {
   const other = await start({ url: stage.chain.rpcUrl });
   const ending = setInterval(() => void endTurns().catch(() => undefined), 100);

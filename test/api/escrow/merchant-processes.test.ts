@@ -65,23 +65,3 @@ test("a process is killed while its handler runs: nobody else's runs before the 
   expect(await holdsBy(scene, buyer.address)).toBe(1);
   expect(await scene.chain.usdcBalance(address)).toBe(99_000n);
 });
-
-test("one header at two processes, five times each at once, runs one handler; a third one replays it", async () => {
-  const third = await open();
-  const buyer = await newBuyer(scene.chain);
-  const header = await signFor(overHttp, buyer, third.url);
-  const before = second.count("writing");
-  const urls = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? second.url : third.url));
-  const responses = await Promise.all(urls.map((url) => pay(overHttp, header, url)));
-  expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
-  const bodies = await Promise.all(responses.map((response) => response.text()));
-  expect(new Set(bodies).size).toBe(1);
-  expect(second.count("writing") - before + third.count("writing")).toBe(1);
-
-  await Promise.all([second.kill(), third.kill()]);
-  const fourth = await open();
-  const again = await pay(overHttp, header, fourth.url);
-  expect(again.headers.get("x-idempotent-replay")).toBe("true");
-  expect(await again.text()).toBe(bodies[0]);
-  expect(fourth.count("writing")).toBe(0);
-});

@@ -176,20 +176,6 @@ describe("a process killed with SIGKILL holds each payment of a batch once", () 
     api = await stage.start(node, settings);
   }
 
-  test("when the batch is stored and not broadcast: another process broadcasts it", async () => {
-    const made = await orders(1 + TOGETHER, "auth-capture");
-    const [last] = made.slice(-1) as [Order];
-    const trap = node.hold("eth_sendRawTransaction", last.buyer.address);
-    const asked = await sharing(made);
-    await trap.reached;
-    await killed(asked);
-    expect(await sizes()).toEqual([1, TOGETHER]);
-    await expect.poll(pending, PATIENT).toBeGreaterThan(1);
-    await client.setAutomine(true);
-    await chain.mine();
-    await expectSold(made, "auth-capture");
-  });
-
   test("when the batch is broadcast and not mined, and a stranger makes one of its holds first", async () => {
     const made = await orders(1 + TOGETHER, "commerce");
     const asked = await sharing(made);

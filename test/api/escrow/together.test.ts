@@ -159,3 +159,18 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   // Nothing was ever sent for the one whose release would revert; the clock will refund it.
   expect([await statusOf(scene, late), await askedOnChain(scene, late)]).toEqual(["held", []]);
 });
+
+test("a release that is too late for its authorization becomes the clock's refund, once that is possible", async () => {
+  const { timestamp } = await chain.client.getBlock();
+  const [held] = await holds(1, { authorizationExpiry: Number(timestamp) + 1_200 });
+  if (held === undefined) throw new Error("nothing is held");
+  expect((await deliver(service, merchant, { ...held, ...GOOD })).body.decision).toBe("release");
+  await chain.increaseTime(1_200);
+  await carriedUntil(async () => true);
+  expect([await statusOf(scene, held), await askedOnChain(scene, held)]).toEqual(["held", []]);
+  await chain.increaseTime(600);
+  await carriedUntil(() => areOver([held]));
+  expect(await askedOnChain(scene, held)).toMatchObject([
+    { decision: "refund", succeeded: true, event: { record: NO_RECORD } },
+  ]);
+});

@@ -166,13 +166,6 @@ test("a delivery before a halt of 33 minutes is released afterwards, and not ref
   expect(await askedOnChain(scene, held)).toHaveLength(1);
 });
 
-test("a release that the pool swallowed is sent again, once", async () => {
-  base.pool.fate("swallowed");
-  await deliver(service, merchant, { ...held, ...GOOD });
-  await expectOutcome(scene, held, "release");
-  expect(await askedOnChain(scene, held)).toHaveLength(1);
-});
-
 test("a release is not put off for nodes that have not got to its hold yet", async () => {
   const late = BASE.backends.length - 1;
   const lag = (lagMs: readonly number[]) => {

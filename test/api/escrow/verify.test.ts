@@ -1,0 +1,184 @@
+import { gzipSync } from "node:zlib";
+import { type Address, type Hex, type LocalAccount, zeroHash } from "viem";
+import { describe, expect, test } from "vitest";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import {
+  askedOnChain,
+  deployEscrow,
+  type EscrowScene,
+  type Held,
+  hold,
+  holdTogether,
+  newMerchant,
+  PATIENT,
+  statusOf,
+} from "../../support/escrow/contract.ts";
+import { deliver, forwarded, GOOD, headersOf, type Sent, signDelivery, verify } from "../../support/escrow/delivery.ts";
+import { eventually } from "../../support/eventually.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { send } from "../../support/payments/requests.ts";
+import { deployWallet } from "../../support/payments/wallets.ts";
+import { binary } from "../../support/service/database.ts";
+import { startService } from "../../support/service/service.ts";
+
+const chain = await forFile(startTestChain());
+const escrow = await deployEscrow(chain);
+const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
+
+describe("headers that the merchant signed", () => {
+  const merchant = newMerchant();
+  const newHold = () => hold({ chain, escrow }, merchant.address);
+
+  const GZIP: Sent = { contentType: "application/json", contentEncoding: "gzip", body: gzipSync('{"haiku":"pond"}') };
+  const written = ({ status = 200, body, ...headers }: Sent) => ({
+    status,
+    headers: headersOf({ body, ...headers }),
+    body,
+  });
+  const deliverSent = (held: Held, signed: Sent, sent: Sent = signed) =>
+    deliver(service, merchant, { id: held.id, ...written(signed), sent: written(sent) });
+
+  test("compressed JSON is released; its record says the coding", async () => {
+    const held = await newHold();
+    const { body } = await deliverSent(held, GZIP);
+    expect(body).toMatchObject({ decision: "release", rule: "delivered" });
+    expect((await send(String(body.record_url))).body).toMatchObject({
+      evaluation_version: 1,
+      delivery: { content_type: "application/json", content_encoding: "gzip", body_bytes: GZIP.body.length },
+    });
+    await eventually(() => statusOf({ chain, escrow }, held), "released" as const);
+  });
+
+  test.each<[string, Sent]>([
+    ["content type", { ...GZIP, contentType: "text/plain" }],
+    ["content type's absence", { contentEncoding: "gzip", body: GZIP.body }],
+    ["coding", { ...GZIP, contentEncoding: "br" }],
+    ["coding's absence", { contentType: "application/json", body: GZIP.body }],
+  ])("another %s is not what the merchant signed", async (_, sent) => {
+    const held = await newHold();
+    expectProblem(await deliverSent(held, GZIP, sent), 403, "not_the_merchant");
+    expect(await statusOf({ chain, escrow }, held)).toBe("held");
+  });
+
+  test("a decompression bomb is refunded, and so is what a coding does not fit", async () => {
+    const bomb = { ...GZIP, body: gzipSync(Buffer.alloc(64 * 1024 * 1024, "{}")) };
+    expect((await deliverSent(await newHold(), bomb)).body).toMatchObject({ decision: "refund", rule: "undecodable" });
+    const lie = { ...GZIP, body: '{"haiku":"pond"}' };
+    expect((await deliverSent(await newHold(), lie)).body).toMatchObject({ decision: "refund", rule: "undecodable" });
+  });
+
+  test.each([
+    [422, "refused_input"],
+    [500, "error_status"],
+  ])("%i is %s; only a refusal of the input is refunded without a record on the chain", async (status, rule) => {
+    const held = await newHold();
+    const { body } = await deliverSent(held, { status, contentType: "application/json", body: '{"error":"no"}' });
+    expect(body).toMatchObject({ decision: "refund", rule });
+    await eventually(() => statusOf({ chain, escrow }, held), "refunded" as const);
+    // The index counts a refund against the merchant only by its record.
+    const record = rule === "refused_input" ? zeroHash : body.record;
+    expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "refund", event: { record } }]);
+    expect((await send(String(body.record_url))).body).toMatchObject({ rule, decision: "refund" });
+  });
+});
+
+describe("a hold named by its transaction", () => {
+  // Holds share transactions, so a transaction that a delivery names can be that of many payments.
+
+  const scene: EscrowScene = { chain, escrow };
+
+  /** What the merchant signs for one payment, forwarded with the transaction of its hold. */
+  const deliverByTransaction = async (merchant: LocalAccount, { id, transaction }: Pick<Held, "id" | "transaction">) =>
+    verify(service, {
+      transaction,
+      ...forwarded(GOOD),
+      signature: await signDelivery(service, merchant, { id, ...GOOD }),
+    });
+
+  async function isDecided({ id }: Held): Promise<boolean> {
+    const text = "SELECT FROM escrow_evaluation WHERE payment = $1";
+    return withClient(service.database.ownerUrl, async (db) => (await db.query(text, [binary(id)])).rowCount === 1);
+  }
+  const decided = async (holds: readonly Held[]) => Promise.all(holds.map(isDecided));
+
+  /** A contract that calls any signature its own (ERC-1271). */
+  async function anyonesWallet(last: string): Promise<Address> {
+    const address: Address = `0x${last.padStart(40, "a")}`;
+    await chain.client.setCode({ address, bytecode: "0x631626ba7e60e01b60005260206000f3" });
+    return address;
+  }
+
+  const aboutOthers = (answer: Awaited<ReturnType<typeof verify>>, holds: readonly Pick<Held, "id">[]) => {
+    expectProblem(answer, 422, "unacceptable");
+    for (const { id } of holds) expect(answer.body.detail).toContain(id);
+  };
+
+  test("each delivery is that of the payment which its merchant signed, wherever in the transaction its hold is", async () => {
+    const [one, other] = [newMerchant(), newMerchant()];
+    const holds = await holdTogether(scene, [one.address, other.address, one.address]);
+    const [first, second, third] = holds as [Held, Held, Held];
+    expect(await deliverByTransaction(one, third)).toMatchObject({ status: 200, body: { payment_id: third.id } });
+    expect(await decided(holds)).toEqual([false, false, true]);
+    expect(await deliverByTransaction(other, second)).toMatchObject({ status: 200, body: { payment_id: second.id } });
+    expect(await decided(holds)).toEqual([false, true, true]);
+    await expect
+      .poll(() => Promise.all(holds.map((held) => statusOf(scene, held))), PATIENT)
+      .toEqual(["held", "released", "released"]);
+    // The buyer of the first signs for its own payment.
+    expectProblem(await deliverByTransaction(first.buyer, first), 403, "not_the_merchant");
+    expect(await isDecided(first)).toBe(false);
+  });
+
+  test("a contract among the merchants that takes any signature gets nothing by an account's", async () => {
+    const honest = newMerchant();
+    const holds = await holdTogether(scene, [await anyonesWallet("1"), honest.address, await anyonesWallet("2")]);
+    const own = holds[1] as Held;
+    expect(await deliverByTransaction(honest, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
+    expect(await decided(holds)).toEqual([false, true, false]);
+  });
+
+  test("merchants that are contracts are asked; when two say that they signed, the payments are named and none is decided", async () => {
+    const [owner, other] = [newMerchant(), newMerchant()];
+    const wallets = [
+      (await deployWallet(chain, owner.address)).address,
+      (await deployWallet(chain, other.address)).address,
+    ];
+    const holds = await holdTogether(scene, [newMerchant().address, ...wallets]);
+    const [, own, others] = holds as [Held, Held, Held];
+    expect(await deliverByTransaction(owner, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
+    expect(await decided(holds)).toEqual([false, true, false]);
+    // Of another payment of the same transaction its owner's signature says nothing.
+    expectProblem(await deliverByTransaction(owner, { ...others }), 403, "not_the_merchant");
+
+    const mixed = await holdTogether(scene, [await anyonesWallet("3"), wallets[1] as Address, newMerchant().address]);
+    const meant = mixed[1] as Held;
+    aboutOthers(await deliverByTransaction(other, meant), mixed);
+    expect(await decided(mixed)).toEqual([false, false, false]);
+    expect((await deliver(service, other, { id: meant.id, ...GOOD })).status).toBe(200);
+    expect(await decided(mixed)).toEqual([false, true, false]);
+  });
+
+  test("among more contracts than are asked, the payments are named; an account's signature is found all the same", async () => {
+    const [merchant, stranger] = [newMerchant(), newMerchant()];
+    const crowd: Address[] = [];
+    while (crowd.length < 16) crowd.push(await anyonesWallet("4"));
+    const holds = await holdTogether(scene, [...crowd, merchant.address]);
+    const own = holds.at(-1) as Held;
+    aboutOthers(await deliverByTransaction(stranger, own), holds);
+    expect(new Set(await decided(holds))).toEqual(new Set([false]));
+    expect(await deliverByTransaction(merchant, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
+  });
+
+  test("a transaction without a hold is of no payment", async () => {
+    const signature: Hex = `0x${"11".repeat(65)}`;
+    const transaction = await chain.client.sendTransaction({
+      account: (await chain.client.getAddresses())[0] as Address,
+      to: scene.escrow.arbiter as Address,
+      value: 1n,
+    });
+    await chain.client.waitForTransactionReceipt({ hash: transaction });
+    expectProblem(await verify(service, { transaction, ...forwarded(GOOD), signature }), 404, "not_found");
+  });
+});
