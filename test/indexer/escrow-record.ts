@@ -8,11 +8,9 @@ import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import type { TestChain } from "../support/chain/chain.ts";
 import { FEE_RECIPIENT } from "../support/escrow/contract.ts";
-import { MERCHANTS, PAYERS } from "./escrow-actor.ts";
-import { byVerdict, type Events, lower, readEvents } from "./escrow-recount.ts";
-import { largestFunder, type Scope } from "./floors.ts";
+import { byVerdict, type Events, lower, MERCHANTS, PAYERS, readEvents } from "./escrow-actor.ts";
 import { answerOf, expectActivity } from "./indexed.ts";
-import { type Fact, type Own, placeOf, readFacts, timeOf } from "./recount.ts";
+import { type Fact, largestFunder, type Own, placeOf, readFacts, type Scope, timeOf } from "./recount.ts";
 import { readTables, recountReading, recountTables } from "./score-recount.ts";
 
 /** The index of a chain with escrows, however far behind. */

@@ -14,13 +14,17 @@ import {
   createEscrowActor,
   type EscrowActor,
   type Known,
+  lower,
   MERCHANTS,
   PAYERS,
   planBlocks,
+  readEvents,
+  readOwed,
+  readStates,
+  recountSums,
   STRANGER,
 } from "./escrow-actor.ts";
 import { ESCROW_VIEWS, expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
-import { lower, readEvents, readOwed, readStates, recountSums } from "./escrow-recount.ts";
 import { recount } from "./recount.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { readLogAnswer, WrongAnswerError } from "../../api/platform/chain/log-answers.ts";
 import { openProvider, TooMuchError } from "../../api/platform/chain/provider.ts";
 import { startFaultyNode } from "../support/chain/nodes.ts";
-import { replyTo } from "../support/chain/rpc.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { serveHttp } from "../support/http-server.ts";
 import { generateChain } from "../support/indexer/generated-chain.ts";
@@ -172,32 +171,6 @@ describe("a node that lies", async () => {
     expect(rows.length).toBeGreaterThan(30);
     return rows;
   }
-
-  type Raw = Readonly<Record<string, unknown>>;
-  const LIES: Readonly<Record<string, (logs: readonly Raw[]) => readonly unknown[]>> = {
-    "each log twice": (logs) => logs.flatMap((one) => [one, one]),
-    "logs of another contract": (logs) => logs.map((one) => ({ ...one, address: `0x${"12".repeat(20)}` })),
-    "values that nobody has": (logs) => logs.map((one) => ({ ...one, data: `0x${"f".repeat(64)}` })),
-    "hashes in capitals": (logs) => logs.map((one) => ({ ...one, blockHash: `0x${"AB".repeat(32)}` })),
-    "logs without topics": (logs) => logs.map(({ topics: _, ...rest }) => rest),
-    "logs without a place": (logs) => logs.map(({ logIndex: _, ...rest }) => rest),
-    "transfers of half of the payments": (logs) =>
-      logs.filter(({ topics }, place) => place % 2 === 0 || (topics as readonly string[])[0] !== TRANSFER),
-  };
-
-  test("and now and then answers with something else leaves the files as they should be", async () => {
-    const lies = Object.values(LIES);
-    let [calls, told] = [0, 0];
-    node.become(async (call, pass) => {
-      const reply = await pass(call);
-      if (call.method !== "eth_getLogs" || calls++ % 2 === 0) return reply;
-      return replyTo(call, lies[told++ % lies.length]?.(reply.result as readonly Raw[]));
-    });
-    const folder = join(home, "lies");
-    await fetchInto({ folder, urls: [node.url], startBlock: 1 });
-    expect(told).toBeGreaterThanOrEqual(lies.length);
-    expect(await readRows(folder)).toEqual(expected);
-  });
 
   test("and after some answers is on another chain ends the run, and no file mixes the two", async () => {
     let calls = 0;

@@ -1,8 +1,7 @@
 import type pg from "pg";
 import type { Address } from "viem";
 import type { PayeeFact } from "../../packages/verifier/src/score/facts.ts";
-import { countedIn, largestFunder, moves, type Reached, type Scope, sum } from "./floors.ts";
-import { blockOf, type Fact } from "./recount.ts";
+import { blockOf, countedIn, type Fact, largestFunder, moves, type Reached, type Scope, sum } from "./recount.ts";
 
 const DAY_MS = 86_400_000;
 type Rows = Readonly<Record<string, readonly object[]>>;

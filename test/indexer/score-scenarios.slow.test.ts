@@ -13,11 +13,9 @@ import { type Launched, launchIndexer } from "../support/indexer/launched.ts";
 import { freshDatabase, type TestDatabase } from "../support/service/database.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { SERVICE } from "./history.ts";
-import { CROWDED_PAYER, makeCrowded } from "./score-crowd.ts";
-import { AGENTS, playEconomy } from "./score-economy.ts";
-import { describeLookUps } from "./score-lookups.ts";
+import { AGENTS, CROWDED_PAYER, makeCrowded, playEconomy } from "./score-economy.ts";
+import { describeLookUps, lookUpsOf, readSelective } from "./score-lookups.ts";
 import { walletOf } from "./score-scene.ts";
-import { lookUpsOf, readSelective } from "./selective.ts";
 
 // One chain and one index of it, played once; the tests only read.
 

@@ -4,9 +4,15 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createEscrowIndex } from "../../../api/escrow/index-store.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { SCOPES, type Scope } from "../../../indexer/ledger.ts";
-import { createEscrowActor, MERCHANTS, planBlocks } from "../../indexer/escrow-actor.ts";
+import {
+  createEscrowActor,
+  lower,
+  MERCHANTS,
+  planBlocks,
+  readEvents,
+  recountSums,
+} from "../../indexer/escrow-actor.ts";
 import { ESCROW_VIEWS, expectRecords, fundPayers } from "../../indexer/escrow-record.ts";
-import { lower, readEvents, recountSums } from "../../indexer/escrow-recount.ts";
 import { createActor } from "../../indexer/history.ts";
 import { ageIndex, answerOf, pruneClosely } from "../../indexer/indexed.ts";
 import type { Own } from "../../indexer/recount.ts";

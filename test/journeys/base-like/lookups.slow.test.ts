@@ -3,8 +3,9 @@ import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
-import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
+import { funderAt, type KnownBlock, type Mark, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
+
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
@@ -20,7 +21,6 @@ const base = await startBaseLike({
 });
 await forFile({ end: base.stop });
 const pool = await forFile(connect((await freshDatabase()).apiUrl, 2));
-const store = createLookupStore(pool);
 const { client, network } = base.chain;
 const actor = createActor(base.chain, 11);
 await base.chain.fund(MULTICALL3, 10n ** 9n);
@@ -142,28 +142,4 @@ test("a node that is behind, empty answers, nulls and errors leave no hole", asy
   base.become(sometimes("eth_getLogs", isOdd, (call, pass) => (wrong[turn++ % wrong.length] as Fault)(call, pass)));
   await expectRecount(await readAll());
   expect(turn).toBeGreaterThan(wrong.length);
-});
-
-test("a process that dies loses its claim, and the next one goes on where it was", async () => {
-  const [wallet] = WALLETS as [Progress["wallet"]];
-  const [dead, next] = [
-    { token: "dead", seconds: 1 },
-    { token: "next", seconds: 30 },
-  ];
-  const { known, end } = await readAll();
-  const all = known.get(wallet) as Progress;
-  const steps: Progress[] = [];
-  await readAll(async (progress) => void steps.push(...progress.filter((one) => one.wallet === wallet)));
-  const half = steps[0] as Progress;
-  expect(half.through?.block).toBeLessThan(end.block);
-  expect(await store.claim(BASIS, [wallet], dead)).toEqual([{ wallet, through: null, inflows: NO_INFLOWS }]);
-  await store.save(BASIS, [half], dead);
-  expect(await store.claim(BASIS, [wallet], next)).toEqual([]);
-  await expect.poll(() => store.claim(BASIS, [wallet], next), { timeout: 30_000 }).toEqual([half]);
-  // It comes back, and must not undo what the other has read.
-  await store.save(BASIS, [all], next);
-  await store.save(BASIS, [half], dead);
-  expect(await store.known(BASIS, [wallet])).toEqual([all]);
-  // Sums that leave out something else are others.
-  expect(await store.known({ ...BASIS, ignored: [] }, [wallet])).toEqual([]);
 });

@@ -1,16 +1,55 @@
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { isAlive, type Launched, launchIndexerOf } from "../support/indexer/launched.ts";
-import { freshDatabase } from "../support/service/database.ts";
-import { holderOf, sessions, watching } from "./writers.ts";
+import { createDatabase, freshDatabase } from "../support/service/database.ts";
+import { bareEnvironment } from "../support/service/environment.ts";
+import { SERVICE, WALLETS } from "./history.ts";
+
+/** The sessions of indexers that hold a lock, and the names under which Ponders are connected. */
+async function sessions(db: pg.Pool): Promise<{ readonly holders: string[]; readonly writers: string[] }> {
+  const { rows } = await db.query<{ name: string }>(
+    `select distinct application_name as name from pg_stat_activity
+      where datname = current_database() and application_name ~ '^live_[0-9a-f]{8}_\\d+ [0-9a-f]{12}$'`,
+  );
+  const held = await db.query<{ name: string }>(
+    `select application_name as name from pg_locks join pg_stat_activity using (pid)
+      where locktype = 'advisory' and granted and datname = current_database() and application_name ^@ 'indexer '`,
+  );
+  return { holders: held.rows.map(({ name }) => name), writers: rows.map(({ name }) => name) };
+}
+
+const holderOf = (name: string) => name.split(" ")[1] ?? "";
+
+/** Until `work` has settled: at no moment do two Ponders write. */
+async function watching<T>(db: pg.Pool, work: Promise<T>): Promise<T> {
+  let isOver = false;
+  const watch = (async () => {
+    for (; !isOver; await sleep(50)) {
+      const ready = await db.query(
+        `select application_name as name from pg_stat_activity
+          where datname = current_database() and application_name ~ '^live_' and state <> 'idle'`,
+      );
+      expect(new Set(ready.rows.map(({ name }) => name)).size).toBeLessThanOrEqual(1);
+    }
+  })();
+  const result = await work.finally(() => {
+    isOver = true;
+  });
+  await watch;
+  return result;
+}
 
 // Two launchers with their Ponders on one index. Whatever stops, ends or loses its connection, one of them writes, and the other
 // one goes on without a pause when it can. The tests go on from each other.
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 240_000 });
+const MINUTE_MS = 60_000;
 const WAITS = "another indexer has the index; waiting for its end";
 const chain = await forFile(startTestChain({ mining: "manual" }));
 const database = await freshDatabase();
@@ -42,6 +81,20 @@ test("of two launchers one has the index; its Ponder alone is connected to write
   await follows();
   const { holders, writers } = await sessions(db);
   expect([holders.length, writers.map(holderOf)]).toEqual([1, holders.map(holderOf)]);
+  expect(second.said("ponder started")).toEqual([]);
+});
+
+test("a launcher that is stopped for a minute keeps the lock, and its Ponder alone writes", async () => {
+  const before = (await sessions(db)).holders;
+  first.kill("SIGSTOP");
+  const aMinute = async () => {
+    for (const end = performance.now() + MINUTE_MS; performance.now() < end; await sleep(2_000)) await follows();
+  };
+  await watching(db, aMinute());
+  first.kill("SIGCONT");
+  await follows();
+  const { holders, writers } = await sessions(db);
+  expect([holders, writers.map(holderOf)]).toEqual([before, holders.map(holderOf)]);
   expect(second.said("ponder started")).toEqual([]);
 });
 
@@ -98,4 +151,37 @@ test("a launcher that is killed leaves no Ponder, and the one that waits goes on
   await untilReady(waiting, ready + 1);
   expect(isAlive(ponder)).toBe(false);
   await follows();
+});
+
+describe("without the launcher", async () => {
+  vi.setConfig({ testTimeout: 120_000 });
+
+  const chain = await forFile(startTestChain());
+  const { ownerUrl } = await createDatabase();
+  const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 1 }));
+
+  test("npx ponder start in the folder of the indexer indexes a chain by Ponder's own variables alone, and shows views", async () => {
+    const [account, to] = [WALLETS[1], WALLETS[2]] as const;
+    const call = { address: chain.network.usdc.address, abi: USDC_ABI, functionName: "transfer" } as const;
+    await chain.client.writeContract({ ...call, args: [to ?? SERVICE, 5n], account: account ?? SERVICE });
+    const ponder = spawn(resolve("node_modules/.bin/ponder"), ["start"], {
+      cwd: "indexer",
+      env: {
+        ...bareEnvironment(),
+        ...{ DATABASE_URL: ownerUrl, DATABASE_SCHEMA: "mine", DATABASE_VIEWS_SCHEMA: "shown", INDEX_SCOPE: "full" },
+        ...{ PONDER_RPC_URL_8453: Array.from({ length: 25 }, () => chain.rpcUrl).join(), PORT: "0" },
+      },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    onTestFinished(() => void ponder.kill("SIGKILL"));
+    const shown = async () => {
+      const there = await db.query("select to_regclass('shown.coverage') is not null as there");
+      if (there.rows[0]?.there !== true) return null;
+      const { rows } = await db.query(
+        "select scope, first_block, (select count(*)::int from shown.wallet_day) as days from shown.coverage, shown.position",
+      );
+      return rows[0] ?? null;
+    };
+    await expect.poll(shown, { timeout: 100_000 }).toEqual({ scope: "full", first_block: 0, days: 2 });
+  });
 });
