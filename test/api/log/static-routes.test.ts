@@ -57,20 +57,6 @@ describe("a tile", () => {
     expect(answer.body.subarray(0, 32)).toEqual(Buffer.from(leafHash(entry(first).entry)));
   });
 
-  test("answers HEAD like GET without a body, and 304 to its tag", async () => {
-    const full = await raw("/log/tile/1/004.p/43");
-    expect([full.status, full.body.length]).toEqual([200, 43 * 32]);
-    const head = await raw("/log/tile/1/004.p/43", {}, "HEAD");
-    expect([head.status, head.body.length, head.headers["content-length"]]).toEqual([200, 0, String(43 * 32)]);
-    expect(head.headers.etag).toBe(full.headers.etag);
-    const held = await raw("/log/tile/1/004.p/43", { "if-none-match": String(full.headers.etag) });
-    expect([held.status, held.body.length, held.headers["cache-control"]]).toEqual([
-      304,
-      0,
-      "public, max-age=31536000, immutable",
-    ]);
-  });
-
   test.each(["tile/0/x001/067.p/12", "tile/0/x001/067.p/1", "tile/0/001.p/44", "tile/2/000.p/4"])(
     "is there as far as the newest checkpoint reaches: %s",
     async (path) => {
