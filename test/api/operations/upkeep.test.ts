@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { createLookupBudget } from "../../../api/platform/db/lookup-budget.ts";
+import { createJobWatch, type JobWatch } from "../../../api/platform/jobs/job-watch.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { prune as pruneAll } from "../../support/service/service.ts";
@@ -66,4 +68,94 @@ test("orders of exams that were never paid for are kept for a minute, what selle
   expect([await prune(), await prune()]).toEqual([2 + 2, 0]);
   expect(await left("SELECT origin FROM seller_exam_open ORDER BY until DESC")).toEqual([0, 50]);
   expect(await left("SELECT origin FROM seller_probe ORDER BY at DESC")).toEqual([0, 59]);
+});
+
+describe("the watch on jobs", () => {
+  const START = Date.UTC(2026, 10, 24, 12);
+  const HANG_MS = 600_000;
+
+  let ms: number;
+  let watch: JobWatch;
+
+  beforeEach(() => {
+    ms = START;
+    watch = createJobWatch(() => new Date(ms));
+  });
+
+  const run = (outcome: "done" | "failed", tookMs = 250) => {
+    const end = watch.begin("resolve");
+    ms += tookMs;
+    end(outcome);
+  };
+
+  describe("a job", () => {
+    test("is unknown before it has begun", () => expect(watch.list()).toEqual([]));
+
+    test("is listed with its runs, its failures, and its last success", () => {
+      run("done");
+      run("failed", 500);
+      expect(watch.list()).toEqual([
+        { name: "resolve", ok: true, runs: 2, failures: 1, lastSuccessAt: new Date(START + 250), lastSeconds: 0.5 },
+      ]);
+    });
+
+    test("is healthy after two failures in a row, not after three, and again after a success", () => {
+      const health = () => watch.list().map(({ ok, failures }) => [ok, failures]);
+      run("failed");
+      run("failed");
+      expect(health()).toEqual([[true, 2]]);
+      run("failed");
+      expect(health()).toEqual([[false, 3]]);
+      run("done");
+      expect(health()).toEqual([[true, 3]]);
+    });
+
+    test("hangs when one run takes longer than ten minutes", () => {
+      run("done");
+      const end = watch.begin("resolve");
+      ms += HANG_MS;
+      expect(watch.list()).toMatchObject([{ ok: true }]);
+      ms += 1;
+      expect(watch.list()).toMatchObject([{ ok: false, runs: 1 }]);
+      end("done");
+      expect(watch.list()).toMatchObject([{ ok: true, runs: 2 }]);
+    });
+  });
+});
+
+describe("the budget of look-ups", async () => {
+  const database = await freshDatabase();
+  const pool = await forFile(connect(database.apiUrl));
+
+  /** How many of so many requests each client is let through with, one after the other. */
+  async function letThrough(purpose: string, limits: { client: number; all: number }, clients: readonly string[]) {
+    const budget = createLookupBudget(pool, limits, purpose);
+    const counts: number[] = [];
+    for (const client of clients) {
+      let count = 0;
+      for (let request = 0; request < 8; request++)
+        count += await budget.spend(client).then(
+          () => 1,
+          () => 0,
+        );
+      counts.push(count);
+    }
+    return counts;
+  }
+
+  test("many addresses of one network spend a tenth of the hour together, and others have theirs", async () => {
+    const flood = ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4"];
+    expect(await letThrough("a ", { client: 5, all: 120 }, [...flood, "198.51.101.1", "203.0.113.1"])).toEqual([
+      ...[5, 5, 2, 0],
+      ...[5, 5],
+    ]);
+    const v6 = ["2001:db8:1:1::/64", "2001:db8:1:2::/64", "2001:db8:1:3::/64", "2001:db8:2:1::/64"];
+    expect(await letThrough("b ", { client: 5, all: 120 }, v6)).toEqual([5, 5, 2, 5]);
+  });
+
+  test("one client of a network has what a client may have, also where that is more than a tenth", async () => {
+    expect(await letThrough("c ", { client: 5, all: 12 }, ["198.51.100.1", "203.0.113.1", "192.0.2.1"])).toEqual([
+      5, 5, 2,
+    ]);
+  });
 });
