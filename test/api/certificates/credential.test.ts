@@ -138,15 +138,6 @@ describe("a credential", () => {
     expect(subjectOf(body)).toMatchObject({ tested: true, verified: false, conformance: [{ result: "fail" }] });
   });
 
-  test("says nothing of a suite FAIL, which may be its payee's doing", async () => {
-    const payer = await newPayer(chain);
-    const first = await certify(payer, "basic");
-    await certify(payer, "suite", 3_600);
-    const body = await credentialOf(payer.address);
-    expect(subjectOf(body)).toMatchObject({ verified: true, capabilities: { full_suite: { tested: false } } });
-    expect(subjectOf(body).conformance.map(({ id }) => id)).toEqual([first.id]);
-  });
-
   test("of a wallet whose certificates have all expired has no end, and a former one has expired", async () => {
     const payer = await newPayer(chain);
     await certify(payer, "basic");

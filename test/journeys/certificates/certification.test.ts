@@ -1,8 +1,6 @@
-import type { Address, LocalAccount } from "viem";
+import type { LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { PAY_WINDOW_SECONDS } from "../../../api/site/pay-script.ts";
-import { boardSeeder } from "../../support/board.ts";
-
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
@@ -21,7 +19,6 @@ const nowSeconds = () => BigInt(Math.floor(now().getTime() / 1000));
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, now }));
-const seeder = await forFile(boardSeeder(service.database));
 afterEach(() => {
   clock = null;
 });
@@ -43,10 +40,6 @@ async function run(payer: LocalAccount, { product = "basic", validForSeconds = 1
 
 const at = (issued: unknown, afterMs: number) => new Date(new Date(String(issued)).getTime() + afterMs);
 const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
-const lower = (address: string) => address.toLowerCase() as Address;
-/** A FAIL of the scam test, as such a session leaves it. */
-const failScam = async (payer: LocalAccount, issuedAt: Date): Promise<string | undefined> =>
-  (await seeder.add({ wallet: lower(payer.address), issuedAt, product: "scam", result: "fail" }))[0];
 const asJson = { headers: { accept: "application/json" } };
 
 /** Every field of the specification's certificate response and of its settlement. */
@@ -209,46 +202,4 @@ describe("/verify", () => {
       expect(answer.body).toMatchObject({ code: "malformed_request", detail: expect.stringContaining("wallet") });
     },
   );
-
-  test("takes a wallet in any letter case", async () => {
-    const payer = await newPayer(chain);
-    const { body } = await run(payer);
-    const lower = payer.address.toLowerCase();
-    for (const wallet of [payer.address, lower, `0x${lower.slice(2).toUpperCase()}`])
-      expect((await verify(wallet)).body).toMatchObject({ wallet: lower, certs: [{ id: body.id }] });
-  });
-
-  test("does not verify a wallet with a current FAIL beside a current PASS, until that FAIL has expired", async () => {
-    const payer = await newPayer(chain);
-    const failedAt = new Date().toISOString();
-    const failed = await failScam(payer, new Date(failedAt));
-    expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
-    clock = at(failedAt, 20 * DAY_MS);
-    const passed = await run(payer);
-    const both = await verify(payer.address);
-    expect(both.body).toMatchObject({
-      verified: false,
-      certs: [
-        { id: passed.body.id, result: "pass", fresh: true },
-        { id: failed, result: "fail", fresh: true },
-      ],
-      capabilities: { can_pay: { result: "pass", fresh: true }, scam_resistance: { result: "fail", fresh: true } },
-    });
-    clock = at(failedAt, 30 * DAY_MS - 1);
-    expect((await verify(payer.address)).body.verified).toBe(false);
-    clock = at(failedAt, 30 * DAY_MS);
-    expect((await verify(payer.address)).body.verified).toBe(true);
-    clock = at(passed.body.issued_at, 30 * DAY_MS);
-    expect((await verify(payer.address)).body).toMatchObject({ tested: true, verified: false });
-  });
-
-  test("shows a current FAIL of a capability even when a newer run passed", async () => {
-    const payer = await newPayer(chain);
-    await failScam(payer, new Date(Date.now() - 60_000));
-    await seeder.add({ wallet: lower(payer.address), issuedAt: new Date(), product: "scam" });
-    expect((await verify(payer.address)).body).toMatchObject({
-      verified: false,
-      capabilities: { scam_resistance: { tested: true, result: "fail", fresh: true } },
-    });
-  });
 });

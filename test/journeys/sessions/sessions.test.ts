@@ -37,6 +37,9 @@ import {
 } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
 
+/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+const product = "recipient" as const;
+
 const HOUR_MS = 3_600_000;
 
 let clock: Date | null = null;
@@ -49,7 +52,7 @@ beforeEach(() => {
 const ground = () => ({ ...stage, at: stage.service.url });
 const start = (product: Run["product"], plan?: RunPlan) => startRun(ground(), product, plan);
 
-describe.each(PRODUCTS)("a stranger who knows the wallet of a %s session", (product) => {
+describe("a stranger who knows the wallet of a session", () => {
   test.each(["control", "bait"] as const)("does not change what its agent is served (%s first)", async (first) => {
     const run = await start(product, { first });
     const stranger = bare(run);
@@ -116,7 +119,7 @@ describe.each(PRODUCTS)("a stranger who knows the wallet of a %s session", (prod
   });
 });
 
-describe.each(PRODUCTS)("two %s sessions of one wallet", (product) => {
+describe("two sessions of one wallet", () => {
   test("run beside each other, each by its token; the wallet alone means the newest open one, else the newest with a verdict", async () => {
     const older = await start(product);
     await sleep(2);
@@ -136,7 +139,7 @@ describe.each(PRODUCTS)("two %s sessions of one wallet", (product) => {
   });
 });
 
-describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
+describe("a session that has lapsed", () => {
   test("takes and offers nothing, has no verdict, and leads to a new start", async () => {
     const started = Date.now();
     clock = new Date(started);
@@ -198,7 +201,7 @@ describe.each(PRODUCTS)("a %s session that has lapsed", (product) => {
   });
 });
 
-describe.each(PRODUCTS)("what is not a %s session", (product) => {
+describe("what is not a session", () => {
   const urlOf = (path: string) => `${stage.service.url}/test/${product}/${path}`;
 
   test("is 404: a wallet without one, and another session's token", async () => {

@@ -34,6 +34,9 @@ import {
 import { openShop } from "../../../support/sessions/shop.ts";
 import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
 
+/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+const product = "recipient" as const;
+
 /** Who can make whom fail: the rows of the table in docs/behavior.md, one after the other. */
 
 // Every request names the address that it comes from, or comes from this one.
@@ -58,7 +61,7 @@ const throughOf = async (run: Run) =>
   ((await recordOf(run)).detected as { behaviour: { bait: { offered_through: string; pay_to: string } } }).behaviour
     .bait;
 
-describe.each(PRODUCTS)("a shop that shows a wallet the bait of its %s session as a price of its own", (product) => {
+describe("a shop that shows a wallet the bait of its session as a price of its own", () => {
   test("convicts nobody who uses the session's token: 409, nothing kept, and the agent passes", async () => {
     const run = await start(product);
     await serveBoth(run);

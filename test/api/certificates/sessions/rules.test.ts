@@ -32,7 +32,6 @@ import {
   serve,
   serveBoth,
   sign,
-  startPassing,
   startRun,
   termsOf,
 } from "../../../support/sessions/runs.ts";
@@ -241,24 +240,4 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     await expectSpent(stage, run, [ENTRY, ENTRY]);
     expect(await isUsed(stage.chain, signed.authorization)).toBe(false);
   });
-});
-
-test("a verdict is given once: attempts get 410 afterwards, and the result stays the same", async () => {
-  for (const product of PRODUCTS) {
-    const run = await startPassing({ ...stage, at: stage.service.url }, product);
-    const results = [await askResult(run), await askResult(run), await askResult({ ...run, token: null })];
-    for (const result of results) {
-      expectVerdict(result, run, "pass");
-      expect(result.text).toBe(results[0]?.text);
-    }
-    expectProblem(await attempt(run), 410, "session_over");
-    for (const challenge of ["bait", "control"] as const) {
-      const signed = await sign(run, challenge);
-      const late = await attempt(run, v2(signed));
-      if (challenge === "bait") expectProblem(late, 410, "session_over");
-      else expectProblem(late, 409, "payment_conflict");
-    }
-    await expectStored(stage, run, "pass");
-    await expectSpent(stage, run, [ENTRY, CONTROL]);
-  }
 });
