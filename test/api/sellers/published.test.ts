@@ -264,19 +264,6 @@ describe("GET /verify?origin=", () => {
     expect([status, /<h1>.*Verified.*<\/h1>/s.test(text)]).toEqual([200, true]);
   });
 
-  test("a FAIL of another request undoes it, and a newer PASS of that request mends it", async () => {
-    const origin = "https://mended.example";
-    const request = { origin, url: `${origin}/sonnet` };
-    await held({ origin });
-    const failed = await held(request, { ...FAIL, endedAt: new Date(Date.now() - 50_000) });
-    const verified = async () => (await get(`/verify?origin=${origin}`)).body;
-    expect(await verified()).toMatchObject({ verified: false, reasons: [{ code: "current_fail" }] });
-    const mended = await held(request, { endedAt: new Date(Date.now() - 40_000) });
-    expect(await verified()).toMatchObject({ verified: true, certs: [{}, { superseded: true, result: "fail" }, {}] });
-    expect((await get(`/cert/${failed}`)).body).toMatchObject({ superseded_by: `${service.url}/cert/${mended}` });
-    expect((await get(`/cert/${mended}`)).body.earlier).toMatchObject([{ verdict: "fail" }]);
-  });
-
   test("a FAIL does not disappear behind a hundred newer exams", async () => {
     const origin = "https://many.example";
     await held({ origin, url: `${origin}/hidden` }, { ...FAIL, endedAt: new Date(Date.now() - DAY_MS) });

@@ -1,14 +1,18 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import fc from "fast-check";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { createExamStore } from "../../../api/sellers/exam-store.ts";
 import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
+import { examClock } from "../../../api/sellers/network-health.ts";
 import { createGrantStore } from "../../../api/sellers/orders-store.ts";
+import { fateOf, type WatchedPayment } from "../../../api/sellers/payment-fate.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { createCorrections } from "../../../api/sellers/published/store.ts";
 import type { ExamOrder } from "../../../api/sellers/record.ts";
 import { createExamRunner, type RunnerParts } from "../../../api/sellers/run-exam.ts";
+import { ExaminersFault } from "../../../packages/seller-check/src/exam/examiners-fault.ts";
 import { httpTransport } from "../../../packages/seller-check/src/http-transport.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -214,4 +218,58 @@ test("a free exam that something of ours keeps from being held pays nobody, and 
   const end = await tried(first, { after: 3, minutes: 31 });
   expect(end).toEqual({ note: expect.stringMatching(/may be taken again/), left: 0 });
   expect(await grants.take(free())).toBe(true);
+});
+
+describe("the clock of an exam", () => {
+  const CHAIN = 1_790_000_000;
+
+  test.each([
+    ["as the chain's", 0, 0],
+    ["a lagging node ahead", 300, 300],
+    ["behind the chain's", -120, 0],
+  ])("a clock of ours that is %s judges by the later of the two", async (_, ahead, counted) => {
+    const clock = await examClock({ now: async () => CHAIN }, () => new Date((CHAIN + ahead) * 1_000));
+    expect(clock() / 1_000 - CHAIN).toBe(counted);
+  });
+
+  test("a clock far ahead of the chain, and a chain that cannot be read, hold no exam", async () => {
+    const late = new Date((CHAIN + 301) * 1_000);
+    await expect(examClock({ now: async () => CHAIN }, () => late)).rejects.toThrow(/301 seconds behind/);
+    const away = examClock({ now: () => Promise.reject(new Error("away")) }, () => late);
+    await expect(away).rejects.toThrow(ExaminersFault);
+  });
+});
+
+describe("the payments of an exam", () => {
+  const payment = (place: number, validBefore = 1_000n): WatchedPayment => ({
+    exam: "e".repeat(32),
+    payer: `0x${"e8".repeat(20)}`,
+    nonce: `0x${String(place).padStart(64, "0")}`,
+    validBefore,
+  });
+  const used = (...payments: readonly WatchedPayment[]) => new Set(payments.map(({ nonce }) => nonce));
+  const [one, two] = [payment(1), payment(2)];
+
+  test.each([
+    ["all used", { used: used(one, two), time: 0n }, "final"],
+    ["one missing, which could still be submitted", { used: used(one), time: 999n }, null],
+    ["one missing, which nobody can submit any more", { used: used(one), time: 1_000n }, "reversed"],
+    ["all missing, and all over", { used: used(), time: 2_000n }, "reversed"],
+  ])("with %s in a final block, the payments of an exam are rightly judged", (_, view, fate) => {
+    expect(fateOf([one, two], view)).toBe(fate);
+  });
+
+  test("an exam is never called reversed while each missing payment may still come, nor final while one is missing", () => {
+    const drawn = fc.array(fc.record({ isUsed: fc.boolean(), validBefore: fc.bigInt(0n, 5n) }), { minLength: 1 });
+    fc.assert(
+      fc.property(drawn, fc.bigInt(0n, 5n), (plans, time) => {
+        const all = plans.map(({ validBefore }, place) => payment(place, validBefore));
+        const seen = used(...all.filter((_, place) => plans[place]?.isUsed));
+        const fate = fateOf(all, { time, used: seen });
+        const missing = plans.filter(({ isUsed }) => !isUsed);
+        expect(fate === "final").toBe(missing.length === 0);
+        if (fate === "reversed") expect(missing.some(({ validBefore }) => validBefore <= time)).toBe(true);
+      }),
+    );
+  });
 });
