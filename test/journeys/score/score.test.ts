@@ -111,11 +111,6 @@ describe("a score", () => {
     expect([paid.status, await paid.json()]).toMatchObject([200, { wallet, score: expect.any(Number) }]);
   });
 
-  test("is asked for in the query, too", async () => {
-    const { body } = await buy(`/score?wallet=${agent.address}`, 100_000n, null);
-    expect(body.wallet).toBe(agent.address.toLowerCase());
-  });
-
   test("of a batch is the record that one wallet gets, in the order asked for, at one block", async () => {
     const others = await Promise.all(Array.from({ length: 24 }, () => newPayer(chain, 0n)));
     const wallets = [...others.map(({ address }) => address), agent.address];
