@@ -1,169 +1,278 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createPublicClient, type Hex, http, keccak256, parseGwei } from "viem";
+import {
+  createPublicClient,
+  createWalletClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  parseAbiItem,
+  parseGwei,
+} from "viem";
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../support/base-like/base-like.ts";
-import { BASE, HALT_MINUTES, POOL_ERRORS } from "../support/base-like/profiles.ts";
+import { BASE, FREE_PLAN, HALT_MINUTES, POOL_ERRORS } from "../support/base-like/profiles.ts";
 import { forFile } from "../support/for-file.ts";
 
-// The stand-in for Base that journeys run on does what Base does.
+describe("the chain", async () => {
+  // The stand-in for Base that journeys run on does what Base does.
 
-const AT_ONCE = { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] };
-const base = await forFile(startBaseLike({ profile: AT_ONCE }));
-const { chain } = base;
-const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
-const usdc = chain.network.usdc.address;
+  const AT_ONCE = { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] };
+  const base = await forFile(startBaseLike({ profile: AT_ONCE }));
+  const { chain } = base;
+  const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
+  const usdc = chain.network.usdc.address;
 
-const blockOf = async (blockTag: "latest" | "safe" | "finalized") => client.getBlock({ blockTag });
+  const blockOf = async (blockTag: "latest" | "safe" | "finalized") => client.getBlock({ blockTag });
 
-let sender: PrivateKeyAccount;
-let nonce: number;
+  let sender: PrivateKeyAccount;
+  let nonce: number;
 
-beforeEach(async () => {
-  sender = privateKeyToAccount(generatePrivateKey());
-  nonce = 0;
-  await chain.setBalance(sender.address, 10n ** 20n);
+  beforeEach(async () => {
+    sender = privateKeyToAccount(generatePrivateKey());
+    nonce = 0;
+    await chain.setBalance(sender.address, 10n ** 20n);
+  });
+
+  /** A signed transfer of nothing; each has the next nonce, unless `fields` say otherwise. */
+  const signed = (fields: Partial<Record<"maxFeePerGas" | "maxPriorityFeePerGas", bigint>> & { nonce?: number } = {}) =>
+    sender.signTransaction({
+      type: "eip1559",
+      chainId: chain.network.chainId,
+      nonce: fields.nonce ?? nonce++,
+      gas: 21_000n,
+      maxFeePerGas: parseGwei("1"),
+      maxPriorityFeePerGas: 1_000_000n,
+      to: sender.address,
+      ...fields,
+    });
+  const send = (serializedTransaction: Hex) => client.sendRawTransaction({ serializedTransaction });
+  const isMined = async (hash: Hex) =>
+    (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
+
+  describe("time", () => {
+    test("blocks are two seconds apart, safe is 30 behind and finalized 450, whose state is known", async () => {
+      const head = await blockOf("latest");
+      const before = await client.getBlock({ blockNumber: head.number - 1n });
+      expect(head.timestamp - before.timestamp).toBe(2n);
+      expect((await blockOf("safe")).number).toBe(head.number - 30n);
+      expect((await blockOf("finalized")).number).toBe(head.number - 450n);
+      const balanceOf = {
+        address: usdc,
+        abi: USDC_ABI,
+        functionName: "balanceOf",
+        args: [devAccount(0).address],
+      } as const;
+      expect(await client.readContract({ ...balanceOf, blockTag: "finalized" })).toBe(10_000_000_000n);
+    });
+
+    test("the clock runs between blocks, and is never behind them", async () => {
+      const before = base.now().getTime();
+      await sleep(30);
+      expect(base.now().getTime() - before).toBeGreaterThanOrEqual(29);
+      await send(await signed());
+      expect(base.unixNow()).toBeGreaterThanOrEqual((await blockOf("latest")).timestamp);
+    });
+
+    test("a halt makes no block while the clock runs; afterwards the chain catches up", async () => {
+      const before = await blockOf("latest");
+      base.halt();
+      const hash = await send(await signed());
+      await base.pass(HALT_MINUTES);
+      expect([(await blockOf("latest")).number, await isMined(hash)]).toEqual([before.number, false]);
+      expect(base.unixNow() - before.timestamp).toBeGreaterThanOrEqual(BigInt(HALT_MINUTES * 60));
+      expect(base.pool.waiting()).toEqual([hash]);
+      expect(await client.getTransactionCount({ address: sender.address, blockTag: "pending" })).toBe(1);
+      await base.resume();
+      expect(await isMined(hash)).toBe(true);
+      expect((await blockOf("latest")).timestamp).toBeGreaterThanOrEqual(before.timestamp + BigInt(HALT_MINUTES * 60));
+    });
+  });
+
+  describe("the pool", () => {
+    test("refuses with the words of a node", async () => {
+      base.pool.fate({ refusedWith: POOL_ERRORS.full });
+      await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/txpool is full/);
+      await send(await signed({ nonce: 0 }));
+      await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/nonce too low/i);
+      const early = await signed({ nonce: 2 });
+      await send(early);
+      await expect(send(early)).rejects.toThrow(/already known/);
+      base.pool.forget();
+    });
+
+    test("takes a replacement for ten percent more of both fees, and not for less", async () => {
+      base.halt();
+      const at = async (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
+        send(await signed({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }));
+      const first = await at(100_000_000n, 1_000_000n);
+      const less = [
+        [109_000_000n, 1_100_000n],
+        [110_000_000n, 1_090_000n],
+      ] as const;
+      for (const [fee, tip] of less) await expect(at(fee, tip)).rejects.toThrow(/replacement transaction underpriced/);
+      const second = await at(110_000_000n, 1_100_000n);
+      expect(base.pool.waiting()).toEqual([second]);
+      await base.resume();
+      expect([await isMined(first), await isMined(second)]).toEqual([false, true]);
+    });
+  });
 });
 
-/** A signed transfer of nothing; each has the next nonce, unless `fields` say otherwise. */
-const signed = (fields: Partial<Record<"maxFeePerGas" | "maxPriorityFeePerGas", bigint>> & { nonce?: number } = {}) =>
-  sender.signTransaction({
-    type: "eip1559",
-    chainId: chain.network.chainId,
-    nonce: fields.nonce ?? nonce++,
-    gas: 21_000n,
-    maxFeePerGas: parseGwei("1"),
-    maxPriorityFeePerGas: 1_000_000n,
-    to: sender.address,
-    ...fields,
-  });
-const send = (serializedTransaction: Hex) => client.sendRawTransaction({ serializedTransaction });
-const isMined = async (hash: Hex) =>
-  (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
+describe("the provider", async () => {
+  // The stand-in for a provider: the nodes behind its URL, and what it refuses.
 
-describe("time", () => {
-  test("blocks are two seconds apart, safe is 30 behind and finalized 450, whose state is known", async () => {
-    const head = await blockOf("latest");
-    const before = await client.getBlock({ blockNumber: head.number - 1n });
-    expect(head.timestamp - before.timestamp).toBe(2n);
-    expect((await blockOf("safe")).number).toBe(head.number - 30n);
-    expect((await blockOf("finalized")).number).toBe(head.number - 450n);
-    const balanceOf = {
-      address: usdc,
-      abi: USDC_ABI,
-      functionName: "balanceOf",
-      args: [devAccount(0).address],
-    } as const;
-    expect(await client.readContract({ ...balanceOf, blockTag: "finalized" })).toBe(10_000_000_000n);
-  });
+  const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] } }));
+  const { chain } = base;
+  const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
+  const usdc = chain.network.usdc.address;
+  const TRANSFER = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
 
-  test("fifteen minutes make what is at the head final, and cost no fifteen minutes", async () => {
-    const before = await blockOf("latest");
-    const started = performance.now();
-    await base.pass(15);
-    expect(performance.now() - started).toBeLessThan(5_000);
-    expect((await blockOf("latest")).timestamp).toBeGreaterThanOrEqual(before.timestamp + 900n);
-    expect((await blockOf("finalized")).number).toBeGreaterThanOrEqual(before.number);
-    expect(base.unixNow()).toBeGreaterThanOrEqual(before.timestamp + 900n);
-  });
+  const headOf = async () => (await chain.client.getBlock()).number;
 
-  test("the clock runs between blocks, and is never behind them", async () => {
-    const before = base.now().getTime();
-    await sleep(30);
-    expect(base.now().getTime() - before).toBeGreaterThanOrEqual(29);
-    await send(await signed());
-    expect(base.unixNow()).toBeGreaterThanOrEqual((await blockOf("latest")).timestamp);
-  });
+  async function ask(body: unknown): Promise<Response> {
+    return fetch(base.url, { method: "POST", body: JSON.stringify(body) });
+  }
+  const call = (id: number, method: string, ...params: unknown[]) => ({ jsonrpc: "2.0", id, method, params });
 
-  test("a halt makes no block while the clock runs; afterwards the chain catches up", async () => {
-    const before = await blockOf("latest");
-    base.halt();
-    const hash = await send(await signed());
-    await base.pass(HALT_MINUTES);
-    expect([(await blockOf("latest")).number, await isMined(hash)]).toEqual([before.number, false]);
-    expect(base.unixNow() - before.timestamp).toBeGreaterThanOrEqual(BigInt(HALT_MINUTES * 60));
-    expect(base.pool.waiting()).toEqual([hash]);
-    expect(await client.getTransactionCount({ address: sender.address, blockTag: "pending" })).toBe(1);
-    await base.resume();
-    expect(await isMined(hash)).toBe(true);
-    expect((await blockOf("latest")).timestamp).toBeGreaterThanOrEqual(before.timestamp + BigInt(HALT_MINUTES * 60));
-  });
-});
+  describe("several backends behind one URL", () => {
+    /** A new account gets 5. */
+    const transfer = async () => {
+      const receiver = privateKeyToAccount(generatePrivateKey()).address;
+      const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [receiver, 5n] });
+      const wallet = createWalletClient({ account: devAccount(3), transport: http(chain.rpcUrl) });
+      const hash = await wallet.sendTransaction({ chain: null, to: usdc, data });
+      return { receiver, ...(await chain.client.waitForTransactionReceipt({ hash })) };
+    };
 
-describe("fees", () => {
-  test("a spike of fifty times shows in the market, and what offers less waits until it is over", async () => {
-    await base.fees(50);
-    expect((await blockOf("latest")).baseFeePerGas).toBe(BASE.baseFee * 50n);
-    const { maxFeePerGas, maxPriorityFeePerGas } = await client.estimateFeesPerGas();
-    expect(maxPriorityFeePerGas).toBe(BASE.priorityFee);
-    expect(maxFeePerGas).toBe((BASE.baseFee * 50n * 12n) / 10n + BASE.priorityFee);
-    const hash = await send(await signed({ maxFeePerGas: BASE.baseFee * 10n }));
-    await base.pass(1);
-    expect(await isMined(hash)).toBe(false);
-    await base.fees(1);
-    expect(await isMined(hash)).toBe(true);
-  });
-});
+    /** What the two nodes answer in one batch. */
+    const both = async (method: string, ...params: unknown[]) => {
+      const twice = [call(1, method, ...params), call(2, method, ...params)];
+      return (await (await ask(twice)).json()) as { result?: unknown; error?: { message: string } }[];
+    };
+    const results = async (...asked: Parameters<typeof both>) =>
+      new Set((await both(...asked)).map(({ result }) => result));
 
-describe("the pool", () => {
-  test("forgets what waits: handed in again, it is mined", async () => {
-    base.halt();
-    const raw = await signed();
-    const hash = await send(raw);
-    expect(await client.getTransaction({ hash })).toMatchObject({ blockNumber: null, nonce: 0 });
-    base.pool.forget();
-    await base.resume();
-    await base.pass(1);
-    expect(await isMined(hash)).toBe(false);
-    expect(await send(raw)).toBe(hash);
-    expect(await isMined(hash)).toBe(true);
-  });
+    test("one that stands still has neither the block nor its state, logs and receipts; the items of one batch differ", async () => {
+      const head = await headOf();
+      base.backend(1, { standsAt: head });
+      try {
+        const { receiver, transactionHash, blockNumber, blockHash } = await transfer();
+        const at = `0x${blockNumber.toString(16)}`;
+        const answered = async (...asked: Parameters<typeof both>) =>
+          (await both(...asked))
+            .map(({ result, error }) => error?.message ?? (isNothing(result) ? "nothing" : "it"))
+            .sort();
+        const isNothing = (result: unknown) => result === null || (Array.isArray(result) && result.length === 0);
+        for (const [method, ...params] of [
+          ["eth_getTransactionReceipt", transactionHash],
+          ["eth_getBlockByNumber", at, false],
+          ["eth_getBlockByHash", blockHash, false],
+          ["eth_getLogs", { address: usdc, fromBlock: at, toBlock: at }],
+        ] as const)
+          expect(await answered(method, ...params)).toEqual(["it", "nothing"]);
+        expect(await answered("eth_getBalance", receiver, at)).toEqual(["header not found", "it"]);
+        expect(await answered("eth_getLogs", { address: usdc, blockHash })).toEqual(["it", "unknown block"]);
+        expect(await results("eth_blockNumber")).toEqual(new Set([at, `0x${head.toString(16)}`]));
+        const data = encodeFunctionData({ abi: USDC_ABI, functionName: "balanceOf", args: [receiver] });
+        for (const latest of [["latest"], []])
+          expect((await results("eth_call", { to: usdc, data }, ...latest)).size).toBe(2);
+        const seen = (await both("eth_getTransactionByHash", transactionHash)).map(({ result }) => result);
+        expect(new Set(seen.map((one) => (one as { blockNumber: unknown }).blockNumber))).toEqual(new Set([at, null]));
+      } finally {
+        base.backend(1, { standsAt: null });
+      }
+    });
 
-  test("swallows what it acknowledges", async () => {
-    base.pool.fate("swallowed");
-    const raw = await signed();
-    const hash = await send(raw);
-    expect(hash).toBe(keccak256(raw));
-    await base.pass(1);
-    expect([base.pool.waiting(), await isMined(hash)]).toEqual([[], false]);
+    test("one that is some blocks behind never catches up with them", async () => {
+      base.backend(1, { lagBlocks: 3n });
+      const head = await headOf();
+      expect(await results("eth_blockNumber")).toEqual(new Set([head, head - 3n].map((at) => `0x${at.toString(16)}`)));
+      base.backend(1, { lagBlocks: 0n });
+    });
+
+    test("one with a hole has the block's state but neither its logs nor its receipts", async () => {
+      const { receiver, transactionHash: hash, blockNumber } = await transfer();
+      for (const index of [0, 1]) base.backend(index, { holes: [[blockNumber, blockNumber]] });
+      const logs = () => client.getLogs({ address: usdc, fromBlock: blockNumber, toBlock: blockNumber });
+      expect(await logs()).toEqual([]);
+      await expect(client.getTransactionReceipt({ hash })).rejects.toThrow(/could not be found/);
+      const args = [receiver] as const;
+      expect(await client.readContract({ address: usdc, abi: USDC_ABI, functionName: "balanceOf", args })).toBe(5n);
+      for (const index of [0, 1]) base.backend(index, { holes: [] });
+      expect(await logs()).toHaveLength(1);
+    });
+
+    test("one that lags catches up by itself, and a chain that lost blocks is shorter for all", async () => {
+      const lagging = await startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 200 }] } });
+      const late = createPublicClient({ transport: http(lagging.url), cacheTime: 0 });
+      try {
+        const before = await late.getBlockNumber();
+        await lagging.pass(1);
+        expect(await late.getBlockNumber()).toBe(before);
+        await expect.poll(() => late.getBlockNumber(), { interval: 20 }).toBe(before + 30n);
+        await lagging.chain.client.request({ method: "anvil_rollback", params: [10] } as never);
+        expect(await late.getBlockNumber()).toBe(before + 20n);
+      } finally {
+        await lagging.stop();
+      }
+    });
   });
 
-  test("refuses with the words of a node", async () => {
-    base.pool.fate({ refusedWith: POOL_ERRORS.full });
-    await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/txpool is full/);
-    await send(await signed({ nonce: 0 }));
-    await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/nonce too low/i);
-    const early = await signed({ nonce: 2 });
-    await send(early);
-    await expect(send(early)).rejects.toThrow(/already known/);
-    base.pool.forget();
+  describe("a provider's limits", () => {
+    test("getLogs of more than 10,000 blocks is refused in the provider's words", async () => {
+      const head = await headOf();
+      const logs = { address: usdc, fromBlock: "0x0", toBlock: `0x${(head + 10_000n).toString(16)}` };
+      const single = await ask(call(7, "eth_getLogs", logs));
+      expect([single.status, await single.json()]).toMatchObject([413, { id: 7, error: { code: -32614 } }]);
+      const [batched] = (await (await ask([call(1, "eth_getLogs", logs), call(2, "eth_chainId")])).json()) as object[];
+      expect(batched).toMatchObject({ id: 1, error: { message: "eth_getLogs is limited to a 10,000 range" } });
+    });
+
+    test("a free plan takes 10 blocks and 3 calls in a batch, and returns no more logs than its most", async () => {
+      const free = await startBaseLike({ profile: { ...FREE_PLAN, logs: { ...FREE_PLAN.logs, maxLogs: 1 } } });
+      try {
+        const cheap = createPublicClient({ transport: http(free.url, { retryCount: 0 }) });
+        const head = await cheap.getBlockNumber();
+        const logs = (blocks: bigint) => cheap.getLogs({ fromBlock: head - blocks + 1n, toBlock: head });
+        expect(await logs(10n)).toEqual([]);
+        await expect(logs(11n)).rejects.toThrow(/up to a 10 block range/);
+        await free.chain.fund(devAccount(4).address, 1n);
+        await free.caughtUp();
+        const later = { fromBlock: head + 1n, address: usdc };
+        expect(await cheap.getLogs({ ...later, event: TRANSFER })).toHaveLength(1);
+        await expect(cheap.getLogs(later)).rejects.toThrow(/more than 10000 results/);
+        const calls = Array.from({ length: 4 }, (_, id) => call(id, "eth_chainId"));
+        const post = (body: unknown) => fetch(free.url, { method: "POST", body: JSON.stringify(body) });
+        const refused = await post(calls);
+        expect([refused.status, await refused.json()]).toMatchObject([500, { error: { code: 31 } }]);
+        expect(await (await post(calls.slice(1))).json()).toHaveLength(3);
+      } finally {
+        await free.stop();
+      }
+    });
+
+    test("busy, it answers 429 or 503 as often as it is told, then works", async () => {
+      for (const status of [429, 503] as const) {
+        base.busy(status, 2);
+        const answers = [await ask(call(1, "eth_chainId")), await ask(call(1, "eth_chainId"))];
+        const retry = status === 429 ? "1" : null;
+        expect(answers.map((answer) => [answer.status, answer.headers.get("retry-after")])).toEqual([
+          [status, retry],
+          [status, retry],
+        ]);
+        expect((await ask(call(1, "eth_chainId"))).status).toBe(200);
+      }
+    });
   });
 
-  test("mines a transaction after twenty minutes, and those behind it then", async () => {
-    base.pool.fate({ afterMinutes: 20 });
-    const late = await send(await signed());
-    const behind = await send(await signed());
-    await base.pass(19.9);
-    expect([await isMined(late), await isMined(behind)]).toEqual([false, false]);
-    await base.pass(0.2);
-    expect([await isMined(late), await isMined(behind)]).toEqual([true, true]);
-  });
-
-  test("takes a replacement for ten percent more of both fees, and not for less", async () => {
-    base.halt();
-    const at = async (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
-      send(await signed({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }));
-    const first = await at(100_000_000n, 1_000_000n);
-    const less = [
-      [109_000_000n, 1_100_000n],
-      [110_000_000n, 1_090_000n],
-    ] as const;
-    for (const [fee, tip] of less) await expect(at(fee, tip)).rejects.toThrow(/replacement transaction underpriced/);
-    const second = await at(110_000_000n, 1_100_000n);
-    expect(base.pool.waiting()).toEqual([second]);
-    await base.resume();
-    expect([await isMined(first), await isMined(second)]).toEqual([false, true]);
+  test("what was asked is counted by method, each item of a batch", async () => {
+    base.calls.reset();
+    await ask([call(1, "eth_chainId"), call(2, "eth_chainId"), call(3, "eth_blockNumber")]);
+    await ask(call(1, "eth_blockNumber"));
+    expect(base.calls.byMethod()).toEqual({ eth_blockNumber: 2, eth_chainId: 2 });
+    expect([base.calls.total(), base.calls.requests()]).toEqual([4, 2]);
   });
 });
