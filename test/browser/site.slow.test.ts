@@ -88,7 +88,7 @@ test.for([true, false])(
     expect(await page.locator("#pay-py").isVisible()).toBe(script);
     await page.emulateMedia({ media: "print" });
     for (const id of ["#pay", "#pay-py"]) expect(await page.locator(id).isVisible()).toBe(true);
-  expect(await page.locator(".side").isVisible()).toBe(false);
+    expect(await page.locator(".side").isVisible()).toBe(false);
     await page.context().close();
   },
 );

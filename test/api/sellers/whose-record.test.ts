@@ -3,7 +3,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import type { NewResult } from "../../../api/sellers/exam-store.ts";
-import { earlierOf, standings, verdictOf } from "../../../api/sellers/published/standing.ts";
+import { earlierOf, judgeExams, verdictOf } from "../../../api/sellers/published/standing.ts";
 import { payeeExams, sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { type EndedExam, type ExamOrder, isVoid } from "../../../api/sellers/record.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -210,7 +210,7 @@ describe("standing", () => {
       fc.assert(
         fc.property(fc.array(plan, { maxLength: 12 }), (plans) => {
           const exams = plans.toSorted((a, b) => a.daysAgo - b.daysAgo).map(exam);
-          const all = standings(exams, NOW);
+          const all = judgeExams(exams, NOW);
           const counting = all.filter(({ state }) => state === "counts").map((one) => one.exam);
           const { verified } = sellerVerification({ site, exams }, "https://trust.test", NOW);
           expect(verified).toBe(counting.length > 0 && counting.every((one) => verdictOf(one) === "pass"));

@@ -3,7 +3,7 @@ import { openProvider } from "../../../api/platform/chain/provider.ts";
 import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
-import { funderAt, type KnownBlock, type Mark, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
+import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
 import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
 
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
