@@ -84,11 +84,14 @@ const SHORT_ERROR = 100;
 type Terms = Omit<PaymentRequired, "extensions" | "error"> & Reasons;
 
 /**
- * As much as fits in the header: the terms and the diagnostic's code always, then what the route declares, without which
- * nothing lists it, then the signed offers. The body has the offers, the errors, and all of an error that is cut short.
+ * As much as fits in the header: the terms and the diagnostic's code always. Where a payment was refused, then the signed
+ * offers, which its client may pay next; else what the route declares, without which nothing lists it. The body has the
+ * offers, the errors, and all of an error that is cut short.
  */
 function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, signed: Extensions) {
-  const { errors: _, ...code } = diagnostic ?? {};
+  const { errors, ...code } = diagnostic ?? {};
+  const { [BAZAAR]: _, ...unlisted } = declared;
+  const isPaymentRefused = diagnostic !== undefined && errors === undefined;
   const [whole, brief] = diagnostic === undefined ? [{}, {}] : [{ diagnostic }, { diagnostic: code }];
   const reasons = [
     { said: whole, error },
@@ -97,6 +100,7 @@ function fitting({ error, diagnostic, ...terms }: Terms, declared: Extensions, s
   const short = { said: brief, error: `${error.slice(0, SHORT_ERROR)}…` };
   const contents = [
     ...reasons.map((why) => ({ ...why, extensions: { ...declared, ...signed } })),
+    ...(isPaymentRefused ? reasons.map((why) => ({ ...why, extensions: { ...unlisted, ...signed } })) : []),
     ...[...reasons, short].map((why) => ({ ...why, extensions: declared })),
   ];
   const write = ({ said, error, extensions }: (typeof contents)[number]) => ({
@@ -138,7 +142,12 @@ const asVersion1 = (required: PaymentRequirements, { offer, url, discoverable }:
 /** A reason that leaves as little room as any, cut short. */
 const LONGEST_REASON: Reasons = {
   error: "-".repeat(SHORT_ERROR),
-  diagnostic: { code: "invalid_exact_evm_payload_authorization_value_mismatch", retry: "never", after: 3_600 },
+  diagnostic: {
+    code: "invalid_exact_evm_payload_authorization_value_mismatch",
+    retry: "never",
+    after: 3_600,
+    errors: [],
+  },
 };
 
 /**

@@ -55,7 +55,7 @@ const verdictsSection = ({
   verdicts,
   log,
 }: Overview): Markup => html`<section aria-labelledby="log"><h2 id="log">All verdicts</h2>
-<p class="measure">Every verdict, with its corrections, is an entry of the append-only <a href="/log">transparency log</a>, which proves that none was changed or removed. The <a href="${LOG_PATH}">list of verdicts</a> has them all.</p>
+<p class="measure">Every verdict, with its corrections, is an entry of the append-only <a href="/log">transparency log</a>, which proves that none was changed or removed. The <a href="${LOG_PATH}">list of verdicts (JSON)</a> has them all.</p>
 ${facts(
   [
     ["Released", verdicts.release],

@@ -169,7 +169,7 @@ function updateOf(
   const set = ["state = $7", progressTo("$7")];
   const put = (column: string, value: unknown) => set.push(`${column} = $${values.push(value)}`);
   if (reason !== undefined) put("reason", reason);
-  if (refusal !== undefined) put("refusal", JSON.stringify(refusal));
+  if (refusal !== undefined) put("refusal", JSON.stringify({ ...refusal, error: firstSentence(refusal.error) }));
   if (excused) set.push("excused = true");
   if (settlement !== undefined) {
     put("tx", bytes(settlement.transaction));
@@ -186,3 +186,7 @@ function updateOf(
   const guard = `${KEY} AND lease_token = $5 AND state = ANY($6::text[])${isLeaving ? " AND lease_until > now()" : ""}`;
   return named(`UPDATE payment SET ${set.join(", ")} WHERE ${guard}`, values);
 }
+
+/** What can be mended is in the answer to the first request. Anyone may fill the table with payments that are refused. */
+const firstSentence = (error: string): string =>
+  (/^.{1,160}?[.!?](?= |$)/.exec(error)?.[0] ?? error.slice(0, 160)).trim();

@@ -5,7 +5,7 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import type { Meter } from "../metrics/meter.ts";
-import { page, wantsHtml } from "../page/page.ts";
+import { POLICY_BESIDE_TERMS, page, pageWith, wantsHtml } from "../page/page.ts";
 import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
 import {
@@ -143,7 +143,8 @@ function handled(route: Route, { handlerOf, renderProblem }: Pick<AppParts, "han
     if (answer.status !== 402 || !wantsHtml(c)) return answer;
     const { error } = (await answer.clone().json()) as { readonly error: string };
     const problem = { status: 402, title: "Payment required", detail: error, request_id: c.get("requestId") };
-    const shown = page(c, renderProblem(problem, isPaid(route) ? route : null), 402);
+    const markup = renderProblem(problem, isPaid(route) ? route : null);
+    const shown = pageWith(c, markup, { status: 402, policy: POLICY_BESIDE_TERMS });
     for (const [name, value] of answer.headers)
       if (!/^content-/.test(name) && name !== "vary") shown.headers.set(name, value);
     return shown;

@@ -63,12 +63,11 @@ function decode(headers: PaymentHeaders): DecodedHeader | { readonly malformed: 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether the resource that a payment names is this URL: the same path, and the same query if it names one. */
+/** Whether the resource that a payment names has this URL's path. The query is input, which a buyer may mend. */
 export function isFor(resource: unknown, url: string): boolean {
   if (resource === undefined) return true;
   if (typeof resource !== "string" || !URL.canParse(resource, url)) return false;
-  const [named, asked] = [new URL(resource, url), new URL(url)];
-  return named.pathname === asked.pathname && ["", asked.search].includes(named.search);
+  return new URL(resource, url).pathname === new URL(url).pathname;
 }
 
 /** Reads the `payload` of a decoded header; `malformed` says what is wrong with it. */

@@ -4,7 +4,7 @@ import { MULTICALL3 } from "../../../api/platform/chain/read-at-block.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createInflowReader } from "../../../api/score/lookup/chain.ts";
 import { funderAt, type KnownBlock, NO_INFLOWS, type Progress } from "../../../api/score/lookup/inflows.ts";
-import { createLookupStore, createMarkStore } from "../../../api/score/lookup/store.ts";
+import { createMarkStore } from "../../../api/score/lookup/store.ts";
 
 import { createActor, SERVICE, WALLETS } from "../../indexer/history.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";

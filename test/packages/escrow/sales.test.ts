@@ -301,7 +301,7 @@ describe("the same payment again", () => {
   test("is not sold to a payment that names another route of the same price: nothing is held", async () => {
     const payer = await buyer();
     const signed = decodeHeader(await signFor(shop, payer));
-    for (const url of [SHOP.replace("haiku", "ode"), `${SHOP}?another`, 7, {}]) {
+    for (const url of [SHOP.replace("haiku", "ode"), 7, {}]) {
       const response = await pay(shop, encodeHeader({ ...signed, resource: { url } }));
       expect([response.status, await errorOf(response)]).toEqual([409, expect.stringMatching(/another resource/)]);
     }

@@ -262,7 +262,7 @@ test("a payer with one unit too little is told so, and the seller is asked for n
   const payer = privateKeyToAccount(generatePrivateKey());
   await chain.fund(payer.address, 3_000n);
   const failed = await failure(holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }));
-  expect(String(failed)).toMatch(/has 3000 atomic units of the token 0x\w+, and an exam needs 3001/);
+  expect(String(failed)).toMatch(/has 0\.003 USDC \(token 0x\w+\), and an exam needs 0\.003001 USDC/);
   expect(shop.requests()).toBe(4);
   await chain.fund(payer.address, 1n);
   expect(untrue(await holdExam(chain, { resource: { url: `${shop.url}/haiku` }, payer }))).toEqual([]);

@@ -84,8 +84,8 @@ test("a report on a terminal has a seller's words on their own line, tamed and c
     expect(line).not.toMatch(HOSTILE);
     expect(line.length).toBeLessThan(600);
   }
-  expect(lines[1]).toMatch(/^ {6}not so: \\u\{1b\}\]0;gone/);
-  expect(lines[2]).toMatch(/^ {6}remedy: Set resource\.url [^\n]+ https:\/\/github\.com\/x402-foundation\/x402\/\S+$/);
+  expect(lines[1]).toMatch(/^ {6}Failed: \\u\{1b\}\]0;gone/);
+  expect(lines[2]).toMatch(/^ {6}Fix: Set resource\.url [^\n]+ https:\/\/github\.com\/x402-foundation\/x402\/\S+$/);
 });
 
 test("a report in JSON on a terminal has them as escapes, and is the same report", () => {

@@ -442,7 +442,16 @@ describe("an examined payee", () => {
     expect(independent_counterparties).toEqual({
       points: reason === null ? 1 : 0,
       max: 12,
-      facts: [{ kind: "counterparty", counts: reason === null, payee: one.payee, reason, tx: one.last_tx }],
+      facts: [
+        {
+          kind: "counterparty",
+          counts: reason === null,
+          payee: one.payee,
+          reason,
+          transaction: one.last_tx,
+          tx: one.last_tx,
+        },
+      ],
     });
   });
 

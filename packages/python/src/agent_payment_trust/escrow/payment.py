@@ -54,14 +54,14 @@ class Payment:
     resource: Any = None
 
     def is_for(self, url: str) -> bool:
-        """Whether the resource that the payment names is this URL: its path, and its query if the payment names one."""
+        """Whether the resource that the payment names has this URL's path. The query is input, which a buyer may mend."""
         if self.resource is None:
             return True
         try:
-            named, asked = urlsplit(self.resource), urlsplit(url)
+            named = urlsplit(self.resource)
         except (AttributeError, TypeError, ValueError):
             return False
-        return (named.path or "/") == (asked.path or "/") and named.query in ("", asked.query)
+        return (named.path or "/") == (urlsplit(url).path or "/")
 
     @property
     def id(self) -> bytes:
