@@ -26,7 +26,7 @@ export async function fetchTransfers(settings: FetchSettings, folder: string, te
   const first = settings.startBlock ?? files[0]?.firstBlock ?? Math.max(0, end.block - WINDOW_BLOCKS);
   const reading = { provider, width: startWidth(), known: end.block };
   for (let gap = gapIn(files, first, end.block); gap !== null; gap = gapIn(files, first, end.block)) {
-    const file = await fetchDay(folder, reading, gap);
+    const file = await fetchDay({ folder, reading, end }, gap);
     tell(`${file.file}: ${provider.requests()} requests so far`);
     files = inOrder([...files, file]);
     expectOneChain(files);
@@ -39,11 +39,18 @@ function expectOneChain(files: readonly FetchedFile[]): void {
   if (wrong !== null) throw new FetchError(wrong);
 }
 
+interface Run {
+  readonly folder: string;
+  readonly reading: Reading;
+  /** The newest block that is final on every node. */
+  readonly end: Header;
+}
+
 /** Fetches the first day of these blocks. */
-async function fetchDay(folder: string, reading: Reading, gap: Blocks): Promise<FetchedFile> {
+async function fetchDay({ folder, reading, end }: Run, gap: Blocks): Promise<FetchedFile> {
   const { provider } = reading;
   const first = await readHeader(provider, gap.first);
-  const last = await lastOfDay(provider, first, await readHeader(provider, gap.last));
+  const last = await lastOfDay(provider, first, gap.last === end.block ? end : await readHeader(provider, gap.last));
   const blocks = { first: first.block, last: last.block };
   const timesOf = openClock(provider, first, last);
   const lines = async function* () {

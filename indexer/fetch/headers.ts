@@ -27,15 +27,22 @@ export async function lastOfDay(provider: Provider, first: Header, end: Header):
   return low;
 }
 
+/** The block of a transfer is read after this many blocks, also where its time is known. */
+const READ_EVERY = 2_000;
+
 /** Finds the times of transfers, and checks that they are in the blocks of the same chain as these first and last ones. */
 export function openClock(provider: Provider, first: Header, last: Header) {
   const isRegular = last.time - first.time === BLOCK_SECONDS * (last.block - first.block);
   const known = new Map([first, last].map((header) => [header.block, header]));
+  let read = first.block;
   /** @throws FetchError if a block has two hashes */
   return async (transfers: readonly Log[]): Promise<readonly number[]> => {
-    const blocks = new Set(isRegular ? [] : transfers.map(({ block }) => block));
-    const unknown = [...blocks].filter((block) => !known.has(block));
+    const blocks = [...new Set(transfers.map(({ block }) => block))];
+    const newest = blocks.at(-1) ?? read;
+    const due = !isRegular ? blocks : newest - read >= READ_EVERY ? [newest] : [];
+    const unknown = due.filter((block) => !known.has(block));
     await Promise.all(unknown.map(async (block) => known.set(block, await readHeader(provider, block))));
+    read = due.at(-1) ?? read;
     return transfers.map(({ block, blockHash }) => {
       const header = known.get(block);
       if (header !== undefined && header.hash !== blockHash)

@@ -18,7 +18,8 @@ vi.setConfig({ testTimeout: 90_000 });
 const stage = await forFile(startApiStageOn(startChainLikeBase(120)));
 const { chain } = stage;
 const { base } = chain;
-const start = () => stage.start({ url: base.url });
+/** Of one origin, so that two processes answer alike. */
+const start = () => stage.start({ url: base.url }, { BASE_URL: "http://localhost:8402" });
 let api = await start();
 
 test("a process killed while Base is halted, and one while its pool has forgotten: one charge, and the result", async () => {

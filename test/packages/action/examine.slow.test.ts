@@ -71,7 +71,7 @@ test("a seller's words reach the log, the summary and the outputs without comman
 test("an account without money is no verdict, and the step says what it lacks", async () => {
   const shop = await forFile(openShop(chain));
   const { code, log } = await examine({ url: `${shop.url}/haiku`, "payer-private-key": generatePrivateKey() });
-  expect([code, log]).toEqual([1, expect.stringMatching(/^::error::The exam could not be held.* has 0 atomic units/)]);
+  expect([code, log]).toEqual([1, expect.stringMatching(/^::error::The exam could not be held.* has 0 USDC/)]);
 });
 
 test("its steps, run as in a repository of one's own, install what an exam needs", { timeout: 240_000 }, async () => {
@@ -113,7 +113,7 @@ test("a seller who asks for too much is not paid, and the step says why", async 
   const shop = await forFile(openShop(chain));
   const { code, log, outputs } = await examine({ url: `${shop.url}/haiku`, "max-price": "0.0009" });
   expect([code, outputs.level, outputs.failing]).toEqual([1, "none", ""]);
-  expect(log).toContain("full is wanted: an entry asks for 1000, and the ceiling is 900 atomic units");
+  expect(log).toContain("full is wanted: an entry asks for 0.001 USDC, and the ceiling is 0.0009 USDC");
 });
 
 test("a node that does not answer is no verdict, and its URL stays out of the log", async () => {
