@@ -26,7 +26,7 @@ const PAGE_CODE = `
   import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
   import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
   import axios from "axios";
-  
+  import { privateKeyToAccount } from "viem/accounts";
   const clientOf = (key) => {
     const account = privateKeyToAccount(key);
     return new x402Client().register("eip155:*", new ExactEvmScheme(account)).register("eip155:*", new AuthCaptureEvmScheme(account));

@@ -52,7 +52,7 @@ export const CONTENT_SECURITY_POLICY = policyOf([COPY_SCRIPT]).join("; ");
 
 /** A shorter one, for a page whose headers have terms to pay: a stock proxy reads all of them into 4 KB. No script runs. */
 export const POLICY_BESIDE_TERMS =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
 
 /** The policy of a page with its own script, which may call only this service. */
 export const policyWithScript = (script: string): string => policyOf([COPY_SCRIPT, script]).join("; ");

@@ -38,7 +38,7 @@ test("the tarball is JavaScript with declarations; it depends on nothing but its
 test("it works in an empty folder, without hono: a buyer signs, a merchant's middleware is made", async () => {
   const { stdout } = await node(`
     import { EscrowScheme, escrowed, requirements } from "${NAME}";
-    
+    import { privateKeyToAccount } from "viem/accounts";
     const account = privateKeyToAccount("0x" + "42".repeat(32));
     const address = "0x00000000000000000000000000000000c0ffee01";
     const usdc = { address, name: "USD Coin", version: "2" };
@@ -64,10 +64,10 @@ test("a TypeScript program finds its types, and the stock client takes the schem
   await linkOwn(home, "hono");
   await symlink(join(ROOT, "node_modules/@x402"), join(home, "node_modules/@x402"));
   await symlink(join(ROOT, "node_modules/@types"), join(home, "node_modules/@types"));
-  const program = (price: string) => `
-
+  const program = (price: string) => `import { x402Client } from "@x402/fetch";
+import { EscrowScheme, escrowed } from "${NAME}";
 import { Hono } from "hono";
-
+import { privateKeyToAccount } from "viem/accounts";
 const account = privateKeyToAccount("0x42");
 export const client = new x402Client().register("eip155:*", new EscrowScheme(account, { maxAmount: "0.10" }));
 const sold = escrowed({ account, rpcUrl: "", arbiterUrl: "", price: ${price} }, (c) => c.json({ path: c.req.path }));

@@ -23,7 +23,7 @@ test("the command of GET /test/seller examines a shop on Base Sepolia, and leave
   const shop = await forFile(openShop(chain));
   const args = [CLI, `${shop.url}/haiku`, "--rpc", chain.rpcUrl, "--other", "/sonnet"];
   const { stdout } = await call(process.execPath, args, { env: { ...process.env, PRIVATE_KEY: key } });
-  expect(stdout).toMatch(/^level full; \d+ requests, 3000 atomic units spent$/m);
+  expect(stdout).toMatch(/^Level full\. The exam sent \d+ requests and spent 0\.003 USDC\.$/m);
   const record = await fetch(`${service.url}/verify?origin=${new URL(shop.url).origin}`);
   expect(await record.json()).toMatchObject({ tested: false });
 });
