@@ -126,7 +126,7 @@ const VERIFY: DocsPage = {
   body({ baseUrl, wallet }) {
     return html`<section aria-labelledby="look"><h2 id="look">Look up a wallet</h2>
 <p class="measure"><code>verified</code> is true only if the wallet has at least one current PASS and no current FAIL. Otherwise <code>reasons</code> says why not.</p>
-${codeBlock({ id: "verify-wallet", caption: "Look up a wallet", language: "bash", text: `curl "${baseUrl}/verify?wallet=${wallet}"` })}
+${codeBlock({ id: "verify-wallet", caption: "Read a record", language: "bash", text: `curl "${baseUrl}/verify?wallet=${wallet}"` })}
 <p class="measure">For a seller, pass its origin instead: <code>/verify?origin=https://…</code>. <a href="/board">The board</a> lists every certified agent and <a href="/board?capability=seller">every certified seller</a>; programs get the same as JSON, page by page.</p></section>
 <section aria-labelledby="offline"><h2 id="offline">Check a credential without trusting us</h2>
 <p class="measure">A wallet’s record is also a signed W3C credential that its holder can present anywhere. Check it with our verifier, or with any implementation of <code>eddsa-jcs-2022</code>. <a href="/.well-known/jwks.json">The keys (JSON)</a> are public.</p>

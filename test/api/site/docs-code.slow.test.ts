@@ -193,7 +193,7 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "retry-test": () => retried("retry-test"),
   settled: async () => {
     expect(await ran("settled", await newPayer())).toMatch(
-      /^(settled|pending) (true|false) (0x[0-9a-f]{64}|undefined)\n\w/,
+      /^(settled|pending) (true|false) (0x[0-9a-f]{64}|undefined)\n\w/m,
     );
   },
   purchases: async () => {
@@ -213,7 +213,7 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   check: async () => {
     expect(await ran("check")).toContain("not verified: never tested");
   },
-  "shop buyer": () => sold("shop", "buyer", /^\{ haiku: 'An old silent pond' \} release\n$/),
+  "shop buyer": () => sold("shop", "buyer", /^\{ haiku: 'An old silent pond' \} release\n$/m),
   "seller-check": async () => {
     const { PAYER_PRIVATE_KEY: key } = await newPayer();
     const { text, ...rest } = block("seller-check");
