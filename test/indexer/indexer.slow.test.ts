@@ -180,6 +180,13 @@ describe("faults", { timeout: 90_000 }, () => {
     }
   });
 
+  test("a killed launcher leaves no Ponder behind", async () => {
+    const ponder = selective.launched.ponderPid();
+    selective.launched.kill("SIGKILL");
+    await selective.launched.ended;
+    await expect.poll(() => isAlive(ponder), CATCH_UP).toBe(false);
+  });
+
   test("with an address that becomes the service's it makes a new index beside the old one, which answers until that is ready", async () => {
     const [now, paid] = [await nowOf(chain), stranger(4)];
     const [old] = selective.launched.said("ponder started");
