@@ -178,7 +178,7 @@ async function openRegistries(
   };
 }
 
-/** Rehearsals cost nothing, so one client and all together have so many an hour. */
+/** Rehearsals cost nothing, so the starts per hour are limited, for one client and in total. */
 const REHEARSALS_AN_HOUR = { client: 60, all: 600 };
 
 /** What a rehearsal takes as its input: no publication. */

@@ -9,7 +9,7 @@ export const EXACT = "exact";
 
 /** What a buyer gives up by it, for every client that shows terms. */
 const LOSES =
-  "Paid to the merchant at once: nothing is held, no arbiter looks at what is delivered, and nothing is refunded.";
+  "Paid to the merchant immediately: nothing is held, no arbiter evaluates the delivery, and nothing is refunded.";
 
 /** The x402 version 2 terms of the same sale without the escrow. */
 export const exactRequirements = (offer: Offer) => ({

@@ -60,7 +60,7 @@ export interface SellerOptions {
   /** What you promise of the response, or of a public URL; the buyer's contest can have it checked. */
   readonly contestConditions?: ContestConditions;
   /**
-   * Whether ordinary buyers can pay as well: a last term of the scheme `exact`, which pays the merchant at once. Its buyer
+   * Whether ordinary buyers can pay as well: a last term of the scheme `exact`, which pays the merchant immediately. Its buyer
    * has no hold, no arbiter and no refund, and the terms say so. Default false.
    */
   readonly exact?: boolean;

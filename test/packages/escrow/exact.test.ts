@@ -52,7 +52,7 @@ test("the ordinary term comes last, and says what its buyer gives up", async () 
   expect(await unpaid.text()).toContain("without its protection");
 });
 
-test("an ordinary client pays the merchant at once, and gets its answer again with the same header", async () => {
+test("an ordinary client pays the merchant immediately, and gets its answer again with the same header", async () => {
   const shop = await open();
   const buyer = await newBuyer(chain);
   const { response, header } = await buyExactly(shop, buyer);
