@@ -1,7 +1,7 @@
-import type { LogFilter } from "../../api/platform/chain/log-answers.ts";
 import {
   type Blocks,
   type Log,
+  type LogFilter,
   paramsOf,
   placeOf,
   readLogAnswer,

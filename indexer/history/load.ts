@@ -7,10 +7,9 @@ import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { ROWS_VERSION } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
-import { relationsOf, rowsOf } from "./arithmetic.ts";
 import { type Duck, openDuck, quote } from "./duck.ts";
 import { type History, readHistory, UnfitHistoryError } from "./history.ts";
-import { asCsvRows, createTable, historyTables, keyColumns, namesOf } from "./tables.ts";
+import { asCsvRows, createTable, historyTables, keyColumns, namesOf, relationsOf, rowsOf } from "./rows.ts";
 import { readFiles } from "./transfers.ts";
 
 export interface LoadPlan {

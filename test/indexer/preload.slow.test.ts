@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Address } from "viem";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
-import { historyTables } from "../../indexer/history/tables.ts";
+import { historyTables } from "../../indexer/history/rows.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { SERVICE, writeCsv } from "../support/indexer/generated-chain.ts";
 import { type Launched, launchIndexer } from "../support/indexer/launched.ts";

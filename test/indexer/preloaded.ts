@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import pg from "pg";
 import { loadHistory } from "../../indexer/history/load.ts";
-import { historyTables } from "../../indexer/history/tables.ts";
+import { historyTables } from "../../indexer/history/rows.ts";
 import type { Scope } from "../../indexer/ledger.ts";
 import { type IndexerSettings, parseSettings } from "../../indexer/settings.ts";
 import { SERVICE } from "../support/indexer/generated-chain.ts";
