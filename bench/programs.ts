@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../scripts/embedded/ports.ts";
+
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 export interface Program {
   readonly child: ChildProcess;
@@ -22,20 +24,22 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 
 type Environment = Readonly<Record<string, string>>;
 
-interface ProgramOptions {
+export interface ProgramOptions {
   /** What the line says to wait for; null to wait for none. Default: "ready". */
   readonly ready?: RegExp | null;
   readonly args?: readonly string[];
+  /** What runs it. Default: Node. */
+  readonly command?: string;
 }
 
-/** Starts one of the project's programs (a path from its root) and waits for a line that says it is ready. */
+/** Starts one of the project's programs (a path from its root, or absolute) and waits for a line that says it is ready. */
 export async function startProgram(
   file: string,
   env: Environment,
-  { ready = /^ready/, args = [] }: ProgramOptions = {},
+  { ready = /^ready/, args = [], command = process.execPath }: ProgramOptions = {},
 ): Promise<Program> {
-  const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
-  const child = spawn(process.execPath, [path, ...args], {
+  const path = resolve(ROOT, file);
+  const child = spawn(command === path ? path : command, command === path ? args : [path, ...args], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "inherit"],
     // In a session of its own, as the service's processes are: a busy system shares its processors among sessions.

@@ -1,3 +1,5 @@
+import type { Address } from "viem";
+import type { AnvilClient } from "../../scripts/embedded/anvil.ts";
 import { processorMs } from "../programs.ts";
 import { type Figure, median } from "../table.ts";
 import { figure, measure, type Round } from "./paying.ts";
@@ -38,7 +40,7 @@ async function compare(world: World, { payers: count, each, atLeast }: (typeof L
     for (const side of ["peer", "ours"] as const) {
       const before = { block: await chain.getBlockNumber(), ms: spent(side) };
       rounds[side].push(await measure(sides[side], load));
-      const gas = await gasSince(world, side, before.block);
+      const { gas } = await spentSince(chain, sides[side].sender, before.block);
       costs[side].push({ gas: gas / (count * each), ms: (spent(side) - before.ms) / (count * each) });
     }
   const cost = (name: string, of: "gas" | "ms"): Figure => ({
@@ -57,16 +59,16 @@ async function compare(world: World, { payers: count, each, atLeast }: (typeof L
   ];
 }
 
-/** The gas of a side's transactions after a block. */
-async function gasSince({ chain, sides }: World, side: keyof Sides, block: bigint): Promise<number> {
-  const sender = sides[side].sender.toLowerCase();
-  let gas = 0;
-  for (let blockNumber = block + 1n; blockNumber <= (await chain.getBlockNumber()); blockNumber++) {
-    const { transactions } = await chain.getBlock({ blockNumber });
-    for (const hash of transactions) {
+/** The gas of an account's transactions after a block, and how many there are. */
+export async function spentSince(chain: AnvilClient, account: Address, block: bigint) {
+  const sender = account.toLowerCase();
+  let [gas, transactions] = [0, 0];
+  for (let blockNumber = block + 1n; blockNumber <= (await chain.getBlockNumber()); blockNumber++)
+    for (const hash of (await chain.getBlock({ blockNumber })).transactions) {
       const { from, gasUsed } = await chain.getTransactionReceipt({ hash });
-      if (from.toLowerCase() === sender) gas += Number(gasUsed);
+      if (from.toLowerCase() !== sender) continue;
+      gas += Number(gasUsed);
+      transactions++;
     }
-  }
-  return gas;
+  return { gas, transactions };
 }

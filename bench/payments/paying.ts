@@ -6,7 +6,7 @@ import { type Figure, median, medianRatio, percentile } from "../table.ts";
 import type { Side, Sides } from "./world.ts";
 
 /** Headers of `count` payments, signed by the stock client for the terms that the server asks for. */
-async function sign({ url }: Side, account: PrivateKeyAccount, count: number): Promise<string[]> {
+export async function sign({ url }: Side, account: PrivateKeyAccount, count: number): Promise<string[]> {
   const { headers } = await fetch(url, { method: "POST" });
   const terms = decodePaymentRequiredHeader(headers.get("payment-required") ?? "");
   const client = new x402Client().register("eip155:*", new ExactEvmScheme(account));
@@ -15,7 +15,7 @@ async function sign({ url }: Side, account: PrivateKeyAccount, count: number): P
 }
 
 /** Milliseconds until the answer; null if it was no success, as the peer's is not now and then. */
-async function pay(side: Side, header: string): Promise<number | null> {
+export async function pay(side: Side, header: string): Promise<number | null> {
   const started = performance.now();
   const response = await fetch(side.url, { method: "POST", headers: { "payment-signature": header } });
   await response.arrayBuffer();

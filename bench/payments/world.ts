@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { grantApiRole, type Postgres, startPostgres } from "../../scripts/embedd
 import { fundAccounts, installUsdc } from "../../scripts/embedded/usdc.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { deploySettlementBatch } from "../../test/support/chain/contracts.ts";
-import { type Program, startProgram, stopProgram } from "../programs.ts";
+import { type Program, type ProgramOptions, startProgram, stopProgram } from "../programs.ts";
 import type { Figure } from "../table.ts";
 
 export const BASE = NETWORKS["eip155:8453"];
@@ -48,7 +49,7 @@ export interface Plan {
 /** As blocks come when there is no time to wait for them: at once when there are transactions, and every two seconds. */
 export const AT_ONCE = ["--mixed-mining", "--block-time", "2"] as const;
 
-type End = () => Promise<unknown>;
+export type End = () => Promise<unknown>;
 
 /** Measures in a world of its own; the last figure says whether we were paid once for each success, and for nothing else. */
 export async function inWorld(
@@ -64,7 +65,16 @@ export async function inWorld(
   }
 }
 
-async function open({ mining, payers: count }: Plan, ends: End[]): Promise<World> {
+/** A chain with payers, and a database. */
+export interface Bed {
+  readonly anvil: Anvil;
+  readonly payers: readonly PrivateKeyAccount[];
+  readonly postgres: Postgres;
+  readonly urls: Readonly<Record<string, string>>;
+  readonly run: Run;
+}
+
+export async function openBed({ mining, payers: count }: Plan, payees: readonly Address[], ends: End[]): Promise<Bed> {
   const folder = mkdtempSync(join(tmpdir(), "bench-payments-"));
   chmodSync(folder, 0o711);
   ends.push(async () => rmSync(folder, { recursive: true, force: true }));
@@ -80,18 +90,28 @@ async function open({ mining, payers: count }: Plan, ends: End[]): Promise<World
   const anvil = await start(BASE, [...mining, "--slots-in-an-epoch", "3"]);
   const sepolia = await start(NETWORKS["eip155:84532"], ["--no-mining"]);
   const payers = Array.from({ length: count }, () => privateKeyToAccount(generatePrivateKey()));
-  await furnish(anvil, payers);
-  const run: Run = async (file, env, ready = /^ready/) => {
-    const program = await startProgram(file, env, { ready });
+  await furnish(anvil, payers, payees);
+  const run: Run = async (file, env, options) => {
+    const program = await startProgram(file, env, options);
     ends.push(() => stopProgram(program));
     return program;
   };
-  const peer = await startPeer(run, anvil);
-  const urls = { DATABASE_URL: postgres.apiUrl, BASE_SEPOLIA_RPC_URL: sepolia.rpcUrl };
-  const ours = await startOurs(run, anvil, urls);
   return {
-    ...{ sides: { ours: ours.side, peer: peer.side }, chain: anvil.client, payers, database: postgres },
-    processes: { ours: [...ours.processes, postgres.process.pid], peer: peer.processes },
+    anvil,
+    payers,
+    postgres,
+    run,
+    urls: { DATABASE_URL: postgres.apiUrl, BASE_SEPOLIA_RPC_URL: sepolia.rpcUrl },
+  };
+}
+
+async function open(plan: Plan, ends: End[]): Promise<World> {
+  const bed = await openBed(plan, Object.values(PAY_TO), ends);
+  const peer = await startStock(bed, PAY_TO.peer, (env) => bed.run("bench/facilitators/stock.ts", env));
+  const ours = await startOurs(bed, PAY_TO.ours);
+  return {
+    ...{ sides: { ours: ours.side, peer: peer.side }, chain: bed.anvil.client, payers: bed.payers },
+    ...{ database: bed.postgres, processes: { ours: ours.processes(), peer: peer.processes() } },
   };
 }
 
@@ -102,16 +122,23 @@ const PAY_TO = {
 const WEI = 10n ** 22n;
 const USDC = 10n ** 10n;
 
-async function furnish({ client }: Anvil, payers: readonly PrivateKeyAccount[]): Promise<void> {
+async function furnish({ client }: Anvil, payers: readonly PrivateKeyAccount[], payees: readonly Address[]) {
   await installUsdc(client, BASE);
   await deploySettlementBatch(client);
   // A payee without USDC costs its first payer more gas.
-  const payees = Object.values(PAY_TO);
   await fundAccounts(client, BASE, { accounts: payees, usdc: 1n, wei: 0n });
   await fundAccounts(client, BASE, { accounts: payers.map(({ address }) => address), usdc: USDC, wei: 0n });
 }
 
-type Run = (file: string, env: Record<string, string>, ready?: RegExp) => Promise<Program>;
+type Run = (file: string, env: Record<string, string>, options?: ProgramOptions) => Promise<Program>;
+
+/** A server that sells, with what settles for it. */
+export interface Seller {
+  readonly side: Side;
+  readonly processes: () => readonly number[];
+  /** Kills what settles, without warning, and starts it again. */
+  readonly crash: () => Promise<void>;
+}
 
 /** A key for an account that has gas money. */
 async function newSender({ client }: Anvil) {
@@ -121,31 +148,48 @@ async function newSender({ client }: Anvil) {
   return { key, sender };
 }
 
-async function startOurs(run: Run, anvil: Anvil, urls: Readonly<Record<string, string>>) {
-  const [{ key, sender }, port] = [await newSender(anvil), String(await freePort())];
-  const own = { ...ownSettings(), FACILITATOR_PRIVATE_KEY: key, BASE_RPC_URL: anvil.rpcUrl, PORT: port };
-  const { pid } = await run("api/main.ts", { ...own, ...urls }, /"listening"/);
-  const url = `http://127.0.0.1:${port}/test/basic`;
-  return { side: { url, payTo: PAY_TO.ours, sender, answers: new Map() }, processes: [pid] };
+async function restartable(start: () => Promise<Program>) {
+  let program = await start();
+  const crash = async () => {
+    const gone = once(program.child, "exit");
+    program.child.kill("SIGKILL");
+    await gone;
+    program = await start();
+  };
+  return { pid: () => program.pid, crash };
 }
 
-async function startPeer(run: Run, anvil: Anvil) {
+/** Our service. */
+export async function startOurs({ run, anvil, urls, postgres }: Bed, payTo: Address): Promise<Seller> {
+  const [{ key, sender }, port] = [await newSender(anvil), String(await freePort())];
+  const own = { ...ownSettings(payTo), FACILITATOR_PRIVATE_KEY: key, BASE_RPC_URL: anvil.rpcUrl, PORT: port };
+  const { pid, crash } = await restartable(() => run("api/main.ts", { ...own, ...urls }, { ready: /"listening"/ }));
+  const url = `http://127.0.0.1:${port}/test/basic`;
+  const side = { url, payTo, sender, answers: new Map() };
+  return { side, processes: () => [pid(), postgres.process.pid], crash };
+}
+
+/** The stock middleware before an empty handler, with a facilitator over HTTP. */
+export async function startStock(
+  { run, anvil }: Bed,
+  payTo: Address,
+  facilitator: (env: Record<string, string>) => Promise<Program>,
+): Promise<Seller> {
   const { key, sender } = await newSender(anvil);
   const [port, own] = [String(await freePort()), String(await freePort())];
-  const facilitator = await run("bench/payments/facilitator.ts", {
-    ...{ PORT: port, BASE_RPC_URL: anvil.rpcUrl, FACILITATOR_PRIVATE_KEY: key },
-  });
+  const env = { BASE_RPC_URL: anvil.rpcUrl, FACILITATOR_PRIVATE_KEY: key, CHAIN_ID: String(BASE.chainId), PORT: port };
+  const { pid, crash } = await restartable(() => facilitator(env));
   const server = await run("bench/payments/peer.ts", {
-    ...{ PORT: own, FACILITATOR_URL: `http://127.0.0.1:${port}`, PAY_TO_ADDRESS: PAY_TO.peer },
+    ...{ PORT: own, FACILITATOR_URL: `http://127.0.0.1:${port}`, PAY_TO_ADDRESS: payTo },
   });
-  const side: Side = { url: `http://127.0.0.1:${own}/paid`, payTo: PAY_TO.peer, sender, answers: new Map() };
-  return { side, processes: [server.pid, facilitator.pid] };
+  const side = { url: `http://127.0.0.1:${own}/paid`, payTo, sender, answers: new Map() };
+  return { side, processes: () => [server.pid, pid()], crash };
 }
 
 const secret = () => randomBytes(32).toString("base64url");
 
-const ownSettings = () => ({
-  PAY_TO_ADDRESS: PAY_TO.ours,
+const ownSettings = (payTo: Address) => ({
+  PAY_TO_ADDRESS: payTo,
   HOST: "localhost",
   RATE_LIMIT_PER_MINUTE: "0",
   SIGNING_KEY: secret(),
@@ -159,11 +203,12 @@ const TRANSFER = parseAbiItem("event Transfer(address indexed from, address inde
 /** An answer with all logs of a long run would be too large. */
 const BLOCKS_AT_ONCE = 500n;
 
-async function countTransfers(chain: AnvilClient, to: Address): Promise<number> {
+/** The transfers of USDC to an account since a block. */
+export async function countTransfers(chain: AnvilClient, to: Address, since = 0n): Promise<number> {
   const filter = { address: BASE.usdc.address, event: TRANSFER, args: { to } } as const;
   const last = await chain.getBlockNumber();
   let count = 0;
-  for (let fromBlock = 0n; fromBlock <= last; fromBlock += BLOCKS_AT_ONCE)
+  for (let fromBlock = since; fromBlock <= last; fromBlock += BLOCKS_AT_ONCE)
     count += (await chain.getLogs({ ...filter, fromBlock, toBlock: fromBlock + BLOCKS_AT_ONCE - 1n })).length;
   return count;
 }

@@ -1,4 +1,4 @@
-// The single facilitator that both servers of bench:payments settle through: stock @x402 code over HTTP, one key.
+// The facilitator that the peer of bench:payments settles through: stock @x402 code over HTTP, one key.
 import { serve } from "@hono/node-server";
 import { x402Facilitator } from "@x402/core/facilitator";
 import { ExactEvmScheme } from "@x402/evm/exact/facilitator";
