@@ -36,7 +36,8 @@ function goalOf({ atLeast, atMost }: Figure): string {
   return atMost === undefined ? "" : `at most ${shown(atMost)}`;
 }
 
-function shown(value: number | undefined): string {
+/** With about three digits. */
+export function shown(value: number | undefined): string {
   if (value === undefined) return "";
   return value.toLocaleString("en-US", {
     maximumFractionDigits: Math.abs(value) < 10 ? 3 : Math.abs(value) < 100 ? 1 : 0,

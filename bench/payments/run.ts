@@ -2,7 +2,9 @@
 // machine and payers, in turns. Ours settles through its own relayer, the peer through the stock facilitator, as each would
 // be run. Payments are signed beforehand, so only the servers' time is measured. Then escrowed sales beside sales by `exact`.
 //
-//   npm run bench:payments -- [loads] [blocks] [escrow]      default: all
+//   npm run bench:payments -- [loads] [blocks] [escrow]      default: these three
+//   npm run bench:payments -- facilitators                   our relayer beside three other facilitators
+import { compareFacilitators } from "../facilitators/compare.ts";
 import { type Figure, report } from "../table.ts";
 import { blocks } from "./blocks.ts";
 import { escrow } from "./escrow.ts";
@@ -11,8 +13,12 @@ import { loads } from "./loads.ts";
 const PARTS: Readonly<Record<string, () => Promise<readonly Figure[]>>> = { loads, blocks, escrow };
 
 const names = process.argv.slice(2);
+if (names[0] === "facilitators" && names.length === 1) {
+  await compareFacilitators();
+  process.exit();
+}
 if (names.some((name) => PARTS[name] === undefined)) {
-  console.error(`Usage: npm run bench:payments -- [${Object.keys(PARTS).join("] [")}]`);
+  console.error(`Usage: npm run bench:payments -- [${Object.keys(PARTS).join("] [")}], or facilitators`);
   process.exit(1);
 }
 let isReached = true;

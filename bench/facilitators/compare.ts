@@ -1,0 +1,137 @@
+import { cpus } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Address } from "viem";
+import { table } from "../../scripts/table.ts";
+import { spentSince } from "../payments/loads.ts";
+import { measure, pay, type Round, sign } from "../payments/paying.ts";
+import {
+  AT_ONCE,
+  type Bed,
+  countTransfers,
+  type End,
+  openBed,
+  type Seller,
+  startOurs,
+  startStock,
+} from "../payments/world.ts";
+import { processorMs } from "../programs.ts";
+import { median, shown } from "../table.ts";
+import { FACILITATORS } from "./programs.ts";
+
+/** How many payers pay simultaneously, and how many payments each makes one after the other. */
+const LOADS = [
+  { payers: 1, each: 20 },
+  { payers: 16, each: 6 },
+  { payers: 64, each: 3 },
+] as const;
+const ROUNDS = 3;
+/** How many times one payment is sent simultaneously. */
+const COPIES = 10;
+/** The settling process is killed when the first of these is on the chain; how long the payers send the same header again. */
+const CRASH = { payers: 64, patienceMs: 25_000, pauseMs: 500 };
+/** x402-rs does not start on a chain without these: a validator of ERC-6492, Permit2, and two proxies. No payment here calls them. */
+const ASKED_FOR: readonly Address[] = [
+  "0xdAcD51A54883eb67D95FAEb2BBfdC4a9a6BD2a3B",
+  "0x000000000022D473030F116dDEE9F6B43aC78BA3",
+  "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
+  "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002",
+];
+
+interface Contestant extends Seller {
+  readonly name: string;
+}
+
+type Row = readonly string[];
+
+/**
+ * Our relayer beside other facilitators on one chain, each behind a seller of the same thing: ours behind our service's gate,
+ * the others behind the stock middleware. Payments are signed beforehand. Prints tables.
+ */
+export async function compareFacilitators(): Promise<void> {
+  const ends: End[] = [];
+  try {
+    const payees = ["ours", ...FACILITATORS].map((_, at): Address => `0x00000000000000000000000000000000c0ffee1${at}`);
+    const bed = await openBed({ mining: AT_ONCE, payers: 64 }, payees, ends);
+    for (const address of ASKED_FOR) await bed.anvil.client.setCode({ address, bytecode: "0x00" });
+    const contestants = await startAll(bed, payees);
+    for (const { side } of contestants) await measure(side, { payers: bed.payers.slice(0, 16), each: 2 });
+    console.log(
+      `\n${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`,
+    );
+    for (const load of LOADS) await compareSpeed(bed, contestants, load);
+    const safety: Row[] = [];
+    for (const one of contestants) safety.push([one.name, ...(await copies(bed, one)), ...(await crash(bed, one))]);
+    const head = [`transactions for ${COPIES} copies of a payment`, "charged without an answer after a kill -9"];
+    print(`Copies, and a crash among ${CRASH.payers} payments`, head, safety);
+  } finally {
+    for (const end of ends.toReversed()) await end();
+  }
+}
+
+async function startAll(bed: Bed, [own, ...payees]: readonly Address[]): Promise<readonly Contestant[]> {
+  const contestants: Contestant[] = [{ name: "ours", ...(await startOurs(bed, own as Address)) }];
+  for (const [at, { name, build }] of FACILITATORS.entries()) {
+    const start = await build();
+    const payTo = payees[at] as Address;
+    if (start !== null) contestants.push({ name, ...(await startStock(bed, payTo, (env) => start(bed.run, env))) });
+  }
+  return contestants;
+}
+
+async function compareSpeed(
+  bed: Bed,
+  contestants: readonly Contestant[],
+  { payers: count, each }: (typeof LOADS)[number],
+) {
+  const { client } = bed.anvil;
+  const load = { payers: bed.payers.slice(0, count), each };
+  const rounds = contestants.map(() => [] as (Round & { readonly ms: number; readonly gas: number })[]);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [at, { side, processes }] of contestants.entries()) {
+      const spent = () => processes().reduce((sum, pid) => sum + processorMs(pid), 0);
+      const [block, before] = [await client.getBlockNumber(), spent()];
+      const measured = await measure(side, load);
+      const ms = (spent() - before) / (count * each);
+      const { gas } = await spentSince(client, side.sender, block);
+      rounds[at]?.push({ ...measured, ms, gas: gas / (count * each) });
+    }
+  const head = ["payments/s", "p50, ms", "p99, ms", "processor ms a payment", "gas a payment"];
+  const rows = contestants.map(({ name }, at): Row => {
+    const picks = ["perSecond", "p50", "p99", "ms", "gas"] as const;
+    return [name, ...picks.map((pick) => shown(median((rounds[at] ?? []).map((one) => one[pick]))))];
+  });
+  print(`${count} payer${count === 1 ? "" : "s"}`, head, rows);
+}
+
+/** How many transactions are sent if one payment arrives several times simultaneously. */
+async function copies({ anvil: { client }, payers }: Bed, { side }: Contestant): Promise<Row> {
+  const [header = ""] = await sign(side, payers[0] as (typeof payers)[number], 1);
+  const block = await client.getBlockNumber();
+  await Promise.all(Array.from({ length: COPIES }, () => pay(side, header)));
+  await sleep(3_000);
+  return [String((await spentSince(client, side.sender, block)).transactions)];
+}
+
+/** How many of the payments were charged although no answer with what was paid for ever came. */
+async function crash({ anvil: { client }, payers: all }: Bed, { side, crash: kill }: Contestant): Promise<Row> {
+  const payers = all.slice(0, CRASH.payers);
+  const headers = (await Promise.all(payers.map((payer) => sign(side, payer, 1)))).flat();
+  const block = await client.getBlockNumber();
+  const until = performance.now() + CRASH.patienceMs;
+  const insist = async (header: string): Promise<boolean> => {
+    while (performance.now() < until) {
+      if ((await pay(side, header).catch(() => null)) !== null) return true;
+      await sleep(CRASH.pauseMs);
+    }
+    return false;
+  };
+  const answers = headers.map(insist);
+  while ((await countTransfers(client, side.payTo, block + 1n)) === 0) await sleep(10);
+  await kill();
+  const served = (await Promise.all(answers)).filter(Boolean).length;
+  const charged = await countTransfers(client, side.payTo, block + 1n);
+  return [`${charged - served} of ${charged}`];
+}
+
+const print = (title: string, head: Row, rows: readonly Row[]): void =>
+  console.log(`\n${title}\n\n${table(["facilitator", ...head], rows)}`);
