@@ -26,7 +26,7 @@ export async function integrate(world: World, owner: pg.Client): Promise<readonl
 }
 
 /** Does the work while payers pay, until it is done. */
-async function beside({ sides: { ours }, payers }: World, work: () => Promise<number>) {
+export async function beside({ sides: { ours }, payers }: World, work: () => Promise<number>) {
   let isDone = false;
   const selling = (async () => {
     const rates: number[] = [];

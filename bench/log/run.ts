@@ -1,7 +1,7 @@
 // The transparency log in the real service: what it costs the sales, how fast it takes up what waits, and how long a proof takes.
 // Sales are whole payments over HTTP, with PostgreSQL, a chain and Circle's USDC.
 //
-//   npm run bench:log -- [sales] [integration] [proofs]      default: all
+//   npm run bench:log -- [sales] [integration] [proofs] [tessera]      default: the first three
 import { withClient } from "../../scripts/embedded/postgres.ts";
 import { warmUp } from "../payments/loads.ts";
 import { AT_ONCE, inWorld, type World } from "../payments/world.ts";
@@ -9,11 +9,14 @@ import { type Figure, report } from "../table.ts";
 import { integrate } from "./integration.ts";
 import { prove } from "./proofs.ts";
 import { sell } from "./sales.ts";
+import { besideTessera } from "./tessera.ts";
 
 const PAYERS = 16;
-const PARTS = { sales: sell, integration: integrate, proofs: prove };
+const PARTS = { sales: sell, integration: integrate, proofs: prove, tessera: besideTessera };
+const DEFAULT = ["sales", "integration", "proofs"];
 
-const named = process.argv.slice(2);
+const given = process.argv.slice(2);
+const named = given.length === 0 ? DEFAULT : given;
 if (!named.every((name) => name in PARTS)) {
   console.error(`Usage: npm run bench:log -- [${Object.keys(PARTS).join("] [")}]`);
   process.exit(1);
@@ -24,7 +27,7 @@ const measureParts = (world: World) =>
     await warmUp(world);
     const figures: Figure[] = [];
     for (const [name, part] of Object.entries(PARTS))
-      if (named.length === 0 || named.includes(name)) figures.push(...(await part(world, owner)));
+      if (named.includes(name)) figures.push(...(await part(world, owner)));
     return figures;
   });
 
