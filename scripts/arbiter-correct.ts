@@ -12,7 +12,7 @@ import { didWeb } from "../api/platform/signing/did.ts";
 import { createSigner } from "../api/platform/signing/document.ts";
 import { signingKey } from "../api/platform/signing/keys.ts";
 import { openScores } from "../api/score/index.ts";
-import { embeddedEnvironment } from "./embedded/environment.ts";
+import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run arbiter:correct -- <id of the verdict> --reason "what the arbiter got wrong"
@@ -45,7 +45,7 @@ function readOrder(args: readonly string[]): Order {
 }
 
 async function readConfig(): Promise<Config> {
-  const env = process.env.DATABASE_URL ? process.env : await embeddedEnvironment(process.env);
+  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
   const config = parseConfig(env);
   if ("problem" in config) throw new SettingError(config.problem);
   return config;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, getAddress, type Hex, isAddress, isHex, zeroAddress } from "viem";
+import { type Environment, withFiles } from "../api/platform/config/environment.ts";
 import { NETWORKS, type NetworkFacts } from "../api/platform/networks.ts";
 
 /** The networks that the escrow can be deployed to, by Hardhat's names, and where their RPC URL comes from. */
@@ -22,20 +23,19 @@ export interface DeploySettings {
 /** Where a role comes from: the environment first, then `ignition/parameters/<network>.json`. */
 const ROLES = { usdc: null, arbiter: "ARBITER_ADDRESS", feeRecipient: "FEE_RECIPIENT_ADDRESS" } as const;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * What a deployment needs.
  * @throws Error that names everything missing or wrong, and where it is expected.
  */
-export function readDeploySettings(network: string | undefined, env: Environment, root: string): DeploySettings {
+export function readDeploySettings(network: string | undefined, given: Environment, root: string): DeploySettings {
   if (network === undefined || !isChainName(network))
     throw new Error(`--network is required: one of ${Object.keys(CHAINS).join(", ")}; got ${JSON.stringify(network)}.`);
   const { facts, url } = CHAINS[network];
-  const problems: string[] = [];
+  const { environment: env, unread } = withFiles(["DEPLOYER_PRIVATE_KEY"], given);
+  const problems = [...unread.values()];
   if (url !== null && !env[url]) problems.push(`${url}: the JSON-RPC URL of a node of chain ${facts.chainId}`);
   const privateKey = env.DEPLOYER_PRIVATE_KEY;
-  if (!isHex(privateKey) || privateKey.length !== 66)
+  if (unread.size === 0 && (!isHex(privateKey) || privateKey.length !== 66))
     problems.push(
       "DEPLOYER_PRIVATE_KEY: 32 bytes as 0x and 64 hex digits, for an account that holds ETH on that chain",
     );

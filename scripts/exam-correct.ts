@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
+import { readDatabaseUrl } from "../api/platform/config/environment.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { createExamStore } from "../api/sellers/exam-store.ts";
 import { createGrantStore, type GrantStore, tokenSha256 } from "../api/sellers/orders-store.ts";
 import { correctExam, type ExamCorrected } from "../api/sellers/published/read-published.ts";
 import { createCorrections } from "../api/sellers/published/store.ts";
-import { embeddedEnvironment } from "./embedded/environment.ts";
+import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 
 const USAGE = `Usage: npm run exam:correct -- <id of the seller's certificate> --reason "what the examiner got wrong" [--free-exam]
@@ -67,8 +68,10 @@ async function grant(grants: GrantStore, id: string): Promise<string> {
 
 try {
   const { id, reason, isFree } = readOrder(process.argv.slice(2));
-  const databaseUrl = process.env.DATABASE_URL || (await embeddedEnvironment(process.env)).DATABASE_URL;
-  const pool = connect(String(databaseUrl), 1);
+  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
+  const database = readDatabaseUrl("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", env);
+  if ("problem" in database) throw new SettingError(database.problem);
+  const pool = connect(database.url, 1);
   const store = { ...createExamStore(pool), ...createCorrections(pool) };
   try {
     if (reason !== null) console.log(tell(await correctExam(store, id, reason), id));

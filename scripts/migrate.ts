@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import pg from "pg";
+import { readDatabaseUrl } from "../api/platform/config/environment.ts";
 import { releaseProblem } from "../api/platform/db/connection.ts";
 
 /** The schema of the first release: `schema.sql` of each folder of `api/`, after those that it needs. */
@@ -95,16 +96,17 @@ async function apply(client: pg.Client, { name, sql }: Migration, applied: Buffe
   }
 }
 
+const OWNER_URL =
+  "a PostgreSQL URL of the role that owns the database, like postgres://owner:secret@localhost:5432/trust";
+
 if (import.meta.main) {
-  const url = process.env.DATABASE_URL;
-  if (url === undefined || !/^postgres(ql)?:\/\//.test(url)) {
-    console.error(
-      "DATABASE_URL is missing or wrong: a PostgreSQL URL of the role that owns the database, like postgres://owner:secret@localhost:5432/trust",
-    );
+  const database = readDatabaseUrl(OWNER_URL, process.env);
+  if ("problem" in database) {
+    console.error(database.problem);
     process.exit(1);
   }
   try {
-    await migrate(url);
+    await migrate(database.url);
     console.log("The database schema is up to date.");
   } catch (error) {
     console.error((error as Error).message);

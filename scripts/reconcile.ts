@@ -5,7 +5,7 @@ import { connect } from "../api/platform/db/connection.ts";
 import { formatUsd } from "../api/platform/money.ts";
 import { NETWORKS, type Network } from "../api/platform/networks.ts";
 import { readOperators } from "../indexer/operators.ts";
-import { embeddedEnvironment } from "./embedded/environment.ts";
+import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
 import { type Reconciliation, reconcile, type UnknownReceipt } from "./reconcile-chain.ts";
 
@@ -49,7 +49,7 @@ function blockOf(text: string | undefined): number | null {
 }
 
 async function readConfig(): Promise<Config> {
-  const env = process.env.DATABASE_URL ? process.env : await embeddedEnvironment(process.env);
+  const env = isConfigured(process.env) ? process.env : await embeddedEnvironment(process.env);
   const config = parseConfig(env);
   if ("problem" in config) throw new SettingError(config.problem);
   return config;

@@ -5,6 +5,10 @@ import { runningPostgres } from "./postgres.ts";
 import { apiPlan } from "./services.ts";
 import { readSettings, SettingError } from "./settings.ts";
 
+/** Whether the environment names a database, and so an installation of its own. */
+export const isConfigured = (env: Readonly<Record<string, string | undefined>>): boolean =>
+  Boolean(env.DATABASE_URL || env.DATABASE_URL_FILE);
+
 /**
  * The environment of a running `npm start`'s API, for commands run alongside it.
  * @throws SettingError if nothing runs in `DATA_DIR`

@@ -203,9 +203,9 @@ export interface Config {
 /** The settings, or one message that names every missing or invalid variable and what it should be. */
 export function parseConfig(environment: Environment): Config | { readonly problem: string } {
   const { given, data: env, problems } = readEnvironment(ENVIRONMENT, environment);
-  if ((given.FACILITATOR_URL === undefined) === (given.FACILITATOR_PRIVATE_KEY === undefined))
-    problems.push(ONE_FACILITATOR);
-  if (given.FACILITATOR_AUTH !== undefined && given.FACILITATOR_URL === undefined) problems.push(AUTH_ALONE);
+  const isSet = (name: string) => given[name] !== undefined || Boolean(environment[`${name}_FILE`]);
+  if (isSet("FACILITATOR_URL") === isSet("FACILITATOR_PRIVATE_KEY")) problems.push(ONE_FACILITATOR);
+  if (isSet("FACILITATOR_AUTH") && !isSet("FACILITATOR_URL")) problems.push(AUTH_ALONE);
   if (env?.RETIRED_SIGNING_KEYS.includes(env.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   problems.push(...[policyProblem(env)].filter((problem) => problem !== null));
   if (env !== undefined) problems.push(...roleProblems(env));

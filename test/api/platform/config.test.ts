@@ -1,6 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { privateKeyToAddress } from "viem/accounts";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 
@@ -62,6 +65,45 @@ describe("the API's settings", () => {
     expect(parseConfig({ ...GOOD, ...both })).toMatchObject({ costCeiling: { percent: 10, ethUsd: 4_000 } });
     expect(parseConfig({ ...GOOD, SETTLEMENT_COST_PERCENT: "0" })).toMatchObject({ costCeiling: null });
     expect(problemOf({ ...GOOD, SETTLEMENT_COST_PERCENT: "1001" })).toMatch(/a whole number from 0 to 1000/);
+  });
+
+  describe("from files", () => {
+    const folder = mkdtempSync(join(tmpdir(), "trust-secrets-"));
+    afterAll(() => rmSync(folder, { recursive: true }));
+    const { SEALING_KEY, FACILITATOR_PRIVATE_KEY, ...others } = GOOD;
+    const file = (name: string, content: string): string => {
+      const path = join(folder, name);
+      writeFileSync(path, content);
+      return path;
+    };
+
+    test("are the same as from variables; one newline at the end does not count", () => {
+      const files = {
+        SEALING_KEY_FILE: file("sealing", `${SEALING_KEY}\n`),
+        FACILITATOR_PRIVATE_KEY_FILE: file("facilitator", FACILITATOR_PRIVATE_KEY),
+      };
+      expect(parseConfig({ ...others, ...files })).toEqual(parseConfig(GOOD));
+      const twice = file("twice", `${SEALING_KEY}\n\n`);
+      expect(problemOf({ ...GOOD, SEALING_KEY: "", SEALING_KEY_FILE: twice })).toMatch(/^SEALING_KEY is wrong: .*43/);
+    });
+
+    test("are refused beside the variable, and when the file is empty or cannot be read, each with one line", () => {
+      const { SIGNING_KEY: _, ...unsigned } = GOOD;
+      const missing = join(folder, "missing");
+      const key = file("key", KEY);
+      expect(problemOf({ ...GOOD, SIGNING_KEY_FILE: key })).toBe(
+        "SIGNING_KEY_FILE is wrong: SIGNING_KEY is set too; expected only one of them",
+      );
+      expect(problemOf({ ...unsigned, SIGNING_KEY_FILE: missing })).toBe(
+        `SIGNING_KEY_FILE is wrong: ${missing} cannot be read (ENOENT)`,
+      );
+      expect(problemOf({ ...unsigned, SIGNING_KEY_FILE: folder })).toBe(
+        `SIGNING_KEY_FILE is wrong: ${folder} cannot be read (EISDIR)`,
+      );
+      const empty = file("empty", "\n");
+      const facilitator = { ...GOOD, FACILITATOR_PRIVATE_KEY: undefined, FACILITATOR_PRIVATE_KEY_FILE: empty };
+      expect(problemOf(facilitator)).toBe(`FACILITATOR_PRIVATE_KEY_FILE is wrong: ${empty} is empty`);
+    });
   });
 
   test("count an empty variable as missing", () => {
