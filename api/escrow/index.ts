@@ -69,11 +69,12 @@ export const OUTCOMES: Cargo = { ...PAYMENTS, servedBy };
 
 /** Sends the arbiter's transactions. */
 const createArbiterRelayer = (
-  { pool, chains, log }: Pick<Platform, "pool" | "chains" | "log">,
+  { pool, chains, seal, log }: Pick<Platform, "pool" | "chains" | "seal" | "log">,
   { arbiterKey, failedGasWei }: Pick<Config, "arbiterKey" | "failedGasWei">,
 ): Relayer =>
   createRelayer({
     pool,
+    seal,
     log,
     privateKey: arbiterKey,
     client: chains[ESCROW_NETWORK].client,

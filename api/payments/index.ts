@@ -162,7 +162,7 @@ const mostLostWei = ({ failedGasWei }: Config, network: Network): bigint | null 
   network === MAIN_NETWORK ? failedGasWei : null;
 
 /** The facilitator, own or remote, and the simulation of every transfer before it. */
-function createSettling({ pool, log, meter, chains }: Platform, config: Config) {
+function createSettling({ pool, seal, log, meter, chains }: Platform, config: Config) {
   // The test network's money has no value, and its gas neither.
   const ceilings = eachNetwork((network) => (network === MAIN_NETWORK ? config.costCeiling : null));
   const simulator = (network: Network, by: Pick<SimulatorParts, "sentBy" | "simulateTogether">) =>
@@ -187,6 +187,7 @@ function createSettling({ pool, log, meter, chains }: Platform, config: Config) 
       pool,
       log,
       privateKey,
+      seal,
       client,
       chainId,
       counter: meter && {

@@ -27,7 +27,7 @@ export async function createPlatform(
     pool,
     chains: eachNetwork((network) => createChain(network, { rpcUrl: rpcUrls[network], logBlockRange, rpcBatch })),
     keys: await createServiceKeys(config),
-    seal: createSeal(config.sealingKey),
+    seal: createSeal(config.sealingKey, config.retiredSealingKeys),
     peers: createPeers(config.trustedProxies),
     log,
     meter,

@@ -18,16 +18,16 @@ interface PurchaseNeeds {
 
 /** The purchases of a wallet that signs in. Processes share the sealing key, so each takes the nonces of the others. */
 export function createPurchases(platform: Platform, config: Config, { schemes, offerReceipt }: PurchaseNeeds) {
-  const { baseUrl, sealingKey } = config;
+  const { baseUrl, sealingKey, retiredSealingKeys } = config;
   const { pool, chains, log, now, peers } = platform;
   const uri = `${baseUrl}${PURCHASES_PATH}`;
-  const secret = Buffer.from(hkdfSync("sha256", sealingKey, "", "sign-in nonces", 32));
+  const secretOf = (key: Uint8Array) => Buffer.from(hkdfSync("sha256", key, "", "sign-in nonces", 32));
   const purchases = createPurchaseLists({
     chains,
     schemes,
     now,
     store: createPurchaseStore(pool),
-    nonces: createNonces(secret, uri),
+    nonces: createNonces([secretOf(sealingKey), ...retiredSealingKeys.map(secretOf)], uri),
     chance: () => randomBytes(NONCE_CHANCE_BYTES),
     uri,
     // A node's client may quote the signature in its errors.

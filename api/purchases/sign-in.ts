@@ -177,11 +177,11 @@ export interface Nonces {
 }
 
 /**
- * @param secret known to the processes of this service alone
+ * @param secrets known to the processes of this service alone; the first proves new nonces, and each those that it proved
  * @param uri what is signed in to: a nonce for another address of the service proves nothing
  */
-export function createNonces(secret: Uint8Array, uri: string): Nonces {
-  const prove = (network: Network, body: Buffer): Buffer =>
+export function createNonces(secrets: readonly [Uint8Array, ...Uint8Array[]], uri: string): Nonces {
+  const prove = (network: Network, body: Buffer, secret = secrets[0]): Buffer =>
     createHmac("sha256", secret).update(`sign-in-with-x|${uri}|${network}|`).update(body).digest().subarray(0, PROOF);
   return {
     issue(network, at, chance) {
@@ -194,7 +194,8 @@ export function createNonces(secret: Uint8Array, uri: string): Nonces {
       if (!FORM.test(nonce)) return null;
       const bytes = Buffer.from(nonce, "hex");
       const body = bytes.subarray(0, TIME + CHANCE);
-      if (!timingSafeEqual(prove(network, body), bytes.subarray(TIME + CHANCE))) return null;
+      const proof = bytes.subarray(TIME + CHANCE);
+      if (!secrets.some((secret) => timingSafeEqual(prove(network, body, secret), proof))) return null;
       return new Date(body.readUIntBE(0, TIME));
     },
   };

@@ -17,6 +17,7 @@ import {
   type EscrowLimits,
   isHttp,
   key32,
+  keys32,
   listOf,
   lower,
   MINIMUM_AMOUNT,
@@ -81,6 +82,7 @@ const ENVIRONMENT = z.object({
     .default([]),
   ...LOG_VARIABLES,
   SEALING_KEY: key32("the key that encrypts payers' signatures at rest"),
+  RETIRED_SEALING_KEYS: keys32("keys that encrypted payers' signatures before").default([]),
   DECOY_SEED: key32("the seed of decoy addresses"),
   ESCROW_ADDRESSES: addressesOf("escrow contracts and operators on Base, the current one of each kind first").default(
     [],
@@ -170,6 +172,8 @@ export interface Config {
   readonly retiredSigningKeys: readonly string[];
   readonly log: LogSettings;
   readonly sealingKey: Uint8Array;
+  /** They open what they sealed, and seal nothing. */
+  readonly retiredSealingKeys: readonly Uint8Array[];
   readonly decoySeed: Uint8Array;
   /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */
   readonly escrowAddresses: readonly Hex[];
@@ -239,6 +243,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     retiredSigningKeys: env.RETIRED_SIGNING_KEYS,
     log: logSettings(env),
     sealingKey: Buffer.from(env.SEALING_KEY, "base64url"),
+    retiredSealingKeys: env.RETIRED_SEALING_KEYS.map((key) => Buffer.from(key, "base64url")),
     decoySeed: Buffer.from(env.DECOY_SEED, "base64url"),
     escrowAddresses: env.ESCROW_ADDRESSES,
     evaluatorAddress: env.EVALUATOR_ADDRESS ?? null,

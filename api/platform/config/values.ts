@@ -8,10 +8,9 @@ import { type Address, type Hex, parseAddress } from "../wallet.ts";
 
 export const url = (what: string, protocols: readonly string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), `expected ${what}`);
+const isKey32 = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text);
 export const key32 = (what: string) =>
-  z
-    .string()
-    .refine((text) => /^[A-Za-z0-9_-]{43}$/.test(text), `expected ${what}: 32 bytes as 43 base64url characters`);
+  z.string().refine(isKey32, `expected ${what}: 32 bytes as 43 base64url characters`);
 /** The private key of an account: a number that the curve has. */
 export const accountKey = (what: string) =>
   z.string().refine((text) => /^0x[0-9a-f]{64}$/i.test(text) && isOnCurve(text as Hex), {
@@ -75,6 +74,9 @@ export const listOf = (what: string, fits: (item: string) => boolean, each = "")
     .string()
     .transform(splitList)
     .refine((items) => items.every(fits), `expected ${what}, comma-separated${each}`);
+
+/** Keys of 32 bytes, separated by commas. */
+export const keys32 = (what: string) => listOf(what, isKey32, ": 32 bytes as 43 base64url characters each");
 
 /** JSON-RPC URLs separated by commas, each once. */
 export const nodeList = (what: string) =>

@@ -1,17 +1,16 @@
-import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { PublicClient, TransactionReceipt } from "viem";
 import { createAccount } from "../chain/accounts.ts";
 import { createBatcher } from "../chain/batcher.ts";
 import { ask, type Question } from "../db/connection.ts";
-import { createSeal } from "../db/seal.ts";
+import type { Seal } from "../db/seal.ts";
 import type { PaymentKey } from "../http/route.ts";
 import type { MinedTransaction } from "../metrics/meter.ts";
 import type { Address, Hex } from "../wallet.ts";
 import { type Fees, type ReadConditions, readConditions } from "./fees.ts";
 import { type Carried, createMembers } from "./form.ts";
 import { type Because, createLine, type Lane, type Line, type NextBlock, type Shares, watchBlocks } from "./places.ts";
-import { createLedger, type Ledger } from "./store.ts";
+import { createLedger, type Ledger, sealContext } from "./store.ts";
 
 /** Purposes that are asked for at the same time share a statement. */
 const LOOK_UPS = { most: 100, underWay: 4, waitMs: 5 };
@@ -34,6 +33,8 @@ export interface RelayerParts {
   readonly client: PublicClient;
   readonly chainId: number;
   readonly privateKey: Hex;
+  /** Calldata holds payers' signatures, so a transaction is stored encrypted. */
+  readonly seal: Seal;
   readonly log: { warn(facts: object, message: string): void };
   /** Hears what happens to transactions; null if nobody counts. */
   readonly counter: Counter | null;
@@ -62,19 +63,15 @@ export interface Sender extends RelayerParts {
   /** Where single payments wait for a place; outcomes and statements do not wait, because their jobs come again. */
   readonly lines: { readonly [lane in Lane]?: Line };
   readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Hex;
-  /**
-   * Calldata holds payers' signatures: a stored transaction is encrypted, with a key that only the holder of the
-   * relayer's has.
-   */
+  /** The form in which a transaction is stored. */
   readonly close: (raw: Hex, nonce: number) => Buffer;
   readonly open: (stored: { readonly raw: Buffer; readonly nonce: string }) => Hex;
 }
 
 export function createSender(parts: RelayerParts): Sender {
-  const { chainId, client, pool, privateKey } = parts;
+  const { chainId, client, pool, privateKey, seal } = parts;
   const { address, signTransaction } = createAccount(privateKey);
-  const seal = createSeal(createHash("sha256").update(`relayed transactions|${privateKey}`).digest());
-  const context = (nonce: number | string) => `${chainId}|${address}|${nonce}`;
+  const context = (nonce: number | string) => sealContext({ chainId, address }, nonce);
   const nextBlock = watchBlocks(client);
   const members = createMembers(chainId);
   return {

@@ -10,6 +10,10 @@ export interface Account {
   readonly address: Address;
 }
 
+/** What a stored transaction is bound to. */
+export const sealContext = ({ chainId, address }: Account, nonce: number | string): string =>
+  `${chainId}|${address}|${nonce}`;
+
 /** A transaction that neither a block nor another one with its nonce has replaced yet, as far as is known. */
 export interface Unmined {
   readonly id: string;

@@ -11,6 +11,7 @@ import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
 import { type AnchorChain, createAnchorStore } from "../../../api/log/anchor/store.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
 import { SHARES } from "../../../api/platform/relayer/places.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
@@ -26,6 +27,7 @@ const { log, pool, owner } = at;
 const reader = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 9_000 });
 const parts = {
   pool,
+  seal: createSeal(Buffer.alloc(32, 3)),
   log: { warn: () => undefined },
   client: reader.client,
   chainId: 8453,

@@ -240,7 +240,7 @@ describe("an attacker", () => {
 test("a nonce is good for the address and the network that it was issued for, even where the secret is the same", () => {
   const secret = Buffer.alloc(32, 7);
   const [here, there] = ["https://one.example/purchases", "https://two.example/purchases"].map((uri) =>
-    createNonces(secret, uri),
+    createNonces([secret], uri),
   );
   const at = new Date(1_795_000_000_000);
   const nonce = there?.issue("eip155:8453", at, Buffer.alloc(NONCE_CHANCE_BYTES, 1)) ?? "";

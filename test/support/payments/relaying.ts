@@ -8,6 +8,7 @@ import { transfersTo } from "../../../api/payments/settle/transfer.ts";
 import { authorizationDigest } from "../../../api/platform/chain/authorization.ts";
 import { CALLS_IN_A_BATCH, createBatchFetch, rpcFetch } from "../../../api/platform/chain/rpc.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import type { MinedTransaction, SentBatch } from "../../../api/platform/metrics/meter.ts";
 import { SHARES } from "../../../api/platform/relayer/places.ts";
 import { createRelayer, type Relayer } from "../../../api/platform/relayer/relayer.ts";
@@ -39,6 +40,7 @@ export interface Relayed {
   readonly reserved: bigint;
 }
 
+const SEAL = createSeal(Buffer.alloc(32, 3));
 const AGE = "UPDATE relay SET tended_at = tended_at - make_interval(secs => $1) WHERE state = 'sent'";
 
 type Limits = Pick<RelayerParts, "shares" | "mostLostWei">;
@@ -60,7 +62,8 @@ export async function startRelaying(rpcUrl: string, changed: Partial<Limits> = {
     const batch = { wait: 0, batchSize: CALLS_IN_A_BATCH };
     const transport = http(rpcUrl, { batch, retryCount: 0, fetchFn: createBatchFetch(rpcFetch) });
     const client = createPublicClient({ transport, cacheTime: 0 });
-    return createRelayer({ pool, client, chainId: BASE.chainId, privateKey, log, counter, cargo: OUTCOMES, ...limits });
+    const parts = { pool, client, chainId: BASE.chainId, privateKey, seal: SEAL, log, counter, cargo: OUTCOMES };
+    return createRelayer({ ...parts, ...limits });
   };
   const relayer = another();
   return {
