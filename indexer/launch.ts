@@ -38,9 +38,13 @@ class OldPostgresError extends Error {
   override readonly name = "OldPostgresError";
 }
 
+class PowerfulRoleError extends Error {
+  override readonly name = "PowerfulRoleError";
+}
+
 /** Whether only the operator can end this. */
 export const isLasting = (error: unknown): error is Error =>
-  [WrongChainError, UnfitHistoryError, OldPostgresError].some((lasting) => error instanceof lasting);
+  [WrongChainError, UnfitHistoryError, OldPostgresError, PowerfulRoleError].some((lasting) => error instanceof lasting);
 
 /** Why a run has ended, or has not begun. */
 interface Outcome {
@@ -82,6 +86,7 @@ async function runOnce(launch: Launch): Promise<Outcome> {
   const { db } = launch;
   const old = await releaseProblem(db);
   if (old !== null) throw new OldPostgresError(old);
+  if (await mayChangeRecords(db)) throw new PowerfulRoleError(POWERFUL);
   const { rpcUrls } = launch.settings;
   const [client, head] = [connectChain(...rpcUrls), await readHead(rpcUrls)];
   const reason = await whyNotSameChain(db, client, head);
@@ -109,6 +114,17 @@ async function runOnce(launch: Launch): Promise<Outcome> {
   } finally {
     await lock.release();
   }
+}
+
+const POWERFUL =
+  "the role in DATABASE_URL can read or change certificates. Use a login role that is a member of only trust_indexer: CREATE ROLE trust_index LOGIN PASSWORD '…' IN ROLE trust_indexer.";
+
+/** Whether the service's own tables are in this database, and open to this role: the indexer runs the code of many packages. */
+async function mayChangeRecords(db: pg.Pool): Promise<boolean> {
+  const { rows } = await db.query<{ may: boolean | null }>(
+    "select has_table_privilege(to_regclass('public.certificate')::oid, 'select, insert, update, delete, truncate') as may",
+  );
+  return rows[0]?.may === true;
 }
 
 async function runPonder(launch: Launch, { lost }: IndexLock, plan: PonderPlan): Promise<Outcome> {

@@ -8,7 +8,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { type Anvil, type AnvilClient, startAnvil } from "../../scripts/embedded/anvil.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
-import { grantApiRole, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres } from "../../scripts/embedded/postgres.ts";
 import { fundAccounts, installUsdc } from "../../scripts/embedded/usdc.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { deploySettlementBatch } from "../../test/support/chain/contracts.ts";
@@ -81,7 +81,7 @@ export async function openBed({ mining, payers: count }: Plan, payees: readonly 
   const postgres = await startPostgres({ directory: join(folder, "postgres"), port: await freePort() });
   ends.push(postgres.stop);
   await migrate(postgres.ownerUrl);
-  await grantApiRole(postgres.ownerUrl);
+  await grantRoles(postgres.ownerUrl);
   const start = async (network: typeof BASE, options: readonly string[]) => {
     const anvil = await startAnvil({ network, port: await freePort(), options });
     ends.push(() => anvil.process.stop());

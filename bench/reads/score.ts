@@ -5,7 +5,7 @@ import type { Address } from "../../api/platform/wallet.ts";
 import { createScoreIndex } from "../../api/score/index-store.ts";
 import { createScores } from "../../api/score/read-scores.ts";
 import { createScoreCertificates, createScoreExams } from "../../api/score/store.ts";
-import { grantApiRole } from "../../scripts/embedded/postgres.ts";
+import { grantRoles } from "../../scripts/embedded/postgres.ts";
 import { migrate } from "../../scripts/migrate.ts";
 import { walletAt, walletCount } from "../../test/support/indexer/generated-chain.ts";
 import { fileOf } from "../index/preload.ts";
@@ -81,7 +81,7 @@ const withLoaded = <T>(transfers: number, work: (loaded: Loaded) => Promise<T>):
   inIndexWorld(historyOf(transfers), async (world) => {
     // First the role that the indexer lets read its views.
     await migrate(world.postgres.ownerUrl);
-    await grantApiRole(world.postgres.ownerUrl);
+    await grantRoles(world.postgres.ownerUrl);
     await runProgram("scripts/index-preload.ts", world.env, [await fileOf(world)]);
     await world.start();
     await world.caughtUp();

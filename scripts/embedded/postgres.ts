@@ -9,10 +9,12 @@ import { replaceFile } from "./replace-file.ts";
 import { waitUntil } from "./wait-until.ts";
 
 export interface Postgres {
-  /** The superuser's URL: migrations and the indexer. */
+  /** The superuser's URL, for migrations. */
   readonly ownerUrl: string;
-  /** The API's login role `trust_service`; its rights come from `grantApiRole`. */
+  /** The API's login role `trust_service`; its rights come from `grantRoles`. */
   readonly apiUrl: string;
+  /** The indexer's login role `trust_index`; the same. */
+  readonly indexerUrl: string;
   readonly process: GuardedProcess;
   readonly stop: () => Promise<void>;
 }
@@ -29,10 +31,12 @@ export interface PostgresPlan {
 interface Passwords {
   readonly owner: string;
   readonly service: string;
+  readonly indexer: string;
 }
 
 const OWNER = "postgres";
 const SERVICE = "trust_service";
+const INDEXER = "trust_index";
 const DATABASE = "trust";
 // Small: the whole embedded stack shares 1 GiB. Replication is never used; TCP only, so two users' sockets cannot collide in /tmp.
 const SETTINGS = [
@@ -70,7 +74,7 @@ export async function startPostgres({ directory, port, ...options }: PostgresPla
   const urls = urlsOf(passwords, port);
   try {
     await whenAnswering(server, urls.ownerUrl);
-    if (isNew) await createDatabase(urls.ownerUrl, passwords.service);
+    if (isNew) await createDatabase(urls.ownerUrl, passwords);
   } catch (cause) {
     await server.stop();
     throw cause;
@@ -78,15 +82,17 @@ export async function startPostgres({ directory, port, ...options }: PostgresPla
   return { ...urls, process: server, stop: () => server.stop() };
 }
 
-function urlsOf({ owner, service }: Passwords, port: number): Pick<Postgres, "ownerUrl" | "apiUrl"> {
+type Urls = Pick<Postgres, "ownerUrl" | "apiUrl" | "indexerUrl">;
+
+function urlsOf({ owner, service, indexer }: Passwords, port: number): Urls {
   const url = (user: string, password: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  return { ownerUrl: url(OWNER, owner), apiUrl: url(SERVICE, service) };
+  return { ownerUrl: url(OWNER, owner), apiUrl: url(SERVICE, service), indexerUrl: url(INDEXER, indexer) };
 }
 
 /**
  * The URLs of the server running in the directory; null if there is none. Its port is the fourth line of its pid file.
  */
-export async function runningPostgres(directory: string): Promise<Pick<Postgres, "ownerUrl" | "apiUrl"> | null> {
+export async function runningPostgres(directory: string): Promise<Urls | null> {
   const home = resolve(directory);
   const file = join(home, "cluster", "postmaster.pid");
   if (!existsSync(file)) return null;
@@ -94,10 +100,10 @@ export async function runningPostgres(directory: string): Promise<Pick<Postgres,
   return !port || (await isPortFree(port, "127.0.0.1")) ? null : urlsOf(readPasswords(home), port);
 }
 
-/** Lets the API's login role act as `trust_api`, the role without login that migrations create and grant rights to. */
-export const grantApiRole = (ownerUrl: string): Promise<void> =>
+/** Lets the login roles act as `trust_api` and `trust_indexer`, the roles without login that migrations grant rights to. */
+export const grantRoles = (ownerUrl: string): Promise<void> =>
   withClient(ownerUrl, async (client) => {
-    await client.query(`grant trust_api to ${SERVICE}`);
+    await client.query(`grant trust_api to ${SERVICE}; grant trust_indexer to ${INDEXER}`);
   });
 
 /** Runs `use` on one connection and closes it. */
@@ -115,7 +121,8 @@ export async function withClient<T>(url: string, use: (client: pg.Client) => Pro
 function readPasswords(home: string): Passwords {
   const file = join(home, "passwords.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8"));
-  const fresh = { owner: randomBytes(24).toString("base64url"), service: randomBytes(24).toString("base64url") };
+  const password = () => randomBytes(24).toString("base64url");
+  const fresh = { owner: password(), service: password(), indexer: password() };
   replaceFile(file, JSON.stringify(fresh), 0o600);
   return fresh;
 }
@@ -161,9 +168,13 @@ async function whenAnswering(server: GuardedProcess, ownerUrl: string): Promise<
 ${server.lastOutput().trim()}`);
 }
 
-async function createDatabase(ownerUrl: string, servicePassword: string): Promise<void> {
+async function createDatabase(ownerUrl: string, { service, indexer }: Passwords): Promise<void> {
   await withClient(ownerUrl.replace(/[^/]+$/, "postgres"), async (client) => {
-    await client.query(`create role ${SERVICE} login password ${client.escapeLiteral(servicePassword)}`);
+    for (const [role, password] of [
+      [SERVICE, service],
+      [INDEXER, indexer],
+    ] as const)
+      await client.query(`create role ${role} login password ${client.escapeLiteral(password)}`);
     await client.query(`create database ${DATABASE}`);
   });
 }

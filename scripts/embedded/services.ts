@@ -8,8 +8,8 @@ import type { StartSettings } from "./settings.ts";
 export interface ServiceParts {
   readonly settings: StartSettings;
   readonly keys: Keys;
-  readonly ownerUrl: string;
   readonly apiUrl: string;
+  readonly indexerUrl: string;
   readonly logs: string;
   /** The escrow contract and the operator on the local Base. */
   readonly escrows?: readonly Address[];
@@ -57,7 +57,7 @@ export const indexerPlan = (parts: ServiceParts, ponderPort: number): ProcessPla
     ...process.env,
     ...chains(parts.settings),
     PONDER_WS_URL_8453: "",
-    DATABASE_URL: parts.ownerUrl,
+    DATABASE_URL: parts.indexerUrl,
     PAY_TO_ADDRESS: payToAddress(parts.keys),
     OWN_ADDRESSES: [demoMerchantAddress(parts.keys), examAddress(parts.keys)].join(","),
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",

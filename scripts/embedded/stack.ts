@@ -11,7 +11,7 @@ import { type GuardedProcess, type ProcessPlan, startGuarded } from "./guarded-p
 import { arbiterAddress, examAddress, facilitatorAddress, type Keys } from "./keys.ts";
 import { localWitness } from "./local-witness.ts";
 import { freePort } from "./ports.ts";
-import { grantApiRole, type Postgres, startPostgres, withClient } from "./postgres.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "./postgres.ts";
 import { apiPlan, deploymentPlan, indexerPlan, VIEWS_SCHEMA } from "./services.ts";
 import type { StartSettings } from "./settings.ts";
 import { type SupervisedService, supervise } from "./supervise.ts";
@@ -49,7 +49,7 @@ interface Store {
   readonly stop: () => Promise<boolean>;
 }
 
-type Urls = Pick<Postgres, "ownerUrl" | "apiUrl">;
+type Urls = Pick<Postgres, "ownerUrl" | "apiUrl" | "indexerUrl">;
 
 /** Starts a program that uses the stores, and ends it if the stack is stopping. */
 type Begin = <T extends { readonly stop: () => Promise<void> }>(program: Promise<T>) => Promise<T>;
@@ -106,8 +106,8 @@ async function startDatabase({ settings, directory, tell, onLoss }: StackParts):
     await postgres.process.stop(POSTGRES_STOPS_WITHIN_MS);
     return (await postgres.process.ended) === 0;
   };
-  const { ownerUrl, apiUrl } = postgres;
-  return { ownerUrl, apiUrl, stop };
+  const { ownerUrl, apiUrl, indexerUrl } = postgres;
+  return { ownerUrl, apiUrl, indexerUrl, stop };
 }
 
 async function startLocalChain(parts: StackParts, network: NetworkFacts): Promise<Store> {
@@ -139,7 +139,7 @@ async function deploy({ settings, keys, directory, tell }: StackParts, begin: Be
 
 async function prepareDatabase({ tell }: StackParts, ownerUrl: string): Promise<void> {
   await migrate(ownerUrl);
-  await grantApiRole(ownerUrl);
+  await grantRoles(ownerUrl);
   tell("The database schema is up to date");
 }
 

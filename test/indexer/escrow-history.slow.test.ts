@@ -48,12 +48,12 @@ const settings = {
 };
 
 async function indexIn(scope: "full" | "selective"): Promise<pg.Pool> {
-  const { ownerUrl } = await freshDatabase();
+  const { indexerUrl } = await freshDatabase();
   const env = { ...settings, INDEX_SCOPE: scope };
-  await load(ownerUrl, file, env);
-  const launched = await forFile(launchIndexer({ DATABASE_URL: ownerUrl, BASE_RPC_URL: chain.rpcUrl, ...env }));
+  await load(indexerUrl, file, env);
+  const launched = await forFile(launchIndexer({ DATABASE_URL: indexerUrl, BASE_RPC_URL: chain.rpcUrl, ...env }));
   await launched.saying("index ready");
-  return forFile(new pg.Pool({ connectionString: ownerUrl, max: 2 }));
+  return forFile(new pg.Pool({ connectionString: indexerUrl, max: 2 }));
 }
 
 const reader = await indexIn("full");

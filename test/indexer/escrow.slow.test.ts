@@ -106,7 +106,7 @@ beforeAll(async () => {
   second = await deployEscrow(chain);
   await (await createEscrowActor(chain, second)).mineSale("release", ...SHARED_PAIR, 50_000n);
   launched = launchIndexer({
-    DATABASE_URL: database.ownerUrl,
+    DATABASE_URL: database.indexerUrl,
     BASE_RPC_URL: chain.rpcUrl,
     PAY_TO_ADDRESS: FEE_RECIPIENT,
     ESCROW_ADDRESSES: `${escrow.address},${second.address}`,

@@ -60,11 +60,11 @@ async function describeIndex(db: pg.Pool, schema: string): Promise<object> {
 }
 
 async function indexIn(scope: (typeof SCOPES)[number]): Promise<object> {
-  const { ownerUrl } = await freshDatabase();
+  const { ownerUrl, indexerUrl } = await freshDatabase();
   const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 1 }));
   const launched = await forFile(
     launchIndexer({
-      ...{ DATABASE_URL: ownerUrl, BASE_RPC_URL: node.url, INDEX_SCOPE: scope, START_BLOCK: "0" },
+      ...{ DATABASE_URL: indexerUrl, BASE_RPC_URL: node.url, INDEX_SCOPE: scope, START_BLOCK: "0" },
       ...{ PAY_TO_ADDRESS: FEE_RECIPIENT, ESCROW_ADDRESSES: recorded.escrows.join() },
     }),
   );

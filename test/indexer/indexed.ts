@@ -35,7 +35,7 @@ export const launch = (indexed: Pick<Indexed, "scope" | "database">, on: Pick<Te
   launchIndexer({ ...environmentOf(indexed, on), ...more });
 
 const environmentOf = ({ scope, database }: Pick<Indexed, "scope" | "database">, on: Pick<TestChain, "rpcUrl">) => ({
-  DATABASE_URL: database.ownerUrl,
+  DATABASE_URL: database.indexerUrl,
   BASE_RPC_URL: on.rpcUrl,
   PAY_TO_ADDRESS: SERVICE,
   INDEX_SCOPE: scope,

@@ -26,7 +26,7 @@ const CHAIN = generateChain({ transfers: 40, perBlock: 8, endsAt: 1_795_000_000 
 const STRANGER = "0x000000000000000000000000000000000000dEaD";
 
 const folder = await folderForFile("trust-preload-file-");
-const databaseUrl = (await freshDatabase()).ownerUrl;
+const databaseUrl = (await freshDatabase()).indexerUrl;
 const pool = await forFile(new pg.Pool({ connectionString: databaseUrl, max: 2 }));
 const rowsOf = () => historyRows(pool);
 const schemas = () => schemasIn(pool);
@@ -138,11 +138,11 @@ describe("a history", () => {
 
   test("made again while an index is about to take it over is not taken for the one before", async () => {
     const rpc = await serveChain(CHAIN);
-    const { ownerUrl } = await freshDatabase();
-    await load(ownerUrl, FILE);
-    const launched = launchIndexer(environment({ DATABASE_URL: ownerUrl, BASE_RPC_URL: rpc.url }));
+    const { indexerUrl } = await freshDatabase();
+    await load(indexerUrl, FILE);
+    const launched = launchIndexer(environment({ DATABASE_URL: indexerUrl, BASE_RPC_URL: rpc.url }));
     await launched.saying("ponder started");
-    const db = new pg.Client({ connectionString: ownerUrl });
+    const db = new pg.Client({ connectionString: indexerUrl });
     await db.connect();
     await db.query("update history.history set id = 'made again'");
     await launched.saying("index ready");

@@ -51,9 +51,9 @@ async function prepare({ scope, perBlock }: (typeof PLANS)[number]): Promise<voi
     mkdirSync(folder);
     await writeCsv(chain, join(folder, "transfers.csv"), LAST_OF_FILES);
   }
-  const { ownerUrl } = await freshDatabase();
+  const { ownerUrl, indexerUrl } = await freshDatabase();
   pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
-  env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: ownerUrl });
+  env = environment({ BASE_RPC_URL: rpc.url, DATABASE_URL: indexerUrl });
   onTestFinished(async () => {
     rpc.close();
     await pool.end();

@@ -19,7 +19,7 @@ const rpc = await forFile(
   serveChain(generateChain({ transfers: 2_000, perBlock: 5, endsAt: Math.floor(Date.now() / 1000) })),
 );
 const node = await forFile(startFaultyNode({ rpcUrl: rpc.url }));
-const { ownerUrl } = await freshDatabase();
+const { ownerUrl, indexerUrl } = await freshDatabase();
 const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 3 }));
 
 /** When Ponder first fetches this block, it loses the connection on which it stores it. */
@@ -46,7 +46,7 @@ const restarts: object[] = [];
 /** Runs the indexer until its index is ready; returns its schema. */
 async function runIndexer(more: Readonly<Record<string, string>> = {}): Promise<string> {
   asked.length = 0;
-  const env = { BASE_RPC_URL: node.url, DATABASE_URL: ownerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
+  const env = { BASE_RPC_URL: node.url, DATABASE_URL: indexerUrl, INDEX_SCOPE: "selective", INDEX_HISTORY: "" };
   const launched = await forFile(launchIndexer({ ...environment(env), ...more }));
   await launched.saying("index ready");
   restarts.push(...launched.said("the indexer stopped and is restarting"));

@@ -48,7 +48,7 @@ beforeAll(async () => {
   owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
   index = createScoreIndex(pool, { viewsSchema: "live" });
   launched = launchIndexer({
-    DATABASE_URL: database.ownerUrl,
+    DATABASE_URL: database.indexerUrl,
     BASE_RPC_URL: chain.rpcUrl,
     PAY_TO_ADDRESS: SERVICE,
     INDEX_SCOPE: "full",
@@ -56,7 +56,7 @@ beforeAll(async () => {
   home = await freshDatabase();
   selectivePool = connect(home.apiUrl, 2);
   launchedSelective = launchIndexer({
-    ...{ DATABASE_URL: home.ownerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: SERVICE },
+    ...{ DATABASE_URL: home.indexerUrl, BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: SERVICE },
     INDEX_SCOPE: "selective",
   });
   await Promise.all([reach(launched, pool), reach(launchedSelective, selectivePool)]);

@@ -88,9 +88,17 @@ describe("the indexer's program", () => {
     expect(said).toContain("POLL_MS is wrong: expected a whole number from 50 to 60000");
   });
 
+  test("exits 1 when its role could read or change a certificate", async () => {
+    const { ownerUrl, apiUrl } = await freshDatabase();
+    for (const url of [ownerUrl, apiUrl]) {
+      const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9" });
+      expect([code, said]).toEqual([1, expect.stringMatching(/can read or change certificates\. Use .*trust_indexer/)]);
+    }
+  });
+
   test("exits 1 when the node is of another chain", async () => {
     const [chain, database] = await Promise.all([startTestChain({ network: "eip155:84532" }), freshDatabase()]);
-    const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: database.ownerUrl, BASE_RPC_URL: chain.rpcUrl });
+    const { code, said } = await runProgram({ ...GOOD, DATABASE_URL: database.indexerUrl, BASE_RPC_URL: chain.rpcUrl });
     await chain.stop();
     expect(code).toBe(1);
     expect(said).toContain("BASE_RPC_URL is wrong: expected a node of chain 8453, got chain 84532");

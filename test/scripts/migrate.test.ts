@@ -26,6 +26,31 @@ describe("the schema", () => {
   });
 });
 
+test("the indexer's role may make schemas of its own, and has no right on any table of the service", async () => {
+  const { indexerUrl } = await freshDatabase();
+  const RIGHTS = "select, insert, update, delete, truncate, references, trigger";
+  const tables = `SELECT count(*)::int, count(*) FILTER (WHERE has_table_privilege(oid, '${RIGHTS}'))::int FROM pg_class
+    WHERE relnamespace IN ('public'::regnamespace, 'migrations'::regnamespace) AND relkind IN ('r', 'v', 'S', 'p')`;
+  const [[count, open]] = (await rowsOf(indexerUrl, tables)) as [[number, number]];
+  expect([count > 30, open]).toEqual([true, 0]);
+  await withClient(indexerUrl, async (client) => {
+    for (const statement of [
+      "SELECT * FROM certificate",
+      "INSERT INTO certificate DEFAULT VALUES",
+      "UPDATE certificate SET id = id",
+      "DELETE FROM certificate",
+      "TRUNCATE certificate CASCADE",
+      "ALTER TABLE certificate DISABLE TRIGGER ALL",
+      "DROP TABLE certificate CASCADE",
+      "CREATE TABLE public.mine (id int)",
+      "SET session_replication_role = replica",
+      "SET ROLE trust_api",
+    ])
+      await expect(client.query(statement), statement).rejects.toMatchObject({ code: "42501" });
+    await client.query("CREATE SCHEMA mine; CREATE VIEW live.mine AS SELECT 1; DROP VIEW live.mine; DROP SCHEMA mine");
+  });
+});
+
 describe("migrations", () => {
   test("make one schema when several processes run them at the same time, and change nothing when they run again", async () => {
     const { ownerUrl } = await createDatabase();

@@ -44,7 +44,7 @@ test("installed without development packages, on a read-only tree, as a user wit
   const shared = { BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO };
   const indexer = await start("indexer", {
     ...shared,
-    DATABASE_URL: database.ownerUrl,
+    DATABASE_URL: database.indexerUrl,
     START_BLOCK: "0",
     POLL_MS: "250",
   });

@@ -3,10 +3,17 @@ DO $$ BEGIN
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
 END $$;
 
+DO $$ BEGIN
+  CREATE ROLE trust_indexer NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$;
+
 GRANT USAGE ON SCHEMA public TO trust_api;
+DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO trust_indexer', current_database()); END $$;
 
 CREATE SCHEMA IF NOT EXISTS live;
 GRANT USAGE ON SCHEMA live TO trust_api;
+GRANT USAGE, CREATE ON SCHEMA live TO trust_indexer;
 ALTER DEFAULT PRIVILEGES IN SCHEMA live GRANT SELECT ON TABLES TO trust_api;
 COMMENT ON SCHEMA live IS 'Views of the index. The indexer creates them; the API reads them.';
 

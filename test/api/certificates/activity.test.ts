@@ -68,7 +68,7 @@ describe("the activity of a wallet in its verification record", () => {
 
   test("shows a payment within three seconds of its block", async () => {
     indexer = launchIndexer({
-      DATABASE_URL: service.database.ownerUrl,
+      DATABASE_URL: service.database.indexerUrl,
       BASE_RPC_URL: chain.rpcUrl,
       PAY_TO_ADDRESS: PAY_TO,
     });

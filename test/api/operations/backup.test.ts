@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
@@ -38,7 +38,7 @@ beforeAll(async () => {
   const archiving = ["archive_mode=on", `archive_command=test ! -f ${archive}/%f && cp %p ${archive}/%f`];
   postgres = await start("first", [...settings, ...archiving]);
   await migrate(postgres.ownerUrl);
-  await grantApiRole(postgres.ownerUrl);
+  await grantRoles(postgres.ownerUrl);
   api = await startApi();
 });
 afterAll(async () => {

@@ -71,7 +71,7 @@ test.skipIf(typeof program === "string")(
     const again = await forFile(
       launchIndexerOf({
         chain,
-        database: { ownerUrl: `${pooled.ownerUrl}?sslmode=verify-full&${root}` },
+        database: { indexerUrl: `${pooled.indexerUrl}?sslmode=verify-full&${root}` },
         env: { START_BLOCK: "0" },
       }),
     );

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain, type TestChain } from "../../support/chain/chain.ts";
 import { type HoldingNode, startHoldingNode } from "../../support/chain/nodes.ts";
@@ -37,12 +37,12 @@ beforeAll(async () => {
   port = await freePort();
   [chain, sepolia] = await Promise.all([startTestChain(), startTestChain({ network: "eip155:84532" }), start()]);
   await migrate(postgres.ownerUrl);
-  await grantApiRole(postgres.ownerUrl);
+  await grantRoles(postgres.ownerUrl);
   await fundRelayer(chain);
   node = await startHoldingNode(chain);
-  const { ownerUrl, apiUrl } = postgres;
+  const { ownerUrl, apiUrl, indexerUrl } = postgres;
   api = await startApiProcess({
-    database: { ownerUrl, apiUrl },
+    database: { ownerUrl, apiUrl, indexerUrl },
     baseRpcUrl: node.url,
     baseSepoliaRpcUrl: sepolia.rpcUrl,
     env: { BATCH_MAX: "1" },

@@ -65,7 +65,7 @@ async function follow(base: BaseLike, scope: Scope) {
   };
   const launch = (escrows: readonly TestEscrow[], changed = {}) => {
     const launched = launchIndexer({
-      ...{ DATABASE_URL: database.ownerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
+      ...{ DATABASE_URL: database.indexerUrl, BASE_RPC_URL: node.url, PAY_TO_ADDRESS: FEE_RECIPIENT, START_BLOCK: "0" },
       ...{ ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(), INDEX_SCOPE: scope },
       ...changed,
     });

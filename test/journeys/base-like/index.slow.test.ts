@@ -37,7 +37,7 @@ async function follow(scope: "full" | "selective", history = "") {
   const database = await freshDatabase();
   const pool = await forFile(new pg.Pool({ connectionString: database.apiUrl, max: 2 }));
   const env = { INDEX_SCOPE: scope, PAY_TO_ADDRESS: SERVICE, START_BLOCK: "0", INDEX_HISTORY: history };
-  if (history !== "") await preload(pool, { ...env, DATABASE_URL: database.ownerUrl, BASE_RPC_URL: base.url });
+  if (history !== "") await preload(pool, { ...env, DATABASE_URL: database.indexerUrl, BASE_RPC_URL: base.url });
   const launched = await forFile(launchIndexerOf({ chain: { rpcUrl: base.url }, database, env }));
   const index = createActivityIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
   return { scope, pool, launched, index };

@@ -15,7 +15,7 @@ test("an espresso counts as a payment to the service: its merchant is one of the
     dataDirectory: "data",
   };
   const database = "postgres://trust@127.0.0.1:5432/trust";
-  const parts = { settings, keys, ownerUrl: database, apiUrl: database, logs: "logs" };
+  const parts = { settings, keys, apiUrl: database, indexerUrl: database, logs: "logs" };
   const { address } = createDemoMerchant(Buffer.from(String(apiPlan(parts).env?.DECOY_SEED), "base64url"));
   expect(parseSettings(indexerPlan(parts, 0).env ?? {})).toMatchObject({
     ownAddresses: expect.arrayContaining([address]),

@@ -69,7 +69,7 @@ export function launchIndexer(env: Readonly<Record<string, string>>, folder?: st
 
 export interface IndexerPlan {
   readonly chain: Pick<TestChain, "rpcUrl">;
-  readonly database: Pick<TestDatabase, "ownerUrl">;
+  readonly database: Pick<TestDatabase, "indexerUrl">;
   readonly escrows?: readonly Pick<TestEscrow, "address">[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -77,7 +77,7 @@ export interface IndexerPlan {
 /** Starts the program for a service under test: it follows the chain, with the escrows that it names. */
 export const launchIndexerOf = ({ chain, database, escrows = [], env }: IndexerPlan): Launched =>
   launchIndexer({
-    DATABASE_URL: database.ownerUrl,
+    DATABASE_URL: database.indexerUrl,
     BASE_RPC_URL: chain.rpcUrl,
     PAY_TO_ADDRESS: PAY_TO,
     ESCROW_ADDRESSES: escrows.map(({ address }) => address).join(","),

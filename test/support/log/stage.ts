@@ -145,14 +145,14 @@ export async function auditLog({ owner, store, verifier, generation = 1 }: Audit
 }
 
 /** A backup: the database as it is now, restored under another name. Nobody may be connected to the first one. */
-export async function copyOf({ ownerUrl, apiUrl }: TestDatabase): Promise<TestDatabase> {
+export async function copyOf({ ownerUrl, apiUrl, indexerUrl }: TestDatabase): Promise<TestDatabase> {
   const name = `restored_${randomBytes(6).toString("hex")}`;
   const other = (url: string, database: string) => url.replace(/[^/]+$/, database);
   const original = ownerUrl.slice(ownerUrl.lastIndexOf("/") + 1);
   await withClient(other(ownerUrl, "postgres"), (client) =>
     client.query(`CREATE DATABASE ${name} TEMPLATE ${original} STRATEGY file_copy`),
   );
-  return { ownerUrl: other(ownerUrl, name), apiUrl: other(apiUrl, name) };
+  return { ownerUrl: other(ownerUrl, name), apiUrl: other(apiUrl, name), indexerUrl: other(indexerUrl, name) };
 }
 
 /** What a broken network does to a pool: its idle connections are gone. */

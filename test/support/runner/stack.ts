@@ -13,18 +13,19 @@ import { buildContractsFirst } from "../../../scripts/embedded/build-contracts.t
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantApiRole, startPostgres } from "../../../scripts/embedded/postgres.ts";
+import { grantRoles, startPostgres } from "../../../scripts/embedded/postgres.ts";
 import { replaceFile } from "../../../scripts/embedded/replace-file.ts";
 import { fundAccounts, installUsdc } from "../../../scripts/embedded/usdc.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { buildPackages } from "../../../scripts/packages.ts";
 import { isAlive } from "../alive.ts";
 import { deploySettlementBatch } from "../chain/contracts.ts";
+import type { TestDatabase } from "../service/database.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     /** The migrated database that every test's own is copied from. Nothing may connect to it. */
-    readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
+    readonly templateDatabase: TestDatabase;
     /** One prepared state file per chain id, for anvil's `--load-state`. */
     readonly chainStates: Readonly<Record<number, string>>;
     readonly programs: Programs;
@@ -51,7 +52,7 @@ const STACK = Symbol.for("trust-test-stack");
 const run = globalThis as { [STACK]?: Promise<Stack> };
 
 interface Stack {
-  readonly templateDatabase: { readonly ownerUrl: string; readonly apiUrl: string };
+  readonly templateDatabase: TestDatabase;
   readonly chainStates: Readonly<Record<number, string>>;
   readonly programs: Programs;
   readonly stop: () => Promise<void>;
@@ -90,13 +91,13 @@ async function startStack(): Promise<Stack> {
   };
   try {
     await migrate(postgres.ownerUrl);
-    await grantApiRole(postgres.ownerUrl);
+    await grantRoles(postgres.ownerUrl);
   } catch (cause) {
     await stop();
     throw cause;
   }
-  const { ownerUrl, apiUrl } = postgres;
-  return { templateDatabase: { ownerUrl, apiUrl }, chainStates, programs, stop };
+  const { ownerUrl, apiUrl, indexerUrl } = postgres;
+  return { templateDatabase: { ownerUrl, apiUrl, indexerUrl }, chainStates, programs, stop };
 }
 
 /** In memory, if there is enough: a database is 550 files, and on a disk each copy takes ten times the processor. */

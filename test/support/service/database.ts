@@ -11,6 +11,8 @@ export interface TestDatabase {
   readonly ownerUrl: string;
   /** The API's role: exactly what production's API may do. */
   readonly apiUrl: string;
+  /** The indexer's role, the same. */
+  readonly indexerUrl: string;
 }
 
 /** A migrated, empty database for the test file. It is removed with the run's PostgreSQL. */
@@ -22,8 +24,16 @@ export const freshDatabase = (): Promise<TestDatabase> =>
 export async function createDatabase(kind = ""): Promise<TestDatabase> {
   const template = inject("templateDatabase");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await withClient(serverUrl(), (client) => client.query(`create database ${name} ${kind}`));
-  return { ownerUrl: inDatabase(template.ownerUrl, name), apiUrl: inDatabase(template.apiUrl, name) };
+  await withClient(serverUrl(), async (client) => {
+    await client.query(`create database ${name} ${kind}`);
+    // A copy has its template's schema, and not the rights on its template.
+    await client.query(`grant create on database ${name} to trust_indexer`);
+  });
+  return {
+    ownerUrl: inDatabase(template.ownerUrl, name),
+    apiUrl: inDatabase(template.apiUrl, name),
+    indexerUrl: inDatabase(template.indexerUrl, name),
+  };
 }
 
 /** The owner's connection, for inspection. It survives a database that is removed. */

@@ -59,8 +59,8 @@ export async function startPgBouncer({ command, libraries }: PgBouncerProgram, d
   mkdirSync(home);
   const { ca, cert, key } = createCertificate(home);
   const port = await freePort();
-  const users = [database.ownerUrl, database.apiUrl].map((url) => new URL(url));
-  const [{ hostname, port: serverPort, pathname }] = users as [URL, URL];
+  const users = [database.ownerUrl, database.apiUrl, database.indexerUrl].map((url) => new URL(url));
+  const [{ hostname, port: serverPort, pathname }] = users as [URL, URL, URL];
   const passwords = users.map(({ username, password }) => `"${username}" "${decodeURIComponent(password)}"`);
   writeFileSync(join(home, "users"), `${[...new Set(passwords)].join("\n")}\n`);
   writeFileSync(
@@ -96,7 +96,11 @@ client_tls_key_file = ${key}
     own.pathname = pathname;
     return own.href;
   };
-  const urls = { ownerUrl: behind(database.ownerUrl), apiUrl: behind(database.apiUrl) };
+  const urls = {
+    ownerUrl: behind(database.ownerUrl),
+    apiUrl: behind(database.apiUrl),
+    indexerUrl: behind(database.indexerUrl),
+  };
   const answers = () =>
     withClient(urls.ownerUrl, (client) => client.query("select")).then(
       () => true,
