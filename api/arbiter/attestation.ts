@@ -1,7 +1,7 @@
 import { concat, domainSeparator, hashStruct, toHex } from "viem";
-import { accountOf, signDigest } from "../platform/chain/accounts.ts";
+import type { SigningAccount } from "../platform/chain/accounts.ts";
 import { keccak256 } from "../platform/chain/typed-data.ts";
-import type { Address, Hex } from "../platform/wallet.ts";
+import type { Hex } from "../platform/wallet.ts";
 import type { Verdict } from "./policy/policy.ts";
 
 /** What a contract needs to know about a verdict. */
@@ -16,11 +16,7 @@ export interface VerdictFacts {
 }
 
 /** Who signs for contracts. */
-export interface Attestor {
-  readonly address: Address;
-  /** Signs a 32-byte digest: 65 bytes r, s, v with s in the lower half of the order and v 27 or 28. */
-  readonly sign: (digest: Hex) => Hex;
-}
+export type Attestor = Pick<SigningAccount, "address" | "signTypedData">;
 
 /** The EIP-712 type the arbiter signs. */
 export const VERDICT_TYPES = {
@@ -45,13 +41,13 @@ function separatorOf(chainId: number): Hex {
   return known;
 }
 
-export type Attestation = ReturnType<typeof attest>;
+export type Attestation = Awaited<ReturnType<typeof attest>>;
 
 /**
  * The EIP-712 signature of a verdict, as published in the document. `contracts/VerdictLib.sol` checks it on chain.
  * `issuedAt` is in unix seconds, rounded down.
  */
-export function attest(facts: VerdictFacts, chainId: number, attestor: Attestor) {
+export async function attest(facts: VerdictFacts, chainId: number, attestor: Attestor) {
   const message = {
     id: facts.id,
     outcome: facts.outcome,
@@ -64,18 +60,8 @@ export function attest(facts: VerdictFacts, chainId: number, attestor: Attestor)
   const digest = keccak256(
     concat(["0x1901", separatorOf(chainId), hashStruct({ data, primaryType, types: VERDICT_TYPES })]),
   );
-  return {
-    domain: attestationDomain(chainId),
-    types: VERDICT_TYPES,
-    primaryType,
-    message,
-    signer: attestor.address,
-    signature: attestor.sign(digest),
-  } as const;
+  const domain = attestationDomain(chainId);
+  const signed = { domain, types: VERDICT_TYPES, primaryType, message } as const;
+  const signature = await attestor.signTypedData({ ...signed, message: data }, digest);
+  return { ...signed, signer: attestor.address, signature } as const;
 }
-
-/** Creates a key's attestor. The same digest always gets the same signature. */
-export const createAttestor = (privateKey: Hex): Attestor => ({
-  address: accountOf(privateKey),
-  sign: (digest) => signDigest(digest, privateKey),
-});

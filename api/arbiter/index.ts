@@ -1,4 +1,5 @@
 import { createChain } from "../platform/chain/chain.ts";
+import { openAccount } from "../platform/chain/remote-signer.ts";
 import { sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Listed } from "../platform/http/route.ts";
@@ -8,7 +9,6 @@ import type { Address } from "../platform/wallet.ts";
 import { guard } from "../platform/web/guard-settings.ts";
 import { createGuardedFetch } from "../platform/web/guarded-fetch/fetch.ts";
 import { type Arbiter, createArbiter as createClaims } from "./arbiter.ts";
-import { createAttestor } from "./attestation.ts";
 import { createTransactions } from "./chain.ts";
 import { requireEvaluator } from "./evaluator-chain.ts";
 import type { EvidenceParts } from "./gather-evidence.ts";
@@ -84,7 +84,7 @@ export function recordParts(
     wait,
     store: meter === null ? stored : countedVerdicts(stored, meter),
     signer,
-    attestor: createAttestor(arbiterKey),
+    attestor: openAccount(arbiterKey),
     tiers,
     baseUrl,
     now,

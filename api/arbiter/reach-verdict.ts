@@ -60,7 +60,7 @@ async function verdictOf(
   const { conditionsSha256, dealRef } = request;
   const outcome = evidence.verdict;
   const facts = { id, outcome, conditionsSha256, dealRef, issuedAt };
-  const attestation = attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
+  const attestation = await attest(facts, NETWORKS[ARBITER_NETWORK].chainId, attestor);
   const decided: Decided = { ...order, evidence, attestation };
   const unsigned = verdictDocument(decided, { issuer: signer.issuer, baseUrl });
   const document = await signer.signAsText(unsigned, issuedAt);

@@ -36,22 +36,33 @@ const aggregateData = (calls: readonly { readonly to: Address; readonly data: He
   return encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args: [each] });
 };
 
-const VERDICT = typeHash("Verdict", [
+const VERDICT_MEMBERS = [
   { name: "paymentId", type: "bytes32" },
   { name: "release", type: "bool" },
   { name: "record", type: "bytes32" },
-]);
+] as const;
+const VERDICT = typeHash("Verdict", VERDICT_MEMBERS);
 const domainHashes = memoize<string>(16);
 
-/** What the arbiter signs, so that anybody can carry its verdict: EIP-712, as `contracts/Escrow.sol` has it. */
-export function verdictDigest(
-  { network, contract, payment, decision }: Pick<Task, "network" | "contract" | "payment" | "decision">,
-  record: Hex,
-): Hex {
+type Decided = Pick<Task, "network" | "contract" | "payment" | "decision">;
+
+const verdictDomain = ({ network, contract: verifyingContract }: Decided) => {
   const { chainId } = NETWORKS[network];
-  const domain = domainHashes(`${network} ${contract}`, () =>
-    domainHash({ name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract: contract }),
-  );
+  return { name: "Agent Payment Trust Escrow", version: "1", chainId, verifyingContract };
+};
+
+/** What the arbiter signs, so that anybody can carry its verdict: EIP-712, as `contracts/Escrow.sol` has it. */
+export const verdictTypedData = (task: Decided, record: Hex) => ({
+  domain: verdictDomain(task),
+  types: { Verdict: VERDICT_MEMBERS },
+  primaryType: "Verdict" as const,
+  message: { paymentId: task.payment, release: task.decision === "release", record },
+});
+
+/** The digest of the same. */
+export function verdictDigest(task: Decided, record: Hex): Hex {
+  const { network, contract, payment, decision } = task;
+  const domain = domainHashes(`${network} ${contract}`, () => domainHash(verdictDomain(task)));
   const isRelease = uintWord(decision === "release" ? 1 : 0);
   return typedDigest(domain, VERDICT + bytes32Word(payment) + isRelease + bytes32Word(record));
 }

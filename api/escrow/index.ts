@@ -1,7 +1,7 @@
 import { createGithubChecks, type EvidenceParts, NO_TRANSACTIONS, POLICY_VERSIONS } from "../arbiter/index.ts";
 import type { PublicLog } from "../log/index.ts";
 import { current, type EscrowAccount, PAYMENTS, schemesIn } from "../payments/index.ts";
-import { createAccount } from "../platform/chain/accounts.ts";
+import { accountAddress, openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, sleep, sleepUnlessAborted } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { Problem } from "../platform/http/errors.ts";
@@ -76,7 +76,7 @@ const createArbiterRelayer = (
     pool,
     seal,
     log,
-    privateKey: arbiterKey,
+    account: openAccount(arbiterKey),
     client: chains[ESCROW_NETWORK].client,
     chainId: NETWORKS[ESCROW_NETWORK].chainId,
     counter: null,
@@ -107,11 +107,11 @@ export function createEscrow(platform: Platform, config: Config, needs: EscrowNe
   const { client } = chains[network];
   const index = createEscrowIndex(pool, { viewsSchema: config.indexViewsSchema, log });
   const chain = createEscrowChain({ chain: chains[network], contracts, index });
-  const arbiter = createAccount(config.arbiterKey);
+  const arbiter = openAccount(config.arbiterKey);
   const sender = createEscrowSender(relayer && { relayer, arbiter, client, network, log, meter });
   const { store, notices } = withNotices(createEscrowStore(pool));
   const merchant = createDemoMerchant(config.decoySeed);
-  const examPayer = config.exams === null ? [] : [createAccount(config.exams.privateKey).address];
+  const examPayer = config.exams === null ? [] : [accountAddress(config.exams.key)];
   const ownWallets = [
     ...[merchant.address, ...examPayer],
     ...contracts.flatMap((one) => [one.arbiter, one.feeRecipient]),

@@ -1,6 +1,6 @@
 import { concat, keccak256, type PublicClient, type TransactionReceipt } from "viem";
 import { MOST_GAS } from "../payments/index.ts";
-import type { Account } from "../platform/chain/accounts.ts";
+import type { SigningAccount } from "../platform/chain/accounts.ts";
 import { createBatcher } from "../platform/chain/batcher.ts";
 import { discreet } from "../platform/chain/rpc.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
@@ -16,6 +16,7 @@ import {
   servedBy,
   succeedingIn,
   verdictDigest,
+  verdictTypedData,
 } from "./calldata.ts";
 import type { Block } from "./chain.ts";
 import type { EscrowIndex } from "./index-store.ts";
@@ -174,7 +175,7 @@ export const OUTCOME_GAS = 120_000n;
 
 export interface EscrowSenderParts extends OutcomesParts {
   /** The arbiter, whose relayer this is. */
-  readonly arbiter: Pick<Account, "sign">;
+  readonly arbiter: Pick<SigningAccount, "signTypedData">;
 }
 
 /** Carries outcomes to the contract, by the arbiter's own key. Null if no escrow contract is configured. */
@@ -198,7 +199,10 @@ function outcomeOf({ arbiter }: Pick<EscrowSenderParts, "arbiter">, task: Task):
     own: { to, data: data(NO_VERDICT) },
     async carriable(): Promise<Carriable> {
       // What the clock decided is anybody's to carry out, and the contract looks at the clock.
-      const verdict = task.record === null ? NO_VERDICT : arbiter.sign(verdictDigest(task, record));
+      const verdict =
+        task.record === null
+          ? NO_VERDICT
+          : await arbiter.signTypedData(verdictTypedData(task, record), verdictDigest(task, record));
       return { to, data: data(verdict), gas: OUTCOME_GAS };
     },
   };

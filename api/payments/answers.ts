@@ -17,6 +17,7 @@ export const WAIT = {
   crowded: { type: "wait", charged: false, because: "crowded" },
   "no place": { type: "wait", charged: false, because: "no place" },
   "gas lost": { type: "wait", charged: false, because: "gas lost" },
+  "no signer": { type: "wait", charged: false, because: "no signer" },
   unsettled: { type: "wait", charged: false, because: "unsettled" },
   unavailable: { type: "wait", charged: false, because: "unavailable" },
   unavailableCharged: { type: "wait", charged: true, because: "unavailable" },

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context } from "hono";
 import type { PublicClient } from "viem";
+import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isPaid, isQuoted, type Listed, type PaidRoute, type Route, sold } from "../platform/http/route.ts";
@@ -179,14 +180,14 @@ function createSettling({ pool, seal, log, meter, chains }: Platform, config: Co
     );
     return { relayers: null, settler, simulators };
   }
-  const { privateKey } = config.facilitator;
+  const account = openAccount(config.facilitator.key);
   const lanes = eachNetwork((network) => {
     const { client } = chains[network];
     const { chainId } = NETWORKS[network];
     const relayer = createRelayer({
       pool,
       log,
-      privateKey,
+      account,
       seal,
       client,
       chainId,

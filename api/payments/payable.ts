@@ -44,6 +44,7 @@ const RETRY_AFTER_SECONDS = {
   crowded: "2",
   "no place": "2",
   "gas lost": "600",
+  "no signer": "10",
   unsettled: "5",
   failed: "10",
   unavailable: "5",
@@ -265,6 +266,8 @@ function outcome({ charged, because }: Extract<Answer, { type: "wait" }>): strin
     return "The payment has not settled yet. It was not sent, and nothing was charged: as many of our transactions wait for a block as nodes keep.";
   if (because === "gas lost")
     return "The payment has not settled yet. It was not sent, and nothing was charged: payments that failed on the chain have used up the day's gas, and until that is a day ago, we only send those of payers that have paid here before and have made none fail since.";
+  if (because === "no signer")
+    return "The payment has not settled yet. It was not sent, and nothing was charged: the account that sends payments cannot sign at the moment.";
   return because === "unavailable"
     ? "We cannot currently tell whether the payment has settled."
     : "The payment has not settled yet.";

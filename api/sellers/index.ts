@@ -1,8 +1,10 @@
 import { hkdfSync } from "node:crypto";
-import { privateKeyToAccount } from "viem/accounts";
+import { getAddress } from "viem";
 import type { PublicLog } from "../log/index.ts";
 import { type Payments, resourceOf } from "../payments/index.ts";
+import type { SigningAccount } from "../platform/chain/accounts.ts";
 import { authorizationTypedData } from "../platform/chain/authorization.ts";
+import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
@@ -60,6 +62,9 @@ interface ExamNeeds {
   readonly ownWallets: readonly string[];
 }
 
+/** Sellers see the address with its checksum. */
+const examPayer = ({ address, signTypedData }: SigningAccount) => ({ address: getAddress(address), signTypedData });
+
 /** Exams of sellers: their sale, and their runs where an account pays for them. */
 export function createExams(
   platform: Platform,
@@ -72,7 +77,7 @@ export function createExams(
   const settings = { ...guard(config), baseUrl };
   const visitor = createVisitor({ ...settings, userAgent: `agent-payment-trust-exam/1 (+${baseUrl}/test/seller)` });
   const [store, work] = [createExamStore(pool), createExamWork(pool)];
-  const payer = exams === null ? null : privateKeyToAccount(exams.privateKey);
+  const payer = exams === null ? null : examPayer(openAccount(exams.key));
   const account = payer && {
     address: payer.address,
     balance: async () => (await chain.funds(payer.address.toLowerCase() as Address, [])).balance,

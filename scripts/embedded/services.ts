@@ -40,6 +40,8 @@ export const apiPlan = (parts: ServiceParts): ProcessPlan => ({
     DECOY_SEED: parts.keys.decoySeed,
     ESCROW_ADDRESSES: parts.escrows?.join(",") ?? "",
     EVALUATOR_ADDRESS: parts.evaluator ?? "",
+    // The keys are here: what a deployment's environment names is another installation's.
+    ...{ SIGNER_URL: "", FACILITATOR_ADDRESS: "", ARBITER_ADDRESS: "", EXAM_ADDRESS: "" },
     ARBITER_PRIVATE_KEY: parts.keys.arbiterPrivateKey,
     EXAM_PRIVATE_KEY: parts.keys.examPrivateKey,
     LOG_WITNESSES: process.env.LOG_WITNESSES || (parts.witness ?? ""),

@@ -3,7 +3,8 @@ import hre from "hardhat";
 import { type Address, encodeAbiParameters, type Hex, hashTypedData, keccak256, parseAbi, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../api/arbiter/attestation.ts";
+import { type Attestation, attest, type VerdictFacts } from "../../api/arbiter/attestation.ts";
+import { createAccount } from "../../api/platform/chain/accounts.ts";
 import { NETWORKS } from "../../api/platform/networks.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { connectUsdc, type UsdcChain } from "../support/chain/usdc-chain.ts";
@@ -25,7 +26,7 @@ const APPROVE = parseAbi(["function approve(address spender, uint256 value) retu
 
 const NETWORK = NETWORKS["eip155:8453"];
 const ARBITER_KEY = generatePrivateKey();
-const SIGN = createAttestor(ARBITER_KEY);
+const SIGN = createAccount(ARBITER_KEY);
 const PAYER = devAccount(2).address;
 const CARRIER = devAccount(3).address;
 const CONDITIONS = "c0".repeat(32);
@@ -122,7 +123,7 @@ describe("a verdict on the chain", () => {
       issuedAt: fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true }),
     });
     const property = fc.asyncProperty(facts, async (any) => {
-      const attestation = attest(any, NETWORK.chainId, SIGN);
+      const attestation = await attest(any, NETWORK.chainId, SIGN);
       const { domain, types, primaryType, message } = attestation;
       const typed = { domain, types, primaryType, message: { ...message, issuedAt: BigInt(message.issuedAt) } };
       expect(await read("digestOf", [verdictOf(attestation)])).toBe(hashTypedData(typed));
@@ -165,7 +166,7 @@ describe("a verdict on the chain", () => {
 
   test("another key's verdict is refused", async () => {
     const { dealRef } = await open();
-    const forged = await decide("release", dealRef, createAttestor(generatePrivateKey()));
+    const forged = await decide("release", dealRef, createAccount(generatePrivateKey()));
     await expect(execute(forged)).rejects.toThrow("NotArbiter");
   });
 });

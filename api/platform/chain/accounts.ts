@@ -1,6 +1,13 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
-import { hashTypedData, type LocalAccount, serializeTransaction, type TransactionSerializableEIP1559 } from "viem";
+import {
+  hashTypedData,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+  type TypedDataDefinition,
+  type TypedDataDomain,
+  type TypedDataParameter,
+} from "viem";
 import type { Address, Hex } from "../wallet.ts";
 import { keccak256 } from "./typed-data.ts";
 
@@ -43,13 +50,34 @@ const addressOf = (publicKey: Uint8Array): Address => `0x${keccak256(publicKey.s
 
 const bytesOf = (hex: Hex): Uint8Array => Buffer.from(hex.slice(2), "hex");
 
-/** What an account of ours signs, byte for byte as viem's `privateKeyToAccount` does, in a third of the time. */
-export interface Account extends Pick<LocalAccount, "signTypedData"> {
+/** What EIP-712 signs. */
+export interface TypedMessage {
+  readonly domain: TypedDataDomain;
+  readonly types: Readonly<Record<string, readonly TypedDataParameter[]>>;
+  readonly primaryType: string;
+  readonly message: object;
+}
+
+/** viem wants a message whose type has an index signature. */
+export const asTypedData = (typed: TypedMessage): TypedDataDefinition => typed as TypedDataDefinition;
+
+/** An account that signs for the service, wherever its key is. Rejects while nothing can be signed. */
+export interface SigningAccount {
+  /** In lower case. */
   readonly address: Address;
+  /**
+   * 65 bytes r, s, v, with s in the lower half of the order and v 27 or 28.
+   * @param digest of the data, where it is known
+   */
+  signTypedData(typed: TypedMessage, digest?: Hex): Promise<Hex>;
+  /** The signed transaction, ready to be broadcast. */
+  signTransaction(transaction: TransactionSerializableEIP1559): Promise<Hex>;
+}
+
+/** An account whose key is here: it signs byte for byte as viem's `privateKeyToAccount` does, in a third of the time. */
+export interface Account extends SigningAccount {
   /** Signs a 32-byte digest: 65 bytes r, s, v. */
   readonly sign: (digest: Hex) => Hex;
-  /** The signed transaction, ready to be broadcast. */
-  readonly signTransaction: (transaction: TransactionSerializableEIP1559) => Hex;
 }
 
 /** The account of a 32-byte private key. Throws if there is no such key. */
@@ -58,8 +86,8 @@ export function createAccount(privateKey: Hex): Account {
   return {
     address: accountOf(privateKey),
     sign,
-    signTypedData: async (typedData) => sign(hashTypedData(typedData)),
-    signTransaction(transaction) {
+    signTypedData: async (typed, digest = hashTypedData(asTypedData(typed))) => sign(digest),
+    async signTransaction(transaction) {
       const signature = sign(keccak256(serializeTransaction(transaction)));
       const word = (at: number): Hex => `0x${signature.slice(at, at + 64)}`;
       return serializeTransaction(transaction, { r: word(2), s: word(66), yParity: signature.endsWith("1b") ? 0 : 1 });

@@ -1,9 +1,11 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
+import type { AccountKey } from "../chain/remote-signer.ts";
 import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
+import { accountKeyOf, accountKeyProblems } from "./account-keys.ts";
 import { type Environment, readEnvironment } from "./environment.ts";
 import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings.ts";
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
@@ -66,6 +68,8 @@ const ENVIRONMENT = z.object({
   FACILITATOR_URL: url("the URL of an x402 facilitator", ["http:", "https:"]).optional(),
   FACILITATOR_AUTH: facilitatorAuth.optional(),
   FACILITATOR_PRIVATE_KEY: accountKey("a private key").optional(),
+  FACILITATOR_ADDRESS: addressOf("the in-process facilitator's account").optional(),
+  SIGNER_URL: listOf("JSON-RPC URLs of remote signers, like http://127.0.0.1:9000", isHttp).optional(),
   SETTLEMENT_COST_PERCENT: whole(0, 1_000).default(50),
   BATCH_MAX: whole(1, 100).default(50),
   BATCH_WAIT_MS: whole(1, 10_000).default(200),
@@ -98,7 +102,8 @@ const ENVIRONMENT = z.object({
   ERC8004_VALIDATION: contract("ERC-8004's registry of validations").optional(),
   ERC8004_DAILY_GAS: whole(0, 1_000_000_000_000).default(20_000_000),
   ...EXAM_VARIABLES,
-  ARBITER_PRIVATE_KEY: accountKey("the arbiter's private key"),
+  ARBITER_PRIVATE_KEY: accountKey("the arbiter's private key").optional(),
+  ARBITER_ADDRESS: addressOf("the arbiter's account").optional(),
   ARBITER_ALLOWED_ORIGINS: z
     .string()
     .transform((text) => text.split(",").map((part) => part.trim()))
@@ -160,7 +165,7 @@ export interface Config {
   readonly payTo: `0x${string}`;
   readonly facilitator:
     | { readonly remote: string; readonly auth?: FacilitatorAuth | undefined }
-    | { readonly privateKey: Hex };
+    | { readonly key: AccountKey };
   /** What a settlement may cost of its price, with ETH at so many US dollars; null for no ceiling. */
   readonly costCeiling: { readonly percent: number; readonly ethUsd: number } | null;
   /** When payments are settled in one transaction. */
@@ -186,7 +191,7 @@ export interface Config {
   readonly erc8004: (RegistryAddresses & { readonly identity: Hex; readonly gasPerDay: bigint }) | null;
   readonly exams: ExamSettings | null;
   /** Signs what contracts verify: the escrow's outcomes and the attestations of verdicts. */
-  readonly arbiterKey: Hex;
+  readonly arbiterKey: AccountKey;
   /** Origins that deliveries may be fetched from although they are not public. */
   readonly arbiterAllowedOrigins: readonly string[];
   readonly github: { readonly apiUrl: string; readonly token: string | null };
@@ -208,12 +213,16 @@ export interface Config {
 export function parseConfig(environment: Environment): Config | { readonly problem: string } {
   const { given, data: env, problems } = readEnvironment(ENVIRONMENT, environment);
   const isSet = (name: string) => given[name] !== undefined || Boolean(environment[`${name}_FILE`]);
-  if (isSet("FACILITATOR_URL") === isSet("FACILITATOR_PRIVATE_KEY")) problems.push(ONE_FACILITATOR);
+  const hasOwn = isSet("FACILITATOR_PRIVATE_KEY") || isSet("FACILITATOR_ADDRESS");
+  if (isSet("FACILITATOR_URL") === hasOwn) problems.push(ONE_FACILITATOR);
+  if (!isSet("ARBITER_PRIVATE_KEY") && !isSet("ARBITER_ADDRESS")) problems.push(NO_ARBITER);
   if (isSet("FACILITATOR_AUTH") && !isSet("FACILITATOR_URL")) problems.push(AUTH_ALONE);
   if (env?.RETIRED_SIGNING_KEYS.includes(env.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
   problems.push(...[policyProblem(env)].filter((problem) => problem !== null));
-  if (env !== undefined) problems.push(...roleProblems(env));
+  if (env !== undefined) problems.push(...accountKeyProblems(env), ...roleProblems(env));
   if (env === undefined || problems.length > 0) return { problem: problems.join("\n") };
+  const [facilitatorKey, arbiterKey] = [accountKeyOf("FACILITATOR", env), accountKeyOf("ARBITER", env)];
+  if (arbiterKey === null) return { problem: NO_ARBITER };
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
   return {
     port: env.PORT,
@@ -232,9 +241,9 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     rpcBatch: env.RPC_BATCH,
     payTo: env.PAY_TO_ADDRESS,
     facilitator:
-      env.FACILITATOR_URL !== undefined
-        ? { remote: env.FACILITATOR_URL, auth: env.FACILITATOR_AUTH }
-        : { privateKey: env.FACILITATOR_PRIVATE_KEY as Hex },
+      facilitatorKey === null
+        ? { remote: env.FACILITATOR_URL ?? "", auth: env.FACILITATOR_AUTH }
+        : { key: facilitatorKey },
     costCeiling:
       env.SETTLEMENT_COST_PERCENT === 0 ? null : { percent: env.SETTLEMENT_COST_PERCENT, ethUsd: env.ETH_PRICE_USD },
     batches: { most: env.BATCH_MAX, waitMs: env.BATCH_WAIT_MS },
@@ -263,7 +272,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
             gasPerDay: BigInt(env.ERC8004_DAILY_GAS),
           },
     exams: examSettings(env),
-    arbiterKey: env.ARBITER_PRIVATE_KEY as Hex,
+    arbiterKey,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
     securityContact: env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`,
@@ -277,7 +286,10 @@ export function parseConfig(environment: Environment): Config | { readonly probl
 }
 
 const ONE_FACILITATOR =
-  "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY (the in-process one).";
+  "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY, or FACILITATOR_ADDRESS with SIGNER_URL (the in-process one).";
+
+const NO_ARBITER =
+  "ARBITER_PRIVATE_KEY is missing: expected the arbiter's private key, 0x and 64 hex digits, or ARBITER_ADDRESS with SIGNER_URL in its place.";
 
 const AUTH_ALONE = "FACILITATOR_AUTH logs in to a remote facilitator: set FACILITATOR_URL too, or leave it out.";
 

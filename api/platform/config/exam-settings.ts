@@ -1,22 +1,25 @@
-import type { Hex } from "../wallet.ts";
-import { accountKey, whole } from "./values.ts";
+import type { AccountKey } from "../chain/remote-signer.ts";
+import { accountKeyOf, type GivenKeys } from "./account-keys.ts";
+import { accountKey, addressOf, whole } from "./values.ts";
 
 export const EXAM_VARIABLES = {
   EXAM_PRIVATE_KEY: accountKey("the private key that pays in exams of sellers").optional(),
+  EXAM_ADDRESS: addressOf("the account that pays in exams of sellers").optional(),
   EXAM_DAILY_SPEND: whole(0, 1_000_000_000_000).default(50_000_000),
 };
 
 /** What pays in exams of sellers, and how much of it in 24 hours, in atomic USDC. */
 export interface ExamSettings {
-  readonly privateKey: Hex;
+  readonly key: AccountKey;
   readonly daily: bigint;
 }
 
 /** Null where no exams are sold. */
-export const examSettings = ({ EXAM_PRIVATE_KEY: key, EXAM_DAILY_SPEND: daily }: Given): ExamSettings | null =>
-  key === undefined ? null : { privateKey: key as Hex, daily: BigInt(daily) };
+export function examSettings(given: Given): ExamSettings | null {
+  const key = accountKeyOf("EXAM", given);
+  return key === null ? null : { key, daily: BigInt(given.EXAM_DAILY_SPEND) };
+}
 
-export interface Given {
-  readonly EXAM_PRIVATE_KEY?: string | undefined;
+export interface Given extends GivenKeys {
   readonly EXAM_DAILY_SPEND: number;
 }

@@ -1,16 +1,14 @@
 import { NETWORKS } from "../networks.ts";
 import type { Hex } from "../wallet.ts";
-import { addressOfKey, isPublishedKey } from "./published-keys.ts";
+import { ACCOUNTS, addressVariable, type GivenKeys, givenAccount, keyVariable } from "./account-keys.ts";
+import { isPublishedKey } from "./published-keys.ts";
 import { isLoopback } from "./values.ts";
 
 /** What `ENVIRONMENT` accepted of the variables that give the service its keys and addresses. */
-export interface Roles {
+export interface Roles extends GivenKeys {
   readonly BASE_URL?: string | undefined;
   readonly HOST?: string | undefined;
   readonly PAY_TO_ADDRESS: string;
-  readonly FACILITATOR_PRIVATE_KEY?: string | undefined;
-  readonly ARBITER_PRIVATE_KEY: string;
-  readonly EXAM_PRIVATE_KEY?: string | undefined;
   readonly SIGNING_KEY: string;
   readonly LOG_KEY?: string | undefined;
   readonly SEALING_KEY: string;
@@ -19,7 +17,7 @@ export interface Roles {
   readonly EVALUATOR_ADDRESS?: string | undefined;
 }
 
-const ACCOUNTS = ["FACILITATOR_PRIVATE_KEY", "ARBITER_PRIVATE_KEY", "EXAM_PRIVATE_KEY"] as const;
+const KEYS = ACCOUNTS.map(keyVariable);
 const SECRETS = ["SIGNING_KEY", "LOG_KEY", "SEALING_KEY", "DECOY_SEED"] as const;
 
 /**
@@ -47,10 +45,10 @@ function receiverProblems(env: Roles): readonly string[] {
   ];
   const found = contracts.find(([address]) => address === receiver);
   if (found) return [`PAY_TO_ADDRESS is wrong: it is ${found[1]}; expected an account of yours that can send USDC.`];
-  const owner = ACCOUNTS.find((name) => env[name] !== undefined && addressOfKey(env[name]) === receiver);
+  const owner = ACCOUNTS.map((name) => givenAccount(name, env)).find((one) => one?.address === receiver);
   if (owner)
     return [
-      `PAY_TO_ADDRESS is wrong: it is the address of ${owner}; expected an account of its own, so that no process holds the key to the revenue.`,
+      `PAY_TO_ADDRESS is wrong: it is the address of ${owner.variable}; expected an account of its own, so that no process holds the key to the revenue.`,
     ];
   return [];
 }
@@ -59,25 +57,35 @@ function receiverProblems(env: Roles): readonly string[] {
 function sharedKeyProblems(env: Roles): readonly string[] {
   const seen = new Map<string, string>();
   const problems: string[] = [];
-  for (const name of [...ACCOUNTS, ...SECRETS]) {
+  const note = (name: string, identity: string, kind: "key" | "account"): void => {
+    const other = seen.get(identity);
+    if (other === undefined) seen.set(identity, name);
+    else problems.push(`${name} is wrong: it is the same ${kind} as ${other}; expected a ${kind} for this role alone.`);
+  };
+  const accounts = ACCOUNTS.map((name) => givenAccount(name, env)).filter((one) => one !== null);
+  // Where both keys are here, their line below says more.
+  if (accounts.some(({ variable }) => variable.endsWith("_ADDRESS")))
+    for (const { variable, address } of accounts) note(variable, address, "account");
+  for (const name of [...KEYS, ...SECRETS]) {
     const key = hexOf(env[name]);
-    if (key === null) continue;
-    const other = seen.get(key);
-    if (other === undefined) seen.set(key, name);
-    else problems.push(`${name} is wrong: it is the same key as ${other}; expected a key for this role alone.`);
+    if (key !== null) note(name, key, "key");
   }
   return problems;
 }
 
 function publishedKeyProblems(env: Roles): readonly string[] {
-  const keys = [...ACCOUNTS, ...SECRETS].filter((name) => isPublishedKey(hexOf(env[name])));
+  const keys = [...KEYS, ...SECRETS].filter((name) => isPublishedKey(hexOf(env[name])));
+  const addresses = [...ACCOUNTS.map(addressVariable), "PAY_TO_ADDRESS" as const];
   return [
     ...keys.map(
       (name) => `${name} is wrong: it is a development key that anyone can look up; expected 32 random bytes.`,
     ),
-    ...(isPublishedKey(env.PAY_TO_ADDRESS)
-      ? ["PAY_TO_ADDRESS is wrong: its key is a development key that anyone can look up; expected an account of yours."]
-      : []),
+    ...addresses
+      .filter((name) => isPublishedKey(env[name] ?? null))
+      .map(
+        (name) =>
+          `${name} is wrong: its key is a development key that anyone can look up; expected an account of yours.`,
+      ),
   ];
 }
 

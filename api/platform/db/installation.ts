@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type pg from "pg";
-import { privateKeyToAddress } from "viem/accounts";
+import { accountAddress } from "../chain/remote-signer.ts";
 import type { Config } from "../config/config.ts";
 import { isLoopback } from "../config/values.ts";
 import { MAIN_NETWORK } from "../networks.ts";
@@ -64,7 +64,7 @@ export async function changeInstallation(pool: pg.Pool, settings: Settings, reas
 const identityOf = ({ payTo, arbiterKey, baseUrl, sealingKey, decoySeed }: Settings): Identity => ({
   pay_to: payTo,
   network: MAIN_NETWORK,
-  arbiter: privateKeyToAddress(arbiterKey).toLowerCase(),
+  arbiter: accountAddress(arbiterKey),
   origin: isLoopback(new URL(baseUrl).hostname) ? "loopback" : baseUrl,
   sealing_check: checkOf(sealingKey),
   decoy_check: checkOf(decoySeed),

@@ -125,7 +125,9 @@ export async function form(
       const { to, data, gas } = callFor(purposes);
       const nonce = unmined.nextNonce;
       assertAffordable(sender, conditions, { wei: gas * fees.maxFeePerGas, reserved: unmined.wei });
-      const raw = sender.sign({ to, data }, { nonce, gas, fees });
+      const raw = await sender.sign({ to, data }, { nonce, gas, fees }).catch(unsigned);
+      if (raw instanceof TurnedAway)
+        return { transaction: null, purposes: [], carried, refused: new Map([...refused, ...refusing(open, raw)]) };
       const hash = keccak256(raw);
       const stored = { hash, raw: sender.close(raw, nonce) };
       last(ledger.insert({ ...stored, lane, nonce, purposes, gas, maxFee: fees.maxFeePerGas }));
@@ -134,6 +136,9 @@ export async function form(
     first,
   );
 }
+
+const unsigned = (error: unknown): TurnedAway =>
+  new TurnedAway("no signer", `nothing was sent: ${(error as Error).message}`);
 
 /** At this fee, all of them together pay no more for gas than they may. */
 const averageFee = (members: readonly Member[]): bigint =>

@@ -101,8 +101,11 @@ export function watchBlocks(client: Pick<PublicClient, "getBlockNumber">): NextB
     });
 }
 
-/** Why a payment was not sent: every place for it is taken, or too much gas was lost to failed payments today. */
-export type Because = "no place" | "gas lost";
+/**
+ * Why a payment was not sent: every place for it is taken, too much gas was lost to failed payments today, or the account's
+ * remote signer did not sign.
+ */
+export type Because = "no place" | "gas lost" | "no signer";
 
 /** A payment that was not sent, and of which nothing is stored that could be sent later. */
 export class TurnedAway extends Error {

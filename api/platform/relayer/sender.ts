@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { PublicClient, TransactionReceipt } from "viem";
-import { createAccount } from "../chain/accounts.ts";
+import type { SigningAccount } from "../chain/accounts.ts";
 import { createBatcher } from "../chain/batcher.ts";
 import { ask, type Question } from "../db/connection.ts";
 import type { Seal } from "../db/seal.ts";
@@ -32,7 +32,7 @@ export interface RelayerParts {
   readonly pool: pg.Pool;
   readonly client: PublicClient;
   readonly chainId: number;
-  readonly privateKey: Hex;
+  readonly account: SigningAccount;
   /** Calldata holds payers' signatures, so a transaction is stored encrypted. */
   readonly seal: Seal;
   readonly log: { warn(facts: object, message: string): void };
@@ -51,7 +51,7 @@ export interface Counter {
   turnedAway(because: Because): void;
 }
 
-/** The parts, plus what is derived from the key. */
+/** The parts, plus what is derived from the account. */
 export interface Sender extends RelayerParts {
   readonly address: Address;
   readonly ledger: Ledger;
@@ -62,15 +62,15 @@ export interface Sender extends RelayerParts {
   readonly nextBlock: NextBlock;
   /** Where single payments wait for a place; outcomes and statements do not wait, because their jobs come again. */
   readonly lines: { readonly [lane in Lane]?: Line };
-  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Hex;
+  readonly sign: (call: { to: Hex; data: Hex }, terms: { nonce: number; gas: bigint; fees: Fees }) => Promise<Hex>;
   /** The form in which a transaction is stored. */
   readonly close: (raw: Hex, nonce: number) => Buffer;
   readonly open: (stored: { readonly raw: Buffer; readonly nonce: string }) => Hex;
 }
 
 export function createSender(parts: RelayerParts): Sender {
-  const { chainId, client, pool, privateKey, seal } = parts;
-  const { address, signTransaction } = createAccount(privateKey);
+  const { chainId, client, pool, account, seal } = parts;
+  const { address } = account;
   const context = (nonce: number | string) => sealContext({ chainId, address }, nonce);
   const nextBlock = watchBlocks(client);
   const members = createMembers(chainId);
@@ -87,7 +87,7 @@ export function createSender(parts: RelayerParts): Sender {
     nextBlock,
     lines: { batch: createLine("batch", nextBlock), alone: createLine("alone", nextBlock) },
     sign: (call, { nonce, gas, fees }) =>
-      signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
+      account.signTransaction({ type: "eip1559", chainId, nonce, gas, ...fees, ...call, value: 0n }),
     close: (raw, nonce) => seal.seal(raw, context(nonce)),
     open: ({ raw, nonce }) => seal.open(raw, context(nonce)),
   };

@@ -126,7 +126,14 @@ async function replace(sender: Sender, row: Unmined, fees: Fees): Promise<boolea
   const old = parseTransaction(sender.open(row));
   const nonce = Number(row.nonce);
   const call = { to: old.to ?? "0x", data: old.data ?? "0x" } as const;
-  const raw = sender.sign(call, { nonce, gas: old.gas ?? 0n, fees });
+  const raw = await sender.sign(call, { nonce, gas: old.gas ?? 0n, fees }).catch((error: unknown) => {
+    sender.log.warn(
+      { err: error, nonce },
+      "a stuck transaction could not be signed at higher fees; it is sent as it is",
+    );
+    return null;
+  });
+  if (raw === null) return broadcast(sender, sender.open(row));
   const by = { hash: keccak256(raw), raw: sender.close(raw, nonce), maxFee: fees.maxFeePerGas };
   if (!(await sender.ledger.replaced(row, by))) return true;
   sender.counter?.replaced();

@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { hashTypedData, keccak256, recoverTypedDataAddress, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
+import { type Attestation, attest, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
 import { isAccountSignature } from "../../../api/payments/signature.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 
 const CHAIN_ID = 8453;
 const KEY = `0x${"a1".repeat(32)}` as const;
@@ -33,8 +34,8 @@ const read = (attestation: Attestation) => {
 };
 
 describe("the attestation of a verdict", () => {
-  test("appears unchanged in the document", () => {
-    expect(attest(FACTS, CHAIN_ID, createAttestor(KEY))).toStrictEqual({
+  test("appears unchanged in the document", async () => {
+    expect(await attest(FACTS, CHAIN_ID, createAccount(KEY))).toStrictEqual({
       domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
       types: {
         Verdict: [
@@ -58,17 +59,16 @@ describe("the attestation of a verdict", () => {
     });
   });
 
-  test("has the hash of an empty text when there is no deal_ref", () => {
-    expect(attest({ ...FACTS, dealRef: null }, CHAIN_ID, createAttestor(KEY)).message.dealRefHash).toBe(
-      keccak256("0x"),
-    );
+  test("has the hash of an empty text when there is no deal_ref", async () => {
+    const { message } = await attest({ ...FACTS, dealRef: null }, CHAIN_ID, createAccount(KEY));
+    expect(message.dealRefHash).toBe(keccak256("0x"));
   });
 
   test("is the signature that a viem account makes, and names its signer", async () => {
     const property = fc.asyncProperty(anyFacts, fc.integer({ min: 1, max: 2 ** 40 }), async (facts, chainId) => {
       const key = generatePrivateKey();
       const account = privateKeyToAccount(key);
-      const { signature, signer, ...signed } = read(attest(facts, chainId, createAttestor(key)));
+      const { signature, signer, ...signed } = read(await attest(facts, chainId, createAccount(key)));
       expect(signature).toBe(await account.signTypedData(signed));
       expect(signer).toBe(account.address.toLowerCase());
       expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(account.address);
@@ -77,25 +77,25 @@ describe("the attestation of a verdict", () => {
   });
 
   test("binds the chain and every field of the message", async () => {
-    const signer = createAttestor(KEY);
-    const { signature } = attest(FACTS, CHAIN_ID, signer);
-    const others = [
+    const signer = createAccount(KEY);
+    const { signature } = await attest(FACTS, CHAIN_ID, signer);
+    const others = await Promise.all([
       attest({ ...FACTS, id: "0123456789abcdee" }, CHAIN_ID, signer),
       attest({ ...FACTS, outcome: "refund" }, CHAIN_ID, signer),
       attest({ ...FACTS, conditionsSha256: sha256("other") }, CHAIN_ID, signer),
       attest({ ...FACTS, dealRef: "order 18" }, CHAIN_ID, signer),
       attest({ ...FACTS, issuedAt: new Date("2026-11-22T01:02:04Z") }, CHAIN_ID, signer),
       attest(FACTS, 84532, signer),
-    ].map(read);
-    for (const { signer: _, signature: own, ...other } of others) {
+    ]);
+    for (const { signer: _, signature: own, ...other } of others.map(read)) {
       expect(await recoverTypedDataAddress({ ...other, signature: own })).toBe(ARBITER.address);
       expect(await recoverTypedDataAddress({ ...other, signature })).not.toBe(ARBITER.address);
     }
   });
 
-  test("ignores milliseconds", () => {
-    const at = (time: string) => attest({ ...FACTS, issuedAt: new Date(time) }, CHAIN_ID, createAttestor(KEY));
-    expect(at("2026-11-22T01:02:03.000Z")).toEqual(at("2026-11-22T01:02:03.999Z"));
+  test("ignores milliseconds", async () => {
+    const at = (time: string) => attest({ ...FACTS, issuedAt: new Date(time) }, CHAIN_ID, createAccount(KEY));
+    expect(await at("2026-11-22T01:02:03.000Z")).toEqual(await at("2026-11-22T01:02:03.999Z"));
   });
 });
 
@@ -103,15 +103,15 @@ describe("a synchronous signer", () => {
   test("signs in the one form that contracts accept, the same way each time", () => {
     const property = fc.property(fc.string(), (text) => {
       const digest = keccak256(toHex(text));
-      const signature = createAttestor(KEY).sign(digest);
+      const signature = createAccount(KEY).sign(digest);
       expect(isAccountSignature(ARBITER.address.toLowerCase() as `0x${string}`, digest, signature)).toBe(true);
-      expect(createAttestor(KEY).sign(digest)).toBe(signature);
+      expect(createAccount(KEY).sign(digest)).toBe(signature);
     });
     fc.assert(property, { numRuns: 200 });
   });
 
   test("signs a digest as it is", async () => {
-    const digest = hashTypedData(read(attest(FACTS, CHAIN_ID, createAttestor(KEY))));
-    expect(createAttestor(KEY).sign(digest)).toBe(await ARBITER.sign({ hash: digest }));
+    const digest = hashTypedData(read(await attest(FACTS, CHAIN_ID, createAccount(KEY))));
+    expect(createAccount(KEY).sign(digest)).toBe(await ARBITER.sign({ hash: digest }));
   });
 });

@@ -1,11 +1,11 @@
 import type { Pool } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
-import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import type { TransactionReading } from "../../../api/arbiter/evidence.ts";
 import { correctVerdict, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema } from "../../../api/arbiter/request.ts";
 import { createVerdictStore, type StoredVerdict } from "../../../api/arbiter/store.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
 import { buyer, conditionsOf, DEAR, NOW, paidBy } from "../../support/arbiter/breach.ts";
@@ -32,7 +32,7 @@ const partsWith = (reading: TransactionReading): VerdictParts => ({
   transactions: { read: async () => reading },
   store: createVerdictStore(pool),
   signer: SIGNER,
-  attestor: createAttestor(ARBITER_KEY),
+  attestor: createAccount(ARBITER_KEY),
   tiers: { prepare: unasked, ready: unasked, of: unasked },
   baseUrl: BASE_URL,
 });

@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import type { Pool } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createArbiter } from "../../../api/arbiter/arbiter.ts";
-import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import { openCategories } from "../../../api/arbiter/claim.ts";
 import type { Observation } from "../../../api/arbiter/policy/category.ts";
 import { POLICY_VERSIONS } from "../../../api/arbiter/policy/index.ts";
 import { correctVerdict, type VerdictParts } from "../../../api/arbiter/reach-verdict.ts";
 import { requestSchema, type VerdictRequest } from "../../../api/arbiter/request.ts";
 import { createVerdictStore } from "../../../api/arbiter/store.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import type { Sale } from "../../../api/platform/http/route.ts";
 import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
@@ -61,7 +61,7 @@ function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
     policies: WITH_TOY,
     store: createVerdictStore(pool),
     signer: SIGNER,
-    attestor: createAttestor(ARBITER_KEY),
+    attestor: createAccount(ARBITER_KEY),
     tiers: { prepare: none, ready: none, of: none },
     baseUrl: BASE_URL,
     now: () => now,

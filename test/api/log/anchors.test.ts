@@ -9,9 +9,10 @@ import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { createLogAnchors } from "../../../api/log/anchor/chain.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
 import { type AnchorChain, createAnchorStore } from "../../../api/log/anchor/store.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
-import { SHARES } from "../../../api/platform/relayer/places.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
+import { SHARES } from "../../../api/platform/relayer/places.ts";
 import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
 import { anvilClient } from "../../../scripts/embedded/anvil.ts";
@@ -35,7 +36,7 @@ const parts = {
   shares: SHARES.arbiter,
   mostLostWei: null,
 };
-const relayer = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
+const relayer = createRelayer({ ...parts, cargo: OUTCOMES, account: createAccount(generatePrivateKey()) });
 const anchors = createAnchorStore(pool, 8453);
 const contract = createLogAnchors({ chain: reader, relayer });
 const errors: string[] = [];
@@ -132,7 +133,7 @@ test("the newest anchor is what the command in docs/log.md says", async () => {
   expect([Number(`0x${size}`), `0x${said}`]).toEqual([5, await root()]);
 });
 
-const poor = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
+const poor = createRelayer({ ...parts, cargo: OUTCOMES, account: createAccount(generatePrivateKey()) });
 const hurried = createLogAnchors({ chain: reader, relayer: poor, minedWithinMs: 200 });
 const until = (state: string) =>
   eventually(async () => {

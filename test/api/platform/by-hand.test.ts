@@ -257,7 +257,7 @@ describe("accounts", () => {
     });
     return fc.assert(
       fc.asyncProperty(any, async (transaction) => {
-        expect(ours.signTransaction(transaction)).toBe(await viems.signTransaction(transaction));
+        expect(await ours.signTransaction(transaction)).toBe(await viems.signTransaction(transaction));
       }),
       { numRuns: 30 },
     );

@@ -29,7 +29,7 @@ describe("the API's settings", () => {
       host: "localhost",
       baseUrl: "http://localhost:4020",
       payTo: "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed",
-      facilitator: { privateKey: GOOD.FACILITATOR_PRIVATE_KEY },
+      facilitator: { key: GOOD.FACILITATOR_PRIVATE_KEY },
       logBlockRange: 9_000,
       rpcBatch: 10,
       indexViewsSchema: "live",

@@ -196,7 +196,7 @@ describe("refunds", async () => {
       now: () => new Date(Date.now() + minutes * 60_000),
       config: {
         rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url },
-        exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
+        exams: { key: EXAM_KEY, daily: 50_000_000n },
         arbiterAllowedOrigins: shops.map(({ url }) => url),
       },
     }),

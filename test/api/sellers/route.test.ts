@@ -21,7 +21,7 @@ const shops = {
 const arbiterAllowedOrigins = Object.values(shops).map(({ url }) => url);
 /** A day's ceiling that one exam of the shop does not fit under, by one unit. */
 const daily = mostSpent(1_000n) - 1n;
-const exams = { privateKey: EXAM_KEY, daily } as const;
+const exams = { key: EXAM_KEY, daily } as const;
 const service = await forFile(startService({ chain, jobs: false, config: { exams, arbiterAllowedOrigins } }));
 const payer = await newPayer(chain, 2_000_000n);
 const order = (body: string) => post(`${service.url}/test/seller`, { "content-type": "application/json" }, body);
@@ -173,7 +173,7 @@ const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more 
 
 test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
   expect(parsed({})).toMatchObject({ exams: null });
-  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { privateKey: EXAM_KEY, daily: 50_000_000n } });
+  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { key: EXAM_KEY, daily: 50_000_000n } });
   const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };
   expect(parsed(none)).toMatchObject({ exams: { daily: 0n } });
 });

@@ -51,7 +51,7 @@ const service = await forFile(
     now: () => new Date(Date.now() + aheadMs),
     config: {
       escrowAddresses: [escrow.address, operator.address],
-      exams: { privateKey: EXAM_KEY, daily: 20_000_000n },
+      exams: { key: EXAM_KEY, daily: 20_000_000n },
       arbiterAllowedOrigins: Object.values(sellers).map(({ url }) => url),
     },
   }),

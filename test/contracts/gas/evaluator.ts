@@ -1,6 +1,7 @@
 import hre from "hardhat";
 import { type Abi, type Address, type Hex, keccak256, parseAbi, toHex, zeroAddress } from "viem";
-import { attest, createAttestor } from "../../../api/arbiter/attestation.ts";
+import { attest } from "../../../api/arbiter/attestation.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { dealRefOf, encodeEvaluate, evaluatorOf, jobTerms } from "../../../packages/escrow/src/evaluator.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -21,7 +22,7 @@ const JOBS = parseAbi([
   "function submit(uint256 jobId, bytes32 deliverable, bytes optParams)",
 ]);
 const APPROVE = parseAbi(["function approve(address spender, uint256 value) returns (bool)"]);
-const ARBITER = createAttestor(keccak256(toHex("the arbiter of the gas measurement")));
+const ARBITER = createAccount(keccak256(toHex("the arbiter of the gas measurement")));
 const [CLIENT, PROVIDER, CARRIER] = [devAccount(1).address, devAccount(2).address, devAccount(3).address];
 const HUNDRED_USD = 100_000_000n;
 const GAS = 2_000_000n;
@@ -68,7 +69,7 @@ async function jobsOn({ client, network, fund }: UsdcChain): Promise<(jobId: big
     await send(PROVIDER, "submit", [jobId, terms.conditionsSha256, "0x"]);
     const dealRef = dealRefOf({ chainId: network.chainId, evaluator, jobs, jobId });
     const facts = { id: "1".repeat(32), outcome: "release", conditionsSha256: "c0".repeat(32), dealRef } as const;
-    const attestation = attest({ ...facts, issuedAt: new Date(now * 1_000) }, network.chainId, ARBITER);
+    const attestation = await attest({ ...facts, issuedAt: new Date(now * 1_000) }, network.chainId, ARBITER);
     const evaluation = { maker, chainId: network.chainId, terms, jobs, jobId, verdict: { attestation } };
     const data = encodeEvaluate(evaluation, now);
     const { gasUsed, status } = await mined(

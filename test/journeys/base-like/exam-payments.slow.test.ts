@@ -107,7 +107,7 @@ test("an exam one of whose payments a reorganization takes says nothing until it
   const payer = await newPayer(chain, 2_000_000n);
   const config = {
     rpcUrls: base.rpcUrls,
-    exams: { privateKey: EXAM_KEY, daily: 5_000_000n },
+    exams: { key: EXAM_KEY, daily: 5_000_000n },
     arbiterAllowedOrigins: [shop.url],
   };
   const service = await forFile(startService({ chain, database, now: base.now, config }));

@@ -5,7 +5,9 @@ import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { createLogAnchors } from "../../../api/log/anchor/chain.ts";
 import { createAnchoring } from "../../../api/log/anchor/make-anchors.ts";
 import { createAnchorStore } from "../../../api/log/anchor/store.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
+import { createSeal } from "../../../api/platform/db/seal.ts";
 import { SHARES } from "../../../api/platform/relayer/places.ts";
 import { createRelayer } from "../../../api/platform/relayer/relayer.ts";
 import { LOG_ANCHOR, logAnchorAbi } from "../../../contracts/log-anchor.ts";
@@ -29,6 +31,7 @@ const at = await logStage();
 const reader = createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_000 });
 const parts = {
   pool: at.pool,
+  seal: createSeal(Buffer.alloc(32, 3)),
   log: { warn: () => undefined },
   client: reader.client,
   chainId: 8453,
@@ -36,7 +39,7 @@ const parts = {
   shares: SHARES.arbiter,
   mostLostWei: null,
 };
-const relayer = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
+const relayer = createRelayer({ ...parts, cargo: OUTCOMES, account: createAccount(generatePrivateKey()) });
 const anchors = createAnchorStore(at.pool, 8453);
 const errors: string[] = [];
 const turn = createAnchoring({

@@ -32,7 +32,7 @@ const origin = await new Promise<string>((resolve) => {
 });
 const config = {
   escrowAddresses: [operator.address],
-  exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
+  exams: { key: EXAM_KEY, daily: 50_000_000n },
   arbiterAllowedOrigins: [origin],
 };
 const service = await forFile(startService({ chain, config }));

@@ -6,10 +6,10 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createAttestor } from "../../../api/arbiter/attestation.ts";
 import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
 import { requestSchema } from "../../../api/arbiter/request.ts";
 import { createVerdictStore } from "../../../api/arbiter/store.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { checkConditions, claimSha256 } from "../../../packages/verifier/src/commands/conditions.ts";
 import { InputError } from "../../../packages/verifier/src/refusal.ts";
@@ -45,7 +45,7 @@ async function verdictOn(body: unknown): Promise<string> {
     tiers: { prepare: notAsked, ready: notAsked, of: notAsked },
     store: createVerdictStore(pool),
     signer: SIGNER,
-    attestor: createAttestor(ARBITER_KEY),
+    attestor: createAccount(ARBITER_KEY),
     baseUrl: BASE_URL,
     now: () => new Date(),
   };

@@ -96,7 +96,7 @@ export function environmentOf({ config }: Pick<TestService, "config">): Record<s
     SIGNING_KEY: base64url(config.signingKey),
     SEALING_KEY: base64url(config.sealingKey),
     DECOY_SEED: base64url(config.decoySeed),
-    ARBITER_PRIVATE_KEY: config.arbiterKey,
+    ARBITER_PRIVATE_KEY: String(config.arbiterKey),
     ARBITER_ALLOWED_ORIGINS: config.arbiterAllowedOrigins.join(","),
     GITHUB_API_URL: config.github.apiUrl,
   };

@@ -5,6 +5,7 @@ import { OUTCOMES } from "../../../api/escrow/index.ts";
 import { type Batching, type BatchPolicy, createBatching } from "../../../api/payments/settle/batching-chain.ts";
 import type { Payment } from "../../../api/payments/settle/facilitator-chain.ts";
 import { transfersTo } from "../../../api/payments/settle/transfer.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 import { authorizationDigest } from "../../../api/platform/chain/authorization.ts";
 import { CALLS_IN_A_BATCH, createBatchFetch, rpcFetch } from "../../../api/platform/chain/rpc.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
@@ -50,7 +51,7 @@ export async function startRelaying(rpcUrl: string, changed: Partial<Limits> = {
   const database = await freshDatabase();
   const pool = connect(database.apiUrl);
   const log = { warn: () => undefined };
-  const privateKey = generatePrivateKey();
+  const account = createAccount(generatePrivateKey());
   const mined: MinedTransaction[] = [];
   const counted = { mined, replaced: 0 };
   const counter = {
@@ -62,7 +63,7 @@ export async function startRelaying(rpcUrl: string, changed: Partial<Limits> = {
     const batch = { wait: 0, batchSize: CALLS_IN_A_BATCH };
     const transport = http(rpcUrl, { batch, retryCount: 0, fetchFn: createBatchFetch(rpcFetch) });
     const client = createPublicClient({ transport, cacheTime: 0 });
-    const parts = { pool, client, chainId: BASE.chainId, privateKey, seal: SEAL, log, counter, cargo: OUTCOMES };
+    const parts = { pool, client, chainId: BASE.chainId, account, seal: SEAL, log, counter, cargo: OUTCOMES };
     return createRelayer({ ...parts, ...limits });
   };
   const relayer = another();

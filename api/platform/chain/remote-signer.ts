@@ -1,0 +1,208 @@
+import {
+  getAddress,
+  getTypesForEIP712Domain,
+  hashTypedData,
+  parseTransaction,
+  serializeTransaction,
+  serializeTypedData,
+  type TransactionSerializableEIP1559,
+  toHex,
+} from "viem";
+import type { Address, Hex } from "../wallet.ts";
+import { accountOf, asTypedData, createAccount, type SigningAccount, signerOf, type TypedMessage } from "./accounts.ts";
+import { rpcFetch } from "./rpc.ts";
+import { keccak256 } from "./typed-data.ts";
+
+/** A key that only remote signers hold, and their JSON-RPC, in the order in which they are asked. */
+export interface RemoteKey {
+  readonly address: Address;
+  readonly signerUrls: readonly string[];
+}
+
+/** The private key of an account, or where it is. */
+export type AccountKey = Hex | RemoteKey;
+
+export const openAccount = (key: AccountKey): SigningAccount =>
+  typeof key === "string" ? createAccount(key) : createRemoteAccount(key);
+
+/** In lower case. */
+export const accountAddress = (key: AccountKey): Address => (typeof key === "string" ? accountOf(key) : key.address);
+
+/** A sender's lock is held meanwhile. */
+const WITHIN_MS = 3_000;
+/** What failed a moment ago fails again without a request, so that payments do not queue for their turn to fail. */
+const AWAY_MS = 1_000;
+
+/** JSON-RPC's code for a method that does not exist. */
+const NO_SUCH_METHOD = -32601;
+
+interface Method {
+  readonly name: string;
+  /** It takes typed data as JSON in a string. */
+  readonly isText?: boolean;
+}
+
+/** Web3Signer's and nodes' methods, then clef's, which has the same under a namespace of its own. */
+const SIGN_TRANSACTION: readonly Method[] = [{ name: "eth_signTransaction" }, { name: "account_signTransaction" }];
+const SIGN_TYPED_DATA: readonly Method[] = [
+  { name: "eth_signTypedData_v4" },
+  { name: "eth_signTypedData", isText: true },
+  { name: "account_signTypedData" },
+];
+
+/**
+ * An account at remote signers: Web3Signer, clef, or nodes. Each is asked until one signs, because most sign for one chain id.
+ * What comes back is used only if it is this account's signature of what was asked; else the promise rejects, and nothing was
+ * signed.
+ */
+function createRemoteAccount({ address, signerUrls }: RemoteKey): SigningAccount {
+  const signers = signerUrls.map(createRemoteSigner);
+  const isOwn = (digest: Hex, signature: Hex): boolean =>
+    signature.length === 132 && isLow(signature) && signerOf(digest, signature) === address;
+  const firstOf = async <T>(sign: (ask: Ask) => Promise<T>): Promise<T> => {
+    const problems: string[] = [];
+    for (const ask of signers)
+      try {
+        return await sign(ask);
+      } catch (error) {
+        problems.push((error as Error).message);
+      }
+    throw new Error(problems.join("; "));
+  };
+  return {
+    address,
+    signTypedData(typed, digest = hashTypedData(asTypedData(typed))) {
+      const wire = wireForm(typed);
+      return firstOf(async (ask) => {
+        const result = await ask(SIGN_TYPED_DATA, ({ isText }) => [address, isText ? wire : JSON.parse(wire)]);
+        const signature = withNamedParity(result);
+        if (signature === null || !isOwn(digest, signature))
+          throw new Error(`the remote signer returned no signature of ${address} for this data`);
+        return signature;
+      });
+    },
+    signTransaction: (transaction) =>
+      firstOf(async (ask) => {
+        const raw = rawIn(await ask(SIGN_TRANSACTION, () => [callOf(address, transaction)]));
+        if (raw === null || !isOwn(...signatureIn(raw, transaction)))
+          throw new Error(`the remote signer returned another transaction than the one asked for, or not ${address}'s`);
+        return raw;
+      }),
+  };
+}
+
+/** Calls the first of the methods that the signer has. */
+type Ask = (among: readonly Method[], params: (method: Method) => readonly unknown[]) => Promise<unknown>;
+
+function createRemoteSigner(signerUrl: string): Ask {
+  const { url, headers } = withoutCredentials(signerUrl);
+  const known = new Map<readonly Method[], Method>();
+  let awayUntil = 0;
+  const post = async (call: object): Promise<RpcAnswer> => {
+    if (performance.now() < awayUntil) throw new Error("the remote signer did not respond a moment ago");
+    try {
+      return await send(url, headers, call);
+    } catch (error) {
+      awayUntil = performance.now() + AWAY_MS;
+      throw error;
+    }
+  };
+  return async (among, params) => {
+    const method = known.get(among);
+    for (const one of method === undefined ? among : [method]) {
+      const { result, error } = await post({ method: one.name, params: params(one) });
+      if (error?.code === NO_SUCH_METHOD && method === undefined) continue;
+      if (error) throw new Error(`the remote signer refuses: ${String(error.message).slice(0, 200)}`);
+      known.set(among, one);
+      return result;
+    }
+    throw new Error(`the remote signer has none of ${among.map(({ name }) => name).join(", ")}`);
+  };
+}
+
+/** With the domain's type among the others, as wallets want it, and numbers as decimal text. */
+const wireForm = ({ domain, types, ...typed }: TypedMessage): string =>
+  serializeTypedData(
+    asTypedData({ ...typed, domain, types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...types } }),
+  );
+
+const callOf = (from: Address, transaction: TransactionSerializableEIP1559) => ({
+  // clef takes capitals for a checksum, and their absence for a wrong one.
+  from: getAddress(from),
+  to: transaction.to ? getAddress(transaction.to) : null,
+  data: transaction.data ?? "0x",
+  value: toHex(transaction.value ?? 0n),
+  gas: toHex(transaction.gas ?? 0n),
+  nonce: toHex(transaction.nonce ?? 0),
+  maxFeePerGas: toHex(transaction.maxFeePerGas ?? 0n),
+  maxPriorityFeePerGas: toHex(transaction.maxPriorityFeePerGas ?? 0n),
+  chainId: toHex(transaction.chainId),
+});
+
+/** Signers return the bytes alone, or beside the decoded transaction. */
+function rawIn(result: unknown): Hex | null {
+  const raw = typeof result === "object" && result !== null && "raw" in result ? result.raw : result;
+  return typeof raw === "string" && /^0x02[0-9a-f]+$/i.test(raw) ? (raw.toLowerCase() as Hex) : null;
+}
+
+/** What has to be signed, and the signature, if the bytes are that transaction and nothing else. */
+function signatureIn(raw: Hex, transaction: TransactionSerializableEIP1559): readonly [digest: Hex, signature: Hex] {
+  const digest = keccak256(serializeTransaction(transaction));
+  const { r, s, yParity } = tryToParse(raw);
+  if (r === undefined || s === undefined || (yParity !== 0 && yParity !== 1)) return [digest, "0x"];
+  if (serializeTransaction(transaction, { r, s, yParity }) !== raw) return [digest, "0x"];
+  const word = (hex: Hex) => hex.slice(2).padStart(64, "0");
+  return [digest, `0x${word(r)}${word(s)}${(27 + yParity).toString(16)}`];
+}
+
+function tryToParse(raw: Hex): Partial<ReturnType<typeof parseTransaction<`0x02${string}`>>> {
+  try {
+    return parseTransaction(raw as `0x02${string}`);
+  } catch {
+    return {};
+  }
+}
+
+/** Some signers write the parity as 0 or 1. Contracts want 27 or 28. */
+function withNamedParity(result: unknown): Hex | null {
+  if (typeof result !== "string" || !/^0x[0-9a-f]{130}$/i.test(result)) return null;
+  const signature = result.toLowerCase();
+  const parity = Number.parseInt(signature.slice(130), 16);
+  return `${signature.slice(0, 130)}${(parity < 27 ? parity + 27 : parity).toString(16)}` as Hex;
+}
+
+const HALF_OF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+/** USDC and our contracts refuse the other one of the two signatures that each digest has. */
+const isLow = (signature: Hex): boolean => BigInt(`0x${signature.slice(66, 130)}`) <= HALF_OF_ORDER;
+
+interface RpcAnswer {
+  readonly result?: unknown;
+  readonly error?: { readonly code?: unknown; readonly message?: unknown } | null;
+}
+
+async function send(url: string, headers: Readonly<Record<string, string>>, call: object): Promise<RpcAnswer> {
+  const signal = AbortSignal.timeout(WITHIN_MS);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, ...call });
+  const sent = { headers: { "content-type": "application/json", ...headers }, body, signal };
+  // Some signers tell an error by the status, too: the answer's own words are better.
+  const response = await rpcFetch(url, sent).catch((error: Error) => {
+    throw new Error(`the remote signer does not respond: ${error.message}`);
+  });
+  const answer: unknown = await response.json().catch(() => null);
+  if (typeof answer !== "object" || answer === null || !("result" in answer || "error" in answer))
+    throw new Error(`the remote signer returned status ${response.status} without a JSON-RPC answer`);
+  return answer as RpcAnswer;
+}
+
+/** The URL, and what logs in to it where it names a user. */
+function withoutCredentials(text: string): {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const url = new URL(text);
+  const credentials = [url.username, url.password].map(decodeURIComponent).join(":");
+  if (credentials === ":") return { url: url.href, headers: {} };
+  [url.username, url.password] = ["", ""];
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } };
+}

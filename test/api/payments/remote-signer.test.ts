@@ -1,0 +1,150 @@
+import {
+  type Hex,
+  parseTransaction,
+  serializeTransaction,
+  type TransactionSerializableEIP1559,
+  type TransactionSerializedEIP1559,
+} from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterEach, describe, expect, test } from "vitest";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
+import { authorizationTypedData } from "../../../api/platform/chain/authorization.ts";
+import { openAccount } from "../../../api/platform/chain/remote-signer.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
+import type { Address } from "../../../api/platform/wallet.ts";
+import { buyVerdict, handIn } from "../../support/arbiter/scene.ts";
+import { startTestChain } from "../../support/chain/chain.ts";
+import { forFile } from "../../support/for-file.ts";
+import { expectProblem } from "../../support/payments/expectations.ts";
+import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { post, v2 } from "../../support/payments/requests.ts";
+import { DIALECTS, startSigner } from "../../support/payments/signer.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { ARBITER_KEY } from "../../support/service/environment.ts";
+import { RELAYER, startService } from "../../support/service/service.ts";
+
+const [account, arbiter] = [privateKeyToAccount(RELAYER.key), privateKeyToAccount(ARBITER_KEY)];
+const signer = await forFile(startSigner([account, arbiter]));
+afterEach(() => Object.assign(signer.state, { fault: null, isDown: false }));
+
+const keyAt = (...signerUrls: readonly string[]) => ({ address: RELAYER.address as Address, signerUrls });
+const TRANSACTION: TransactionSerializableEIP1559 = {
+  ...{ type: "eip1559", chainId: 8453, nonce: 7, gas: 90_000n, value: 0n, data: "0xe3ee160e" },
+  ...{ to: NETWORKS["eip155:8453"].usdc.address, maxFeePerGas: 3n * 10n ** 9n, maxPriorityFeePerGas: 10n ** 6n },
+};
+const authorization = { from: RELAYER.address, to: RELAYER.address, value: 1n, validAfter: 0n, validBefore: 2n ** 40n };
+const TYPED = authorizationTypedData({ ...authorization, nonce: `0x${"07".repeat(32)}` }, NETWORKS["eip155:8453"]);
+const local = createAccount(RELAYER.key);
+
+describe("a remote signer", () => {
+  test.each(Object.keys(DIALECTS) as (keyof typeof DIALECTS)[])("like %s signs what the key signs", async (dialect) => {
+    const own = await startSigner([account], dialect);
+    const remote = openAccount(keyAt(own.url));
+    for (let time = 0; time < 2; time++) {
+      expect(await remote.signTransaction(TRANSACTION)).toBe(await local.signTransaction(TRANSACTION));
+      expect(await remote.signTypedData(TYPED)).toBe(await local.signTypedData(TYPED));
+    }
+    // Only the first time it was asked for methods that it lacks.
+    const before = own.state.asked;
+    await remote.signTypedData(TYPED);
+    expect(own.state.asked - before).toBe(1);
+    own.stop();
+  });
+
+  test("may be one of several: the next is asked when one is away or refuses", async () => {
+    const strange = await startSigner([]);
+    const remote = openAccount(keyAt("http://127.0.0.1:9", strange.url, signer.url));
+    expect(await remote.signTransaction(TRANSACTION)).toBe(await local.signTransaction(TRANSACTION));
+    strange.stop();
+  });
+
+  const HALF = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+  const changed = (change: Partial<TransactionSerializableEIP1559>) => (raw: Hex) => {
+    const { r, s, yParity, ...transaction } = parseTransaction(raw as TransactionSerializedEIP1559);
+    return serializeTransaction(
+      { ...transaction, type: "eip1559", ...change },
+      {
+        r: r as Hex,
+        s: s as Hex,
+        yParity: yParity as 0 | 1,
+      },
+    );
+  };
+  const high = (signature: Hex) => {
+    const s = HALF - BigInt(`0x${signature.slice(66, 130)}`);
+    return `${signature.slice(0, 66)}${s.toString(16).padStart(64, "0")}${signature.endsWith("1b") ? "1c" : "1b"}`;
+  };
+
+  test.each([
+    ["another recipient", changed({ to: RELAYER.address })],
+    ["another nonce", changed({ nonce: 8 })],
+    ["a value", changed({ value: 1n })],
+    ["a higher fee", changed({ maxFeePerGas: 4n * 10n ** 9n })],
+    ["another chain", changed({ chainId: 84532 })],
+    ["bytes at its end", (raw: Hex) => `${raw}00`],
+    ["no transaction", () => "0x02"],
+    ["nothing", () => null],
+  ])("that returns a transaction with %s is not believed", async (_, fault) => {
+    signer.state.fault = fault;
+    await expect(openAccount(keyAt(signer.url)).signTransaction(TRANSACTION)).rejects.toThrow(
+      `another transaction than the one asked for, or not ${RELAYER.address}'s`,
+    );
+  });
+
+  test("that signs with another key, or a signature that contracts refuse, is not believed", async () => {
+    const other = createAccount(generatePrivateKey());
+    const remote = openAccount(keyAt(signer.url));
+    const [raw, signature] = [await other.signTransaction(TRANSACTION), await other.signTypedData(TYPED)];
+    signer.state.fault = () => raw;
+    await expect(remote.signTransaction(TRANSACTION)).rejects.toThrow("another transaction");
+    for (const fault of [() => signature, high, (own: Hex) => own.slice(0, 66)]) {
+      signer.state.fault = fault;
+      await expect(remote.signTypedData(TYPED)).rejects.toThrow(`no signature of ${RELAYER.address}`);
+    }
+    signer.state.fault = (own) => `${own.slice(0, 130)}${own.endsWith("1b") ? "00" : "01"}`;
+    expect(await remote.signTypedData(TYPED)).toBe(await local.signTypedData(TYPED));
+  });
+});
+
+describe("a service whose keys are at a remote signer", async () => {
+  const chain = await forFile(startTestChain());
+  const service = await forFile(
+    startService({
+      chain,
+      config: {
+        facilitator: { key: keyAt(signer.url) },
+        arbiterKey: { address: arbiter.address.toLowerCase() as Address, signerUrls: [signer.url] },
+      },
+    }),
+  );
+
+  test("pauses while the signer is away: nothing is charged, and the same header settles once it is back", async () => {
+    const signed = await signPayment(await newPayer(chain));
+    const pay = () => post(`${service.url}/test/basic`, v2(signed));
+    signer.state.isDown = true;
+    const answer = await pay();
+    expectProblem(answer, 503, "payment_pending");
+    expect(answer.body.detail).toMatch(
+      /not sent, and nothing was charged: the account that sends payments cannot sign/,
+    );
+    expect(answer.headers.get("retry-after")).toBe("10");
+    expect(await settlements(chain, signed.authorization.from)).toEqual([]);
+    signer.state.isDown = false;
+    await expect.poll(async () => (await pay()).status).toBe(200);
+    await chargedOnce(chain, signed);
+  });
+
+  test("sells a verdict that was paid for as soon as the signer is back", async () => {
+    const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
+    const payer = await newPayer(chain);
+    // It signs the payment's transaction, and is away when it should sign the verdict.
+    signer.state.fault = (result) => (result.length > 132 ? result : null);
+    const claim = { category: "payload-hash", conditions };
+    const { answer, headers } = await buyVerdict(service, payer, claim);
+    const again = () => handIn(service, claim, headers);
+    expectProblem(answer, 503, "payment_pending");
+    signer.state.fault = null;
+    await expect.poll(async () => (await again()).status).toBe(200);
+    expect(JSON.stringify((await again()).body)).toContain(arbiter.address.toLowerCase());
+  });
+});
