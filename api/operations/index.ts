@@ -14,7 +14,7 @@ import { statusRoutes } from "./routes.ts";
 import type { Sender } from "./status.ts";
 
 interface OperationNeeds {
-  readonly payments: Pick<Payments, "journal" | "relayers">;
+  readonly payments: Pick<Payments, "journal" | "relayers" | "usdc">;
   /** The arbiter's account; null if it sends nothing. */
   readonly arbiter: Relayer | null;
   readonly logFacts: () => Promise<LogFacts>;
@@ -27,7 +27,7 @@ const PRUNE_PAUSE_MS = 50;
 export function createOperations(platform: Platform, config: Pick<Config, "facilitator">, needs: OperationNeeds) {
   const { pool, chains, now } = platform;
   const {
-    payments: { journal, relayers },
+    payments: { journal, relayers, usdc },
     arbiter,
     logFacts,
     position,
@@ -45,6 +45,7 @@ export function createOperations(platform: Platform, config: Pick<Config, "facil
     pool,
     chains,
     journal,
+    usdc: usdc.state,
     position,
     senders: sending.map(({ role, network, relayer: { address, costWei } }) => ({ role, network, address, costWei })),
     facilitator: "remote" in config.facilitator ? config.facilitator.remote : null,

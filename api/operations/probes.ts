@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { LogFacts } from "../log/index.ts";
-import type { Journal } from "../payments/index.ts";
+import type { Journal, UsdcState } from "../payments/index.ts";
 import type { ChainReader } from "../platform/chain/chain.ts";
 import type { NodeCheck } from "../platform/chain/failover.ts";
 import type { Head } from "../platform/chain/view.ts";
@@ -27,6 +27,8 @@ export interface Probes {
   sender(sender: Sender): Promise<SenderFacts>;
   /** Whether the remote facilitator is reachable; the in-process one always is. */
   facilitator(): Promise<void>;
+  /** Null while it is not known. */
+  usdc(network: Network): UsdcState | null;
   payments(): Promise<{ readonly unresolved: number; readonly oldestSeconds: number | null }>;
   log(): Promise<LogFacts>;
   jobs(): readonly JobHealth[];
@@ -58,6 +60,7 @@ export interface ProbeParts {
   /** The URL of the remote facilitator; null for the in-process one. */
   readonly facilitator: string | null;
   readonly journal: Journal;
+  readonly usdc: (network: Network) => UsdcState | null;
   readonly position: () => Promise<IndexPosition | null>;
   readonly log: () => Promise<LogFacts>;
   readonly jobs: () => readonly JobHealth[];
@@ -99,6 +102,7 @@ export const createProbes = (parts: ProbeParts): Probes => ({
   index: parts.position,
   sender: (sender) => senderFacts(parts, sender),
   facilitator: parts.facilitator === null ? async () => undefined : cached(() => reach(parts.facilitator ?? "")),
+  usdc: parts.usdc,
   payments: () => parts.journal.backlog(),
   log: parts.log,
   jobs: parts.jobs,

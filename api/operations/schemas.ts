@@ -24,6 +24,9 @@ export const STATUS = z
         nodes: z.array(z.object({ rank: count, ...part, block: count.nullable(), lag_seconds: count.nullable() })),
       }),
     ),
+    usdc: z.array(
+      z.object({ network, ...part, paused: z.boolean().nullable(), receiver_blacklisted: z.boolean().nullable() }),
+    ),
     indexer: z.object({
       ...part,
       ready: z.boolean(),

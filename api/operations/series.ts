@@ -1,5 +1,5 @@
 import type { Backlog } from "../platform/metrics/meter.ts";
-import { NETWORKS, type Network } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import type { ServiceStatus } from "./status.ts";
 
 /** The series read afresh on each scrape. Every label has few values: parts, networks, states, jobs. */
@@ -96,6 +96,7 @@ export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): reado
   sample("trust_part_ok", Number(status.indexer.ok), { part: "indexer" }),
   sample("trust_part_ok", Number(status.settlement.ok), { part: "settlement" }),
   ...status.chains.flatMap(chainSamples),
+  ...status.usdc.flatMap(usdcSamples),
   ...known("trust_index_block", status.indexer.block),
   ...known("trust_index_lag_seconds", status.indexer.lagSeconds),
   ...status.senders.flatMap(senderSamples),
@@ -132,6 +133,12 @@ function chainSamples({ network: id, ok, block, finalizedBlock, lagSeconds, node
     ]),
   ];
 }
+
+/** The main network's is `usdc` alone, like the other parts that the service cannot do without. */
+const usdcSamples = ({ network, ok, isPaused }: ServiceStatus["usdc"][number]) =>
+  known("trust_part_ok", isPaused === null ? null : Number(ok), {
+    part: network === MAIN_NETWORK ? "usdc" : `usdc ${keyOf(network)}`,
+  });
 
 function senderSamples({ role, network, address, ...sender }: ServiceStatus["senders"][number]) {
   const labels = { role, network: keyOf(network), address };

@@ -3,7 +3,7 @@ import type { JobHealth } from "../platform/jobs/job-watch.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { counted, html, instant, type Markup } from "../platform/page/html.ts";
 import { facts, mark, renderPage } from "../platform/page/page.ts";
-import type { ChainStatus, SenderStatus, ServiceStatus } from "./status.ts";
+import type { ChainStatus, SenderStatus, ServiceStatus, UsdcStatus } from "./status.ts";
 
 /** The status page; `statusDocument` gives the same as JSON. */
 export const renderStatus = (status: ServiceStatus): string =>
@@ -16,6 +16,7 @@ export const renderStatus = (status: ServiceStatus): string =>
 <p class="lead">Checked ${instant(status.checkedAt)}. Version <code>${status.version}</code>. Also available <a href="/status?format=json">as JSON</a>.</p></div>
 ${part("Database", answers(status.database.ok), html`<p class="soft">Certificates, verdicts and the payment journal.</p>`)}
 ${status.chains.map((chain) => part(NETWORKS[chain.network].name, answers(chain.ok), chainFacts(chain)))}
+${status.usdc.map((usdc) => part(`USDC on ${NETWORKS[usdc.network].name}`, usdc.ok ? mark("pass", "Paid") : mark("fail", "Refused"), usdcFacts(usdc)))}
 ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
 ${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sending") : mark("fail", "Needs attention"), senderFacts(sender)))}
@@ -53,6 +54,17 @@ const nodeFact = ({ rank, ok, block, lagSeconds }: ChainStatus["nodes"][number])
     ? "Not responding"
     : `${ok ? "Responding" : "Behind"}, block ${whole(block)}, lag ${seconds(lagSeconds)}`,
 ];
+
+const usdcFacts = ({ isPaused, isReceiverBlacklisted }: UsdcStatus): Markup =>
+  facts(
+    [
+      ["Paused by its issuer", yesNo(isPaused)],
+      ["Receiving address on its blacklist", yesNo(isReceiverBlacklisted)],
+    ],
+    "short",
+  );
+
+const yesNo = (value: boolean | null): string => (value === null ? "unknown" : value ? "Yes" : "No");
 
 const indexerFacts = ({ indexer }: ServiceStatus): Markup =>
   facts(

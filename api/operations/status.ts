@@ -26,6 +26,14 @@ export interface NodeStatus {
   readonly lagSeconds: number | null;
 }
 
+/** Whether USDC can be paid to the service; null is unknown. */
+export interface UsdcStatus {
+  readonly network: Network;
+  readonly ok: boolean;
+  readonly isPaused: boolean | null;
+  readonly isReceiverBlacklisted: boolean | null;
+}
+
 /** An account whose transactions the service sends and pays gas for. */
 export interface Sender {
   readonly role: "facilitator" | "arbiter";
@@ -52,6 +60,7 @@ export interface ServiceStatus {
   readonly version: string;
   readonly database: { readonly ok: boolean };
   readonly chains: readonly ChainStatus[];
+  readonly usdc: readonly UsdcStatus[];
   readonly indexer: {
     readonly ok: boolean;
     readonly ready: boolean;
@@ -92,6 +101,12 @@ export const statusDocument = (status: ServiceStatus) => ({
     finalized_block: finalizedBlock,
     lag_seconds: lagSeconds,
     nodes: nodes.map((node) => ({ rank: node.rank, ok: node.ok, block: node.block, lag_seconds: node.lagSeconds })),
+  })),
+  usdc: status.usdc.map(({ network, ok, isPaused, isReceiverBlacklisted }) => ({
+    network,
+    ok,
+    paused: isPaused,
+    receiver_blacklisted: isReceiverBlacklisted,
   })),
   indexer: {
     ok: status.indexer.ok,
@@ -187,10 +202,11 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
   const indexer = indexerOf(position, now);
   const settlement = settlementOf(probes, senders, facilitator === true);
   const jobs = probes.jobs();
+  const usdc = probes.networks.map((network) => usdcStatus(probes, network));
   const oldest = payments?.oldestSeconds ?? null;
   const healthy =
     database === true &&
-    [...[...chains, ...senders].filter(isNeeded), indexer, settlement, ...jobs.filter(isNeededJob)].every(
+    [...[...chains, ...usdc, ...senders].filter(isNeeded), indexer, settlement, ...jobs.filter(isNeededJob)].every(
       ({ ok }) => ok,
     ) &&
     log?.ok !== false &&
@@ -201,6 +217,7 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
     version: VERSION,
     database: { ok: database === true },
     chains,
+    usdc,
     indexer,
     settlement,
     senders,
@@ -214,6 +231,11 @@ export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceS
 const isNeeded = ({ network }: { readonly network: Network }): boolean => network !== TEST_NETWORK;
 
 const isNeededJob = ({ name }: JobHealth): boolean => !name.endsWith(` ${NETWORKS[TEST_NETWORK].key}`);
+
+function usdcStatus(probes: Probes, network: Network): UsdcStatus {
+  const { isPaused = null, isReceiverBlacklisted = null } = probes.usdc(network) ?? {};
+  return { network, ok: isPaused !== true && isReceiverBlacklisted !== true, isPaused, isReceiverBlacklisted };
+}
 
 function indexerOf(position: IndexPosition | null, now: Date): ServiceStatus["indexer"] {
   if (position === null)

@@ -12,6 +12,7 @@ import { type Extensions, resourceOf, type Scheme } from "./scheme.ts";
 import { sell } from "./sell.ts";
 import { laterOf, windowOpen } from "./signature.ts";
 import type { Command, StepEvent } from "./step-types.ts";
+import type { UsdcWatch } from "./usdc-chain.ts";
 
 const HEARTBEAT_MS = 10_000;
 /**
@@ -32,6 +33,7 @@ export interface PaymentParts {
   readonly journal: Journal;
   readonly chains: Readonly<Record<Network, Chain>>;
   readonly schemes: ReadonlyMap<string, Scheme>;
+  readonly usdc: Pick<UsdcWatch, "closed">;
   readonly routes: ReadonlyMap<string, PaidRoute>;
   readonly baseUrl: string;
   readonly now: () => Date;

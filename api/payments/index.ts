@@ -32,6 +32,7 @@ import { createInProcessSettler, createRemoteSettler } from "./settle/facilitato
 import { createHolds, holdsOf } from "./settle/holds.ts";
 import { failedPlaces } from "./settle/settlement-batch.ts";
 import { createTransferSimulator, type SimulatorParts, transfersTo } from "./settle/transfer.ts";
+import { createUsdcWatch } from "./usdc-chain.ts";
 
 export { MAX_HEADER_BYTES, toBase64Json } from "./header.ts";
 export { KEY, keyValues, sealContext } from "./journal/row-store.ts";
@@ -53,6 +54,7 @@ export { requirements, type Settler } from "./schemes/exact.ts";
 export { requireCommercePayments } from "./settle/holds.ts";
 export { MOST_GAS } from "./settle/simulation.ts";
 export { isAccountSignature, undeployed } from "./signature.ts";
+export type { UsdcState } from "./usdc-chain.ts";
 
 export type Payments = ReturnType<typeof createPayments>;
 
@@ -64,9 +66,11 @@ export function createPayments(platform: Platform, config: Config) {
   const journal = meter === null ? stored : countedJournal(stored, meter, () => elapsedMs() / 1000);
   const offerReceipt = createOfferReceipt(platform.keys.signCompact);
   const { baseUrl, payTo } = config;
+  const usdc = createUsdcWatch(platform, payTo);
 
   return {
     journal,
+    usdc,
     relayers,
     settler,
     simulators,
@@ -112,6 +116,7 @@ export function createPayments(platform: Platform, config: Config) {
         journal,
         chains,
         schemes,
+        usdc,
         baseUrl,
         now,
         log,
@@ -122,10 +127,11 @@ export function createPayments(platform: Platform, config: Config) {
         every,
         elapsedMs,
       });
-      const parts = { gate, schemes, payTo, baseUrl, offerReceipt, now, log, peers: platform.peers };
+      const parts = { gate, schemes, usdc, payTo, baseUrl, offerReceipt, now, log, peers: platform.peers };
       const jobs: readonly Job[] = [
         { name: "resolve", everyMs: 1_000, run: () => gate.resolveDue() },
         { name: "watch", everyMs: 30_000, run: watchPayments(journal, log) },
+        ...usdc.jobs,
       ];
       const handlerOf = (route: Route): ((c: Context) => Response | Promise<Response>) => {
         if (isPaid(route)) return payable(route, parts);

@@ -168,6 +168,8 @@ async function checkOnChain(
   // One node that has not seen it, or nodes that disagree: its sender may have paid.
   if (settled?.nonce === "spent" || settled?.nonce === "unused") return UNTOLD;
   if (problem !== null && settled?.nonce !== "paid") return pay(worded("expired", problem.error));
+  const cause = problem === null ? parts.usdc.closed(terms) : null;
+  if (cause !== null) return answered({ type: "unavailable", detail: cause });
   const taken = await takeIn(form, request);
   if ("refused" in taken) return answered(taken.refused);
   const { input } = taken;

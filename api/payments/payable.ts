@@ -26,10 +26,12 @@ import { diagnosticOf } from "./refusal.ts";
 import type { PresentedPayment, SchemeRules } from "./scheme.ts";
 import { MAX_TIMEOUT_SECONDS } from "./schemes/exact.ts";
 import type { Answer } from "./step-types.ts";
+import type { UsdcWatch } from "./usdc-chain.ts";
 
 export interface PayableParts {
   readonly gate: Gate;
   readonly schemes: ReadonlyMap<string, SchemeRules>;
+  readonly usdc: Pick<UsdcWatch, "closed">;
   readonly payTo: Address;
   readonly baseUrl: string;
   readonly offerReceipt: OfferReceipt;
@@ -48,6 +50,7 @@ const RETRY_AFTER_SECONDS = {
   unsettled: "5",
   failed: "10",
   unavailable: "5",
+  paused: "60",
 } as const;
 const DO_NOT_SIGN_AGAIN = "Do not sign again; send the same header again.";
 
@@ -76,6 +79,7 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
     if (route.terms?.closed !== undefined) throw new Problem("not_available", { detail: route.terms.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
+      assertPayable(offers, parts);
       const form = await formOf(route, c);
       if (form !== null && "input" in form) await prepare(route, form.input, clientOf(c, parts.peers));
       return demand(c, required(form === null ? UNPAID : reasonsOf(form)));
@@ -95,6 +99,14 @@ export function payable(route: PaidRoute, parts: PayableParts): Handler {
       ? demand(c, required({ error: answer.error, diagnostic: diagnosticOf(answer) }))
       : respond(c, answer, { offer, payment, accepted, about });
   };
+}
+
+/** Nobody is asked to sign what cannot settle on any of the networks. */
+function assertPayable(offers: Offers, { usdc }: Pick<PayableParts, "usdc">): void {
+  const causes = offers.map(({ terms }) => usdc.closed(terms));
+  const [cause] = causes;
+  if (cause && causes.every((one) => one !== null))
+    throw new Problem("not_available", { detail: cause, headers: { "retry-after": RETRY_AFTER_SECONDS.paused } });
 }
 
 /** Whether the client says that it paid on this network. */

@@ -105,6 +105,10 @@ describe("the status document", () => {
           nodes: [{ rank: 1, ok: true, block: 2_718_281, lag_seconds: 3 }],
         },
       ],
+      usdc: [
+        { network: "eip155:8453", ok: true, paused: false, receiver_blacklisted: false },
+        { network: "eip155:84532", ok: true, paused: null, receiver_blacklisted: null },
+      ],
       indexer: { ok: true, ready: true, block: 31_415_925, lag_seconds: 4, reason: null },
       settlement: {
         ok: true,

@@ -42,6 +42,7 @@ const app = new Hono().post(
   payable(route, {
     gate: service.gate,
     schemes: new Map([[EXACT.id, EXACT]]),
+    usdc: { closed: () => null },
     payTo: PAY_TO,
     baseUrl: service.config.baseUrl,
     offerReceipt: createOfferReceipt(async (payload) => payload),

@@ -167,6 +167,7 @@ function offering(changed: Partial<Pick<PaidRoute, "price" | "hooks">>): Hono {
     payable(route, {
       gate,
       schemes: new Map([[EXACT.id, EXACT]]),
+      usdc: { closed: () => null },
       payTo: PAY_TO,
       baseUrl: config.baseUrl,
       offerReceipt: createOfferReceipt(async (payload) => payload),

@@ -104,6 +104,10 @@ export const STATUS: ServiceStatus = {
       nodes: [{ rank: 1, ok: true, block: 2_718_281, lagSeconds: 3 }],
     },
   ],
+  usdc: [
+    { network: "eip155:8453", ok: true, isPaused: false, isReceiverBlacklisted: false },
+    { network: "eip155:84532", ok: true, isPaused: null, isReceiverBlacklisted: null },
+  ],
   indexer: { ok: true, ready: true, block: 31_415_925, lagSeconds: 4, reason: null },
   settlement: {
     ok: true,

@@ -38,6 +38,8 @@ export interface TestService {
   readonly gate: Service["gate"];
   /** The recurring work on withheld signatures and decoys, run on demand. */
   readonly upkeep: Service["upkeep"];
+  /** One run of a job; fails where there is none of that name. */
+  readonly runJob: (name: string) => Promise<unknown>;
   /** One pass over the publications in ERC-8004's registries; fails where there are none. */
   readonly publish: () => Promise<number>;
   readonly stop: () => Promise<void>;
@@ -64,6 +66,11 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
   await listen(servers, port, "localhost");
   holdToItsWord(config.baseUrl);
   const stopJobs = plan.jobs === false ? async () => undefined : runJobs(jobs, { watch, log });
+  const runJob = async (wanted: string): Promise<unknown> => {
+    const job = jobs.find(({ name }) => name === wanted);
+    if (job === undefined) throw new Error(`there is no job ${wanted} here`);
+    return job.run();
+  };
   return {
     url: config.baseUrl,
     config,
@@ -77,11 +84,8 @@ export async function startService(plan: TestServicePlan): Promise<TestService> 
     logged,
     gate,
     upkeep,
-    async publish() {
-      const publishing = jobs.find(({ name }) => name === "erc8004");
-      if (publishing === undefined) throw new Error("nothing is published here");
-      return Number(await publishing.run());
-    },
+    runJob,
+    publish: async () => Number(await runJob("erc8004")),
     async stop() {
       letGo(config.baseUrl);
       for (const server of servers) server.close();

@@ -1,0 +1,74 @@
+import { readAtBlock } from "../platform/chain/read-at-block.ts";
+import { usdcCalls } from "../platform/chain/usdc.ts";
+import type { Terms } from "../platform/http/route.ts";
+import { eachNetwork, NETWORKS, type Network } from "../platform/networks.ts";
+import type { Job, Platform } from "../platform/slice.ts";
+import type { Address } from "../platform/wallet.ts";
+
+/** What USDC's issuer may have switched off. */
+export interface UsdcState {
+  readonly isPaused: boolean;
+  readonly isReceiverBlacklisted: boolean;
+}
+
+/** Watches whether USDC can be paid to the service, so that nobody signs what cannot settle. */
+export interface UsdcWatch {
+  /** Null while it is not known. */
+  state(network: Network): UsdcState | null;
+  /** Why a payment on these terms cannot settle at the moment, in sentences; null if nothing is known to be in its way. */
+  closed(terms: Pick<Terms, "network" | "payTo">): string | null;
+  readonly jobs: readonly Job[];
+}
+
+const EVERY_MS = 10_000;
+/** An older reading says nothing: its node is away. */
+const KNOWN_FOR_MS = 60_000;
+
+interface Seen extends UsdcState {
+  readonly at: number;
+}
+
+export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log">, payTo: Address): UsdcWatch {
+  const seen = new Map<Network, Seen>();
+  const look = async (network: Network): Promise<void> => {
+    const { isPaused, isBlacklisted } = usdcCalls(NETWORKS[network].usdc.address);
+    const [paused, blacklisted] = [isPaused(), isBlacklisted(payTo)];
+    // That a node is away shows elsewhere.
+    const read = await readAtBlock(chains[network].client, { calls: [paused, blacklisted] }).catch(() => null);
+    if (read === null) return;
+    const before = seen.get(network);
+    const now = { isPaused: read.of(paused), isReceiverBlacklisted: read.of(blacklisted), at: performance.now() };
+    seen.set(network, now);
+    const reason = reasonOf(network, now);
+    if (reason !== null && (before === undefined || reasonOf(network, before) !== reason))
+      log.error({ network }, `payments are paused: ${reason}`);
+    if (reason === null && before !== undefined && reasonOf(network, before) !== null)
+      log.info({ network }, "USDC can be paid again");
+  };
+  const state = (network: Network): UsdcState | null => {
+    const found = seen.get(network);
+    return found === undefined || performance.now() - found.at > KNOWN_FOR_MS ? null : found;
+  };
+  return {
+    state,
+    closed(terms) {
+      const found = state(terms.network);
+      if (found === null) return null;
+      const isOther = terms.payTo.toLowerCase() !== payTo.toLowerCase();
+      return reasonOf(terms.network, isOther ? { ...found, isReceiverBlacklisted: false } : found);
+    },
+    jobs: Object.values(eachNetwork((network) => network)).map((network) => ({
+      name: `usdc ${NETWORKS[network].key}`,
+      everyMs: EVERY_MS,
+      run: () => look(network),
+    })),
+  };
+}
+
+function reasonOf(network: Network, { isPaused, isReceiverBlacklisted }: UsdcState): string | null {
+  const { name } = NETWORKS[network];
+  if (isPaused) return `USDC on ${name} is paused by its issuer, so no payment can settle. Try again later.`;
+  return isReceiverBlacklisted
+    ? `USDC on ${name} refuses to pay the service's receiving address, which its issuer has put on the blacklist, so no payment can settle.`
+    : null;
+}
