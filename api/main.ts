@@ -46,7 +46,8 @@ async function main(): Promise<void> {
   if (meter !== null && config.metrics !== null) {
     const backlog = createBacklogReader(pool);
     const probes = () => service.probes;
-    const metrics = createMetricsApp({ probes, backlog, exposition: meter, now: () => new Date() });
+    const observed = () => service.observed();
+    const metrics = createMetricsApp({ probes, observed, backlog, exposition: meter, now: () => new Date() });
     const own = [createHttpServer(metrics.fetch, { perAddress }), createHttpServer(metrics.fetch, { perAddress })];
     const busy = await listenOr("METRICS_PORT", own, config.metrics);
     if (busy !== null) return fail(busy);

@@ -133,13 +133,14 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     accessLog: access,
     rateLimitPerMinute: config.rateLimitPerMinute,
   });
-  const { probes, watch } = operations;
+  const { probes, observed, watch } = operations;
   return {
     app,
     gate,
     jobs,
     watch,
     probes,
+    observed,
     chains: platform.chains,
     escrow: escrow.escrow,
     upkeep: certificates.upkeep,

@@ -18,6 +18,7 @@ const BASELINE = [
   "escrow",
   "purchases",
   "cafe",
+  "operations",
 ];
 
 /** Changes since the first release, oldest first: files of `scripts/migrations/`. A released one never changes. */

@@ -9,9 +9,10 @@ import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import type { Relayer } from "../platform/relayer/relayer.ts";
 import { createRelayPruning } from "../platform/relayer/store.ts";
 import { type Job, type Platform, under } from "../platform/slice.ts";
+import { createObservations } from "./observation-store.ts";
 import { createProbes } from "./probes.ts";
 import { statusRoutes } from "./routes.ts";
-import type { Sender } from "./status.ts";
+import { chainFacts, type Sender } from "./status.ts";
 
 interface OperationNeeds {
   readonly payments: Pick<Payments, "journal" | "relayers" | "usdc">;
@@ -25,7 +26,7 @@ const PRUNE_PAUSE_MS = 50;
 
 /** The status of every part, the relayers' upkeep, and the deletion of rows that are no longer needed. */
 export function createOperations(platform: Platform, config: Pick<Config, "facilitator">, needs: OperationNeeds) {
-  const { pool, chains, now } = platform;
+  const { pool, chains, meter, now } = platform;
   const {
     payments: { journal, relayers, usdc },
     arbiter,
@@ -52,6 +53,7 @@ export function createOperations(platform: Platform, config: Pick<Config, "facil
     log: logFacts,
     jobs: watch.list,
   });
+  const observations = createObservations(pool, () => chainFacts(probes, now()));
   const prunings = [journal.prune, createRelayPruning(pool), ...createPrunings(pool)];
   const jobs: readonly Job[] = [
     {
@@ -61,11 +63,18 @@ export function createOperations(platform: Platform, config: Pick<Config, "facil
         for (const prune of prunings) while ((await prune()) > 0) await sleep(PRUNE_PAUSE_MS);
       },
     },
+    ...(meter === null ? [] : [observations.job]),
     ...sending.map(({ role, network, relayer: { tend } }) => ({
       name: `relay ${role} ${NETWORKS[network].key}`,
       everyMs: 2_000,
       run: tend,
     })),
   ];
-  return { watch, probes, jobs, routes: under("Discovery", statusRoutes({ probes, now })) };
+  return {
+    watch,
+    probes,
+    observed: observations.read,
+    jobs,
+    routes: under("Discovery", statusRoutes({ probes, now })),
+  };
 }

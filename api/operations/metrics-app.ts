@@ -1,13 +1,15 @@
 import { Hono } from "hono";
 import type { Backlog } from "../platform/metrics/meter.ts";
+import type { Observed } from "./observation-store.ts";
 import type { Probes } from "./probes.ts";
 import { type Sample, samplesOf } from "./series.ts";
-import { serviceStatus } from "./status.ts";
+import { PATIENCE_MS, serviceStatus } from "./status.ts";
 
 export interface MetricsParts {
   /** Those of the service as it is now. */
   readonly probes: () => Probes;
-  /** Rejects if the database does not answer. */
+  /** The last look at the chains. Both reject if the database does not answer. */
+  readonly observed: () => Promise<Observed | null>;
   readonly backlog: () => Promise<Backlog>;
   readonly exposition: { readonly contentType: string; expose(samples: readonly Sample[]): Promise<string> };
   readonly now: () => Date;
@@ -29,9 +31,17 @@ export function createMetricsApp(parts: MetricsParts): Hono {
   return app;
 }
 
-/** The status limits how long a part may take to answer; the backlog is requested only if the database answered. */
-async function look({ probes, backlog, exposition, now }: MetricsParts): Promise<string> {
-  const status = await serviceStatus(probes(), now());
-  const waiting = status.database.ok ? await backlog().catch(() => null) : null;
-  return exposition.expose(samplesOf(status, waiting));
+/**
+ * Reads the database alone, whose part of the status limits how long that may take; the backlog is requested only if the
+ * database answered.
+ */
+async function look({ probes, observed, backlog, exposition, now }: MetricsParts): Promise<string> {
+  const last = Promise.race([observed().catch(() => null), probes().late(PATIENCE_MS)]);
+  const facts = last.then((one) => one?.facts ?? null);
+  const status = await serviceStatus(probes(), now(), facts);
+  const isThere = status.database.ok;
+  const [waiting, age] = isThere
+    ? await Promise.all([backlog().catch(() => null), last.then((one) => one?.ageSeconds ?? null)])
+    : [null, null];
+  return exposition.expose(samplesOf(status, { backlog: waiting, observationSeconds: age }));
 }

@@ -2,11 +2,16 @@ import type { Backlog } from "../platform/metrics/meter.ts";
 import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import type { ServiceStatus } from "./status.ts";
 
-/** The series read afresh on each scrape. Every label has few values: parts, networks, states, jobs. */
+/** The series read on each scrape. Every label has few values: parts, networks, states, jobs. */
 export const SERIES = {
   trust_build_info: { type: "gauge", help: "Always 1; the version is its label.", labels: ["version"] },
   trust_ok: { type: "gauge", help: "1 while /status says ok.", labels: [] },
   trust_part_ok: { type: "gauge", help: "1 while this part of /status is ok.", labels: ["part"] },
+  trust_observation_age_seconds: {
+    type: "gauge",
+    help: "Since a process last looked at the chains and senders; no sample if none has for a minute.",
+    labels: [],
+  },
   trust_chain_block: { type: "gauge", help: "The newest block that the node knows.", labels: ["network"] },
   trust_chain_finalized_block: { type: "gauge", help: "The newest final block.", labels: ["network"] },
   trust_chain_lag_seconds: { type: "gauge", help: "Age of the newest block.", labels: ["network"] },
@@ -89,12 +94,16 @@ export interface Sample {
 }
 
 /** A look at the service in numbers; unknown values have no sample. */
-export const samplesOf = (status: ServiceStatus, backlog: Backlog | null): readonly Sample[] => [
+export const samplesOf = (
+  status: ServiceStatus,
+  { backlog, observationSeconds }: { readonly backlog: Backlog | null; readonly observationSeconds: number | null },
+): readonly Sample[] => [
   sample("trust_build_info", 1, { version: status.version }),
   sample("trust_ok", Number(status.ok)),
   sample("trust_part_ok", Number(status.database.ok), { part: "database" }),
   sample("trust_part_ok", Number(status.indexer.ok), { part: "indexer" }),
   sample("trust_part_ok", Number(status.settlement.ok), { part: "settlement" }),
+  ...known("trust_observation_age_seconds", observationSeconds),
   ...status.chains.flatMap(chainSamples),
   ...status.usdc.flatMap(usdcSamples),
   ...known("trust_index_block", status.indexer.block),

@@ -16,7 +16,7 @@ export const renderStatus = (status: ServiceStatus): string =>
 <p class="lead">Checked ${instant(status.checkedAt)}. Version <code>${status.version}</code>. Also available <a href="/status?format=json">as JSON</a>.</p></div>
 ${part("Database", answers(status.database.ok), html`<p class="soft">Certificates, verdicts and the payment journal.</p>`)}
 ${status.chains.map((chain) => part(NETWORKS[chain.network].name, answers(chain.ok), chainFacts(chain)))}
-${status.usdc.map((usdc) => part(`USDC on ${NETWORKS[usdc.network].name}`, usdc.ok ? mark("pass", "Paid") : mark("fail", "Refused"), usdcFacts(usdc)))}
+${status.usdc.map((usdc) => part(`USDC on ${NETWORKS[usdc.network].name}`, usdc.ok ? mark("pass", "Accepted") : mark("fail", "Payments paused"), usdcFacts(usdc)))}
 ${part("Indexer", indexerMark(status), indexerFacts(status))}
 ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
 ${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sending") : mark("fail", "Needs attention"), senderFacts(sender)))}

@@ -146,7 +146,7 @@ export const statusDocument = (status: ServiceStatus) => ({
 });
 
 /** A part that does not answer within this time counts as down. */
-const PATIENCE_MS = 3_000;
+export const PATIENCE_MS = 3_000;
 /** An index or chain that lags further behind is unhealthy. */
 const MAX_LAG_SECONDS = 120;
 /** Gas for about a hundred settlements; below this, settlement is about to stop. */
@@ -181,31 +181,58 @@ export function recentStatus(probes: Probes, now: () => Date): () => Promise<Ser
   };
 }
 
-/** Looks at every part once. Parts that do not answer are reported, never thrown. */
-export async function serviceStatus(probes: Probes, now: Date): Promise<ServiceStatus> {
-  const [database, chains, position, senders, facilitator, payments, logFacts] = await Promise.all([
-    orNull(
-      probes,
-      probes.database().then(() => true),
-    ),
+/** What only nodes and a remote facilitator can tell. */
+export interface ChainFacts {
+  readonly chains: readonly ChainStatus[];
+  readonly senders: readonly SenderStatus[];
+  readonly isFacilitatorThere: boolean;
+}
+
+/** Nothing is known of them. */
+const UNKNOWN: ChainFacts = { chains: [], senders: [], isFacilitatorThere: false };
+
+/** Asks the nodes and the facilitator once. */
+export async function chainFacts(probes: Probes, now: Date): Promise<ChainFacts> {
+  const [chains, senders, facilitator] = await Promise.all([
     Promise.all(probes.networks.map((network) => chainStatus(probes, network, now))),
-    orNull(probes, probes.index()),
     Promise.all(probes.senders.map((sender) => senderStatus(probes, sender))),
     orNull(
       probes,
       probes.facilitator().then(() => true),
     ),
+  ]);
+  return { chains, senders, isFacilitatorThere: facilitator === true };
+}
+
+/**
+ * Looks at every part once. Parts that do not answer are reported, never thrown.
+ * @param facts null where they are not known; never rejects
+ */
+export async function serviceStatus(
+  probes: Probes,
+  now: Date,
+  facts: Promise<ChainFacts | null> = chainFacts(probes, now),
+): Promise<ServiceStatus> {
+  const [database, known, position, payments, logFacts] = await Promise.all([
+    orNull(
+      probes,
+      probes.database().then(() => true),
+    ),
+    facts,
+    orNull(probes, probes.index()),
     orNull(probes, probes.payments()),
     orNull(probes, probes.log()),
   ]);
+  const { chains, senders, isFacilitatorThere } = known ?? UNKNOWN;
   const log = logStatus(logFacts, now);
   const indexer = indexerOf(position, now);
-  const settlement = settlementOf(probes, senders, facilitator === true);
+  const settlement = settlementOf(probes, senders, isFacilitatorThere);
   const jobs = probes.jobs();
   const usdc = probes.networks.map((network) => usdcStatus(probes, network));
   const oldest = payments?.oldestSeconds ?? null;
   const healthy =
     database === true &&
+    known !== null &&
     [...[...chains, ...usdc, ...senders].filter(isNeeded), indexer, settlement, ...jobs.filter(isNeededJob)].every(
       ({ ok }) => ok,
     ) &&

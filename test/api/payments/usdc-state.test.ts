@@ -74,6 +74,8 @@ test("a part that is refused has the value 0 in the metrics, and no sample while
     { network: "eip155:8453", ok: false, isPaused: true, isReceiverBlacklisted: false },
     { network: "eip155:84532", ok: true, isPaused: null, isReceiverBlacklisted: null },
   ] as const;
-  const found = samplesOf({ ...STATUS, usdc }, null).filter(({ labels }) => labels.part?.startsWith("usdc"));
+  const found = samplesOf({ ...STATUS, usdc }, { backlog: null, observationSeconds: null }).filter(({ labels }) =>
+    labels.part?.startsWith("usdc"),
+  );
   expect(found).toEqual([{ name: "trust_part_ok", labels: { part: "usdc" }, value: 0 }]);
 });

@@ -1,0 +1,62 @@
+import type pg from "pg";
+import { change, named } from "../platform/db/connection.ts";
+import type { Job } from "../platform/slice.ts";
+import type { ChainFacts, SenderStatus } from "./status.ts";
+
+/** A look at the chains that all processes share: however many there are, and however often each is scraped, one looks. */
+export interface Observations {
+  /** Null before the first look, and once the last one is too old to tell anything. */
+  read(): Promise<Observed | null>;
+  readonly job: Job;
+}
+
+export interface Observed {
+  readonly facts: ChainFacts;
+  readonly ageSeconds: number;
+}
+
+const EVERY_MS = 5_000;
+/** Less than the pause between two runs, so that one process may look again and again. */
+const HELD_MS = 4_500;
+/** The processes that look are down, or the nodes take this long. */
+const OLD_SECONDS = 60;
+
+const CLAIM = `INSERT INTO observation (held_until) VALUES (now() + interval '${HELD_MS} milliseconds')
+  ON CONFLICT (is_only) DO UPDATE SET held_until = excluded.held_until WHERE observation.held_until <= now()`;
+const STORE = "UPDATE observation SET taken_at = now(), facts = $1";
+const READ = `SELECT facts, extract(epoch FROM now() - taken_at)::float8 AS age FROM observation
+  WHERE taken_at > now() - interval '${OLD_SECONDS} seconds'`;
+
+export const createObservations = (pool: pg.Pool, look: () => Promise<ChainFacts>): Observations => ({
+  async read() {
+    const { rows } = await pool.query<{ facts: Stored; age: number }>(named(READ, []));
+    const [row] = rows;
+    return row === undefined ? null : { facts: parse(row.facts), ageSeconds: row.age };
+  },
+  job: {
+    name: "observe",
+    everyMs: EVERY_MS,
+    run: async () => {
+      if ((await change(pool, CLAIM)) === 1) await change(pool, STORE, [JSON.stringify(await look(), decimal)]);
+    },
+  },
+});
+
+/** JSON has no large integers. */
+const decimal = (_: string, value: unknown): unknown => (typeof value === "bigint" ? value.toString() : value);
+
+type Stored = Omit<ChainFacts, "senders"> & {
+  readonly senders: readonly (Omit<SenderStatus, "balanceWei" | "costWei"> & {
+    readonly balanceWei: string | null;
+    readonly costWei: string | null;
+  })[];
+};
+
+const parse = ({ senders, ...facts }: Stored): ChainFacts => ({
+  ...facts,
+  senders: senders.map(({ balanceWei, costWei, ...sender }) => ({
+    ...sender,
+    balanceWei: balanceWei === null ? null : BigInt(balanceWei),
+    costWei: costWei === null ? null : BigInt(costWei),
+  })),
+});
