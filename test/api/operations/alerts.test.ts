@@ -1,0 +1,71 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { createMeter } from "../../../api/operations/prometheus.ts";
+import { samplesOf } from "../../../api/operations/series.ts";
+import { STATUS } from "../../support/browser/sample-pages.ts";
+
+const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string };
+}
+
+const RULES = parse(read("deploy/alerts.yaml")).groups.flatMap(
+  ({ rules }: { rules: readonly Rule[] }) => rules,
+) as Rule[];
+const TESTS = parse(read("deploy/alerts.test.yaml")).tests as readonly {
+  readonly alert_rule_test: readonly { readonly alertname: string; readonly exp_alerts?: readonly unknown[] }[];
+}[];
+const PANELS = JSON.parse(read("deploy/dashboard.json")).panels as readonly {
+  readonly targets: readonly { readonly expr: string }[];
+}[];
+const EXPRESSIONS = [
+  ...RULES.map(({ expr }) => expr),
+  ...PANELS.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+];
+
+const BACKLOG = { payments: {}, parkedPayments: 0, escrowTasks: {}, withheldSignatures: 0 };
+const SAMPLES = samplesOf(STATUS, { backlog: BACKLOG, observationSeconds: 1 });
+const exposed = await createMeter().expose(SAMPLES);
+/** Each metric with its labels. What Prometheus makes of a histogram has the name of the histogram. */
+const METRICS = new Set([...exposed.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name));
+
+test("the rules and the dashboard are read", () => {
+  expect(RULES.length).toBeGreaterThan(20);
+  expect(PANELS.length).toBeGreaterThan(15);
+  expect(METRICS.size).toBeGreaterThan(50);
+});
+
+test("each metric that the alerts and the dashboard use is one of /metrics", () => {
+  const used = EXPRESSIONS.flatMap((expr) => expr.match(/\b(?:trust|nodejs|process)_[a-z0-9_]+/g) ?? []);
+  const unknown = used.filter((name) => !METRICS.has(name) && !METRICS.has(name.replace(/_(bucket|sum|count)$/, "")));
+  expect([...new Set(unknown)]).toEqual([]);
+});
+
+test("each part that an alert names is one of /status, and each state one of the samples", () => {
+  const values = (label: string) => new Set(SAMPLES.flatMap(({ labels }) => labels[label] ?? []));
+  for (const label of ["part", "state", "network"])
+    for (const { alert, expr } of RULES)
+      for (const [, value] of expr.matchAll(new RegExp(`\\b${label}="([^"]+)"`, "g")))
+        expect([...values(label)], alert).toContain(value);
+});
+
+describe.each(RULES)("$alert", ({ alert, labels, annotations }) => {
+  test("has a section in the runbook, a severity and a summary, and tests in which it fires and does not", () => {
+    expect(read("docs/runbook.md")).toMatch(new RegExp(`^## ${alert}\\n\\n\\S`, "m"));
+    expect(["page", "ticket"]).toContain(labels.severity);
+    expect(annotations.summary).toMatch(/^\S.{10,}/);
+    const tests = TESTS.flatMap((one) => one.alert_rule_test).filter(({ alertname }) => alertname === alert);
+    expect(tests.some(({ exp_alerts }) => exp_alerts !== undefined)).toBe(true);
+    expect(tests.some(({ exp_alerts }) => exp_alerts === undefined)).toBe(true);
+  });
+});
+
+test("the runbook has a section for alerts alone", () => {
+  const sections = [...read("docs/runbook.md").matchAll(/^## (.+)$/gm)].map(([, name]) => name);
+  expect(sections).toEqual(RULES.map(({ alert }) => alert));
+});

@@ -1,0 +1,16 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync } from "node:fs";
+
+/**
+ * Unpacks Debian packages into a folder: nothing is installed on the machine. A string says why there are none.
+ */
+export function unpackDebian(folder: string, names: readonly string[]): null | string {
+  mkdirSync(folder, { recursive: true });
+  const apt = (program: string, args: readonly string[]) =>
+    spawnSync(program, args, { cwd: folder, encoding: "utf8", timeout: 300_000 });
+  const { status, stderr, error } = apt("apt-get", ["download", ...names]);
+  if (error) return "there is no apt-get";
+  if (status !== 0) return `apt-get download fails: ${stderr.trim().split("\n").at(-1)}`;
+  for (const name of readdirSync(folder).filter((file) => file.endsWith(".deb"))) apt("dpkg", ["-x", name, "."]);
+  return null;
+}
