@@ -121,7 +121,7 @@ export function passedOn({ status, headers: given, body }: Delivery): Response {
 }
 
 /** The answer in place of a refunded response that looks like goods: nothing of it but why it is refunded. */
-export function withheld(outcome: Omit<Delivered, "kind">, paid: Paid & { readonly arbiterUrl: string }): Response {
+export function withheld(outcome: Omit<Delivered, "type">, paid: Paid & { readonly arbiterUrl: string }): Response {
   const { id, delivery } = outcome;
   const record = `${paid.arbiterUrl}/escrow/evaluation/${id}`;
   const rule = ruleOf(delivery);
@@ -137,7 +137,7 @@ export function withheld(outcome: Omit<Delivered, "kind">, paid: Paid & { readon
 }
 
 const settled = (
-  { id, delivery, isReplay }: Omit<Delivered, "kind">,
+  { id, delivery, isReplay }: Omit<Delivered, "type">,
   paid: Paid,
 ): readonly (readonly [string, string])[] => [
   ["payment-response", settlementHeader(delivery.transaction, paid)],

@@ -35,7 +35,7 @@ export type SendHold = (request: HoldRequest) => Promise<Hex>;
 /** Where a payment stands once everything possible was done for its hold. */
 export type HoldOutcome =
   | {
-      readonly kind: "held";
+      readonly type: "held";
       readonly transaction: Hex;
       /** Unix seconds from which anyone may refund it. */
       readonly refundableFrom: number;
@@ -43,9 +43,9 @@ export type HoldOutcome =
       readonly isOwn: boolean;
     }
   /** USDC or the contract refused; nothing was sent. */
-  | { readonly kind: "refused"; readonly why: RevertReason }
-  | { readonly kind: "released" }
-  | { readonly kind: "refunded" };
+  | { readonly type: "refused"; readonly why: RevertReason }
+  | { readonly type: "released" }
+  | { readonly type: "refunded" };
 
 const ATTEMPTS = 6;
 const MINED_WITHIN_MS = 60_000;
@@ -75,7 +75,7 @@ export async function hold(
     const state = await readPayment(client, escrow.address, id);
     if (state.status !== "none") return existing(client, { id, escrow: escrow.address }, state);
     const refused = tooShort(info, Date.now()) ?? (await simulate(client, request));
-    if (refused !== null && !HELD_MEANWHILE.has(refused.name)) return { kind: "refused", why: refused };
+    if (refused !== null && !HELD_MEANWHILE.has(refused.name)) return { type: "refused", why: refused };
     if (refused === null) {
       try {
         const held = await mined(client, await send(request), { id, escrow: escrow.address });
@@ -92,10 +92,10 @@ export async function hold(
 }
 
 async function existing(client: Client, held: HoldKey, { status, refundableFrom }: PaymentState): Promise<HoldOutcome> {
-  if (status === "released" || status === "refunded") return { kind: status };
+  if (status === "released" || status === "refunded") return { type: status };
   const found = await findHold(client, held);
   if (found === null) throw new Error(`Payment ${held.id} is held, but the node does not return its event.`);
-  return { kind: "held", transaction: found.transaction, refundableFrom, isOwn: false };
+  return { type: "held", transaction: found.transaction, refundableFrom, isOwn: false };
 }
 
 /** A hold that is mined too late reverts, at the merchant's expense. */
@@ -133,7 +133,7 @@ async function mined(client: Client, hash: Hex, { id, escrow }: HoldKey): Promis
   const held = parseEventLogs({ abi: escrowAbi, eventName: "Held", logs: own }).find(({ args }) => args.id === id);
   if (held === undefined) return null;
   const { refundableFrom } = held.args;
-  return { kind: "held", transaction: receipt.transactionHash, refundableFrom, isOwn: true };
+  return { type: "held", transaction: receipt.transactionHash, refundableFrom, isOwn: true };
 }
 
 const isOutOfGasMoney = (error: unknown): boolean =>

@@ -10,25 +10,25 @@ const LONGEST_PAUSE_MS = 2_000;
 
 export type DeliveryClaim =
   /** The caller makes the delivery. */
-  | { readonly kind: "ours"; readonly lease: string }
+  | { readonly type: "ours"; readonly lease: string }
   /** It exists. */
-  | { readonly kind: "made"; readonly kept: KeptDelivery }
+  | { readonly type: "made"; readonly kept: KeptDelivery }
   /** The payment was claimed for something else. */
-  | { readonly kind: "other"; readonly resource: string }
+  | { readonly type: "other"; readonly resource: string }
   /** Another request is still making it. */
-  | { readonly kind: "busy" };
+  | { readonly type: "busy" };
 
 /** Waits until a delivery is the caller's to make, or exists; at most 25 seconds. */
 export async function claimDelivery(store: DeliveryStore, id: Hex, resource: string): Promise<DeliveryClaim> {
   const until = performance.now() + WAIT_MS;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const claim = await store.claim(id, resource, LEASE_MS);
-    if (claim.resource !== resource) return { kind: "other", resource: claim.resource };
+    if (claim.resource !== resource) return { type: "other", resource: claim.resource };
     // The request that had the lease before may have stored it just now.
     const kept = await store.get(id);
-    if (kept !== null) return { kind: "made", kept };
-    if (claim.lease !== null) return { kind: "ours", lease: claim.lease };
-    if (performance.now() + pauseMs > until) return { kind: "busy" };
+    if (kept !== null) return { type: "made", kept };
+    if (claim.lease !== null) return { type: "ours", lease: claim.lease };
+    if (performance.now() + pauseMs > until) return { type: "busy" };
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -40,7 +40,7 @@ export interface Purchase {
 }
 
 export interface Delivered {
-  readonly kind: "delivered";
+  readonly type: "delivered";
   readonly id: Hex;
   readonly delivery: KeptDelivery;
   readonly isReplay: boolean;
@@ -49,15 +49,15 @@ export interface Delivered {
 export type Outcome =
   | Delivered
   /** The arbiter refunds a response that looks like goods: the buyer gets its money back, and nothing of the response. */
-  | (Omit<Delivered, "kind"> & { readonly kind: "withheld" })
+  | (Omit<Delivered, "type"> & { readonly type: "withheld" })
   /** This payment buys nothing; the buyer has to sign a new one. */
-  | { readonly kind: "payment_required"; readonly error: string }
+  | { readonly type: "payment_required"; readonly error: string }
   /** This payment bought something else, or what it bought is no longer available. */
-  | { readonly kind: "conflict"; readonly error: string }
+  | { readonly type: "conflict"; readonly error: string }
   /** The response exists, but it is not certain yet that the merchant gets the money. */
-  | { readonly kind: "not_yet"; readonly error: string }
+  | { readonly type: "not_yet"; readonly error: string }
   /** The merchant refuses the input, and nothing was held for it. */
-  | { readonly kind: "invalid"; readonly refusal: Response };
+  | { readonly type: "invalid"; readonly refusal: Response };
 
 interface Made {
   readonly id: Hex;
@@ -81,7 +81,7 @@ export async function sell(parts: SaleParts, purchase: Purchase): Promise<Outcom
     const outcome = await running;
     if ("delivery" in outcome) return replay(parts, purchase, { id, kept: outcome.delivery });
     // What was refused was that request's input.
-    return outcome.kind === "invalid" ? sell(parts, purchase) : outcome;
+    return outcome.type === "invalid" ? sell(parts, purchase) : outcome;
   }
   const selling = sellOnce(parts, purchase, id).finally(() => inFlight.delete(id));
   inFlight.set(id, selling);
@@ -94,13 +94,13 @@ async function sellOnce(parts: SaleParts, purchase: Purchase, id: Hex): Promise<
   const refusal = await purchase.validate();
   if (refusal !== null) {
     const { status } = await readPayment(parts.client, parts.escrow.address, id);
-    if (status === "none") return { kind: "invalid", refusal };
+    if (status === "none") return { type: "invalid", refusal };
   }
   const { info, signature } = purchase.payment;
   const held = await hold(parts.client, parts.send, { info, signature, escrow: parts.escrow });
-  if (held.kind !== "held") return unlessSold(parts, purchase, { id, unsold: unsold(parts, held, id) });
+  if (held.type !== "held") return unlessSold(parts, purchase, { id, unsold: unsold(parts, held, id) });
   if (!held.isOwn && secondsLeft(held, await latestTime(parts.client)) < parts.leastSecondsLeft) {
-    const late: Outcome = { kind: "payment_required", error: tooLate(id, held.refundableFrom) };
+    const late: Outcome = { type: "payment_required", error: tooLate(id, held.refundableFrom) };
     return unlessSold(parts, purchase, { id, unsold: late });
   }
   // It is held already, so that the refusal is what the arbiter gets, and the buyer its money back at once.
@@ -127,13 +127,13 @@ async function deliver(
   const { store, log } = parts;
   const { resource, run } = purchase;
   const turn = await claimDelivery(store, id, resource);
-  switch (turn.kind) {
+  switch (turn.type) {
     case "made":
       return replay(parts, purchase, { id, kept: turn.kept });
     case "other":
-      return { kind: "conflict", error: boughtOther(id, turn.resource) };
+      return { type: "conflict", error: boughtOther(id, turn.resource) };
     case "busy":
-      return { kind: "not_yet", error: busy(id) };
+      return { type: "not_yet", error: busy(id) };
     case "ours":
       break;
     default:
@@ -150,7 +150,7 @@ async function replay(
   { id, kept }: { readonly id: Hex; readonly kept: KeptDelivery },
 ): Promise<Outcome> {
   if (kept.resource !== purchase.resource) {
-    return { kind: "conflict", error: boughtOther(id, kept.resource) };
+    return { type: "conflict", error: boughtOther(id, kept.resource) };
   }
   return handOver(parts, purchase, { id, kept, isReplay: true });
 }
@@ -160,13 +160,13 @@ async function handOver(parts: SaleParts, purchase: Purchase, { id, kept, isRepl
   const { info, contest } = purchase.payment;
   const decision =
     kept.decision === "pending" ? await decide(parts, { id, delivery: kept, info, contest }) : kept.decision;
-  if (decision === "ended") return { kind: "payment_required", error: over(id) };
-  if (decision === "refused") return { kind: "not_yet", error: undecided(id) };
-  const delivered = { kind: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
+  if (decision === "ended") return { type: "payment_required", error: over(id) };
+  if (decision === "refused") return { type: "not_yet", error: undecided(id) };
+  const delivered = { type: "delivered", id, delivery: { ...kept, decision }, isReplay } as const;
   // Buyers can shape what a handler answers: an `error` among the goods would get them both the goods and the refund.
-  if (decision === "refund") return isError(kept) ? delivered : { ...delivered, kind: "withheld" };
+  if (decision === "refund") return isError(kept) ? delivered : { ...delivered, type: "withheld" };
   if (decision === "pending" && !isError(kept) && ruleOf(kept)?.decision !== "release")
-    return { kind: "not_yet", error: keptBack(id) };
+    return { type: "not_yet", error: keptBack(id) };
   return unlessEnded(delivered, await lookAgain(parts, purchase, id), leastSecondsToDecide(contest));
 }
 
@@ -179,11 +179,11 @@ function unlessEnded(delivered: Delivered, { status, secondsLeft }: TimeLeft, le
     case "released":
       return delivered;
     case "held":
-      return secondsLeft >= least ? delivered : { kind: "not_yet", error: notYet(id) };
+      return secondsLeft >= least ? delivered : { type: "not_yet", error: notYet(id) };
     case "refunded":
-      return { kind: "payment_required", error: over(id) };
+      return { type: "payment_required", error: over(id) };
     case "none":
-      return { kind: "not_yet", error: gone(id) };
+      return { type: "not_yet", error: gone(id) };
     default:
       return status satisfies never;
   }
@@ -206,14 +206,14 @@ async function lookAgain(parts: SaleParts, { payment }: Purchase, id: Hex): Prom
   return readTimeLeft(client, key);
 }
 
-function unsold({ escrow }: SaleParts, outcome: Exclude<HoldOutcome, { kind: "held" }>, id: Hex): Outcome {
-  switch (outcome.kind) {
+function unsold({ escrow }: SaleParts, outcome: Exclude<HoldOutcome, { type: "held" }>, id: Hex): Outcome {
+  switch (outcome.type) {
     case "refused":
-      return { kind: "payment_required", error: rulesOf(escrow).notHeld(outcome.why) };
+      return { type: "payment_required", error: rulesOf(escrow).notHeld(outcome.why) };
     case "refunded":
-      return { kind: "payment_required", error: `Payment ${id} was refunded to its payer; sign a new one.` };
+      return { type: "payment_required", error: `Payment ${id} was refunded to its payer; sign a new one.` };
     case "released":
-      return { kind: "conflict", error: `Payment ${id} was released, and its response is no longer stored.` };
+      return { type: "conflict", error: `Payment ${id} was released, and its response is no longer stored.` };
     default:
       return outcome satisfies never;
   }

@@ -17,11 +17,11 @@ export interface ExactPurchase extends Omit<Purchase, "payment"> {
 }
 
 export type ExactOutcome =
-  | { readonly kind: "sold"; readonly delivery: KeptDelivery; readonly isReplay: boolean }
+  | { readonly type: "sold"; readonly delivery: KeptDelivery; readonly isReplay: boolean }
   /** The handler answered with a failure, and nothing was charged. */
-  | { readonly kind: "failed"; readonly delivery: Delivery }
-  | { readonly kind: "payment_required" | "conflict" | "not_yet"; readonly error: string }
-  | { readonly kind: "invalid"; readonly refusal: Response };
+  | { readonly type: "failed"; readonly delivery: Delivery }
+  | { readonly type: "payment_required" | "conflict" | "not_yet"; readonly error: string }
+  | { readonly type: "invalid"; readonly refusal: Response };
 
 /** Names an authorization in the store, and for the handler. */
 const nameOf = ({ chainId, usdc }: ExactChain, { authorization: { from, nonce } }: ExactPayment): Hex =>
@@ -44,20 +44,20 @@ export async function sellExact(parts: ExactParts, purchase: ExactPurchase): Pro
   const earlier = await store.get(id);
   if (earlier !== null) return replay(earlier, resource);
   const refusal = await purchase.validate();
-  if (refusal !== null) return { kind: "invalid", refusal };
+  if (refusal !== null) return { type: "invalid", refusal };
   const paid = await paidBy(chain, payment);
   if (paid === "elsewhere")
-    return { kind: "conflict", error: "This payment was used before, and what it bought is no longer stored." };
+    return { type: "conflict", error: "This payment was used before, and what it bought is no longer stored." };
   if (paid === "unused") {
     const refused = tooLate(payment.authorization, Date.now()) ?? (await refusedBy(chain, payment));
-    if (refused !== null) return { kind: "payment_required", error: `The payment cannot be made: ${refused}` };
+    if (refused !== null) return { type: "payment_required", error: `The payment cannot be made: ${refused}` };
   }
   const turn = await claimDelivery(store, id, resource);
-  if (turn.kind === "made") return replay(turn.kept, resource);
-  if (turn.kind === "other") return { kind: "conflict", error: `This payment already bought ${turn.resource}.` };
-  if (turn.kind === "busy")
+  if (turn.type === "made") return replay(turn.kept, resource);
+  if (turn.type === "other") return { type: "conflict", error: `This payment already bought ${turn.resource}.` };
+  if (turn.type === "busy")
     return {
-      kind: "not_yet",
+      type: "not_yet",
       error: "The response is still being made. Do not sign again; send the same header again.",
     };
   return serve(parts, purchase, { id, lease: turn.lease, paid: paid === "unused" ? null : paid });
@@ -78,19 +78,19 @@ async function serve({ chain, store, log }: ExactParts, purchase: ExactPurchase,
     const delivery = await readDelivery(await run(id));
     if (paid === null && delivery.status >= 400) {
       await free();
-      return { kind: "failed", delivery };
+      return { type: "failed", delivery };
     }
     const transaction = paid ?? (await settle(chain, payment));
     if (transaction === null) {
       await free();
-      return { kind: "payment_required", error: "The payment cannot be made: USDC refused it when it was sent." };
+      return { type: "payment_required", error: "The payment cannot be made: USDC refused it when it was sent." };
     }
     const kept = await store.keep(id, { ...delivery, resource, transaction, decision: "release" });
-    return { kind: "sold", delivery: kept, isReplay: false };
+    return { type: "sold", delivery: kept, isReplay: false };
   });
 }
 
 const replay = (delivery: KeptDelivery, resource: string): ExactOutcome =>
   delivery.resource === resource
-    ? { kind: "sold", delivery, isReplay: true }
-    : { kind: "conflict", error: `This payment already bought ${delivery.resource}.` };
+    ? { type: "sold", delivery, isReplay: true }
+    : { type: "conflict", error: `This payment already bought ${delivery.resource}.` };

@@ -263,7 +263,7 @@ async function serve(request: SaleRequest, counter: Counter | null): Promise<Res
       validate: received,
       run,
     });
-    switch (outcome.kind) {
+    switch (outcome.type) {
       case "delivered":
         return answers.delivered(outcome, {
           offer,
@@ -327,7 +327,7 @@ async function serveExact(request: SaleRequest, sale: ExactSale, header: Decoded
       run: request.run,
     },
   );
-  switch (outcome.kind) {
+  switch (outcome.type) {
     case "sold": {
       const { transaction } = outcome.delivery;
       const settled = { network: networkOf(offer.escrow), resourceUrl: url, payer, transaction };
