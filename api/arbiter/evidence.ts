@@ -11,7 +11,7 @@ export interface Evidence {
   readonly facts: readonly Fact[];
   /** When each look was taken (ISO 8601), kept out of the facts, which would otherwise differ by it. */
   readonly timeline: readonly {
-    readonly source: Question["source"];
+    readonly source: Question["type"];
     readonly started_at: string;
     readonly finished_at: string;
   }[];

@@ -16,7 +16,7 @@ export const SOURCE = z.enum({
   "commit-statuses": "commit-statuses",
   signatures: "signatures",
   transaction: "transaction",
-} as const satisfies { readonly [Source in Question["source"]]: Source });
+} as const satisfies { readonly [Type in Question["type"]]: Type });
 
 const measure = z.object({ bytes: count, sha256: sha256Hex });
 const OUTCOMES = ["read", "not_found", "rate_limited", "denied", "unavailable", "bad_response"] as const;

@@ -73,11 +73,11 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
   for (;;) {
     const question = rules.category.next(claim.conditions, seen);
     if (question === null) break;
-    if (question.source === "fetch" && question.afterMs !== undefined) await parts.wait(question.afterMs, signal);
+    if (question.type === "fetch" && question.afterMs !== undefined) await parts.wait(question.afterMs, signal);
     const started = parts.now();
     seen.push(await look(parts, question, signal));
     timeline.push({
-      source: question.source,
+      source: question.type,
       started_at: started.toISOString(),
       finished_at: parts.now().toISOString(),
     });
@@ -90,7 +90,7 @@ export async function gatherEvidence(parts: EvidenceParts, claim: Claim, signal:
       transfer: {
         ...transfer,
         decidedBefore: (verdict) => ({
-          ...judged(rules, claim, [...seen, { source: "decided-before", verdict }]),
+          ...judged(rules, claim, [...seen, { type: "decided-before", verdict }]),
           timeline,
         }),
       },
@@ -112,19 +112,19 @@ async function look(
   question: Question,
   signal: AbortSignal,
 ): Promise<Observation> {
-  switch (question.source) {
+  switch (question.type) {
     case "fetch":
-      return { source: "fetch", fetched: await fetcher.attempt(question.request, signal) };
+      return { type: "fetch", fetched: await fetcher.attempt(question.request, signal) };
     case "check-runs":
-      return { source: "check-runs", reading: await checkRuns.read(question.commit, signal) };
+      return { type: "check-runs", reading: await checkRuns.read(question.commit, signal) };
     case "check-suites":
-      return { source: "check-suites", reading: await checkRuns.suites(question.commit, question.of, signal) };
+      return { type: "check-suites", reading: await checkRuns.suites(question.commit, question.of, signal) };
     case "commit-statuses":
-      return { source: "commit-statuses", reading: await checkRuns.statuses(question.commit, signal) };
+      return { type: "commit-statuses", reading: await checkRuns.statuses(question.commit, signal) };
     case "signatures":
-      return { source: "signatures", reading: await readSignatures(fetcher, question, signal) };
+      return { type: "signatures", reading: await readSignatures(fetcher, question, signal) };
     case "transaction":
-      return { source: "transaction", asked: question.asked, reading: await transactions.read(question.asked) };
+      return { type: "transaction", asked: question.asked, reading: await transactions.read(question.asked) };
     default:
       return question satisfies never;
   }

@@ -31,23 +31,23 @@ export interface SignaturesReading {
 /** What to look at next. */
 export type Question =
   /** `afterMs` is how long to wait before it. */
-  | { readonly source: "fetch"; readonly request: FetchRequest; readonly afterMs?: number }
-  | { readonly source: "check-runs"; readonly commit: Commit }
-  | { readonly source: "check-suites"; readonly commit: Commit; readonly of: SuitesOf }
-  | { readonly source: "commit-statuses"; readonly commit: Commit }
-  | { readonly source: "signatures"; readonly claim: OfferBreachClaim; readonly limits: FetchLimits }
-  | { readonly source: "transaction"; readonly asked: TransactionQuestion };
+  | { readonly type: "fetch"; readonly request: FetchRequest; readonly afterMs?: number }
+  | { readonly type: "check-runs"; readonly commit: Commit }
+  | { readonly type: "check-suites"; readonly commit: Commit; readonly of: SuitesOf }
+  | { readonly type: "commit-statuses"; readonly commit: Commit }
+  | { readonly type: "signatures"; readonly claim: OfferBreachClaim; readonly limits: FetchLimits }
+  | { readonly type: "transaction"; readonly asked: TransactionQuestion };
 
 /** What a question returned. */
 export type Observation =
-  | { readonly source: "fetch"; readonly fetched: Fetched }
-  | { readonly source: "check-runs"; readonly reading: CheckRunsReading }
-  | { readonly source: "check-suites"; readonly reading: CheckSuitesReading }
-  | { readonly source: "commit-statuses"; readonly reading: CommitStatusesReading }
-  | { readonly source: "signatures"; readonly reading: SignaturesReading }
-  | { readonly source: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
+  | { readonly type: "fetch"; readonly fetched: Fetched }
+  | { readonly type: "check-runs"; readonly reading: CheckRunsReading }
+  | { readonly type: "check-suites"; readonly reading: CheckSuitesReading }
+  | { readonly type: "commit-statuses"; readonly reading: CommitStatusesReading }
+  | { readonly type: "signatures"; readonly reading: SignaturesReading }
+  | { readonly type: "transaction"; readonly asked: TransactionQuestion; readonly reading: TransactionReading }
   /** Nothing that is asked for: another verdict has decided the same transfer. */
-  | { readonly source: "decided-before"; readonly verdict: string };
+  | { readonly type: "decided-before"; readonly verdict: string };
 
 /** One judged condition. `reason` says why in one stable word. */
 export interface JudgedCondition {
@@ -102,10 +102,10 @@ export interface Category<Conditions = unknown> {
 export const category = <Conditions>(one: Category<Conditions>): Category => one as unknown as Category;
 
 export const fetchesOf = (seen: readonly Observation[]): readonly Fetched[] =>
-  seen.flatMap((one) => (one.source === "fetch" ? [one.fetched] : []));
+  seen.flatMap((one) => (one.type === "fetch" ? [one.fetched] : []));
 
 export const readingsOf = (seen: readonly Observation[]): readonly CheckRunsReading[] =>
-  seen.flatMap((one) => (one.source === "check-runs" ? [one.reading] : []));
+  seen.flatMap((one) => (one.type === "check-runs" ? [one.reading] : []));
 
 /** Text from strangers as published: printable ASCII, truncated. */
 export const printable = (text: string, limit: number): string => text.slice(0, limit).replace(/[^\x20-\x7e]/g, "?");

@@ -50,9 +50,9 @@ function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
   const left = [...seen];
   const next = async (): Promise<Observation> => left.shift() ?? none();
   return {
-    fetcher: { attempt: () => next().then((one) => (one.source === "fetch" ? one.fetched : none())) },
+    fetcher: { attempt: () => next().then((one) => (one.type === "fetch" ? one.fetched : none())) },
     checkRuns: {
-      read: () => next().then((one) => (one.source === "check-runs" ? one.reading : none())),
+      read: () => next().then((one) => (one.type === "check-runs" ? one.reading : none())),
       suites: none,
       statuses: none,
     },

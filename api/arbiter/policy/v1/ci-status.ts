@@ -116,7 +116,7 @@ function factsOf({ repo, commitSha }: Conditions, reading: CheckRunsReading): re
 const CI_STATUS: Category<Conditions> = {
   name: "ci-status",
   conditions: () => commitConditions,
-  next: (commit, seen) => (seen.length === 0 ? { source: "check-runs", commit } : null),
+  next: (commit, seen) => (seen.length === 0 ? { type: "check-runs", commit } : null),
   judge({ commitSha }, seen) {
     const reading = readingsOf(seen).at(-1);
     const expected = GOOD_CONCLUSIONS_V1.join(", ");

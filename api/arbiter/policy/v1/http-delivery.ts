@@ -186,7 +186,7 @@ const HTTP_DELIVERY: Category<Conditions> = {
     const isSettled = attempts.some((fetched) => verdictOf(given, fetched) !== "escalate");
     if (isSettled || attempts.length >= MAX_ATTEMPTS_V1) return null;
     const { url, expectStatus, expectContains } = given;
-    return { source: "fetch", request: { url, expectStatus, contains: expectContains, limits: FETCH_LIMITS_V1 } };
+    return { type: "fetch", request: { url, expectStatus, contains: expectContains, limits: FETCH_LIMITS_V1 } };
   },
   judge: (given, seen) => judgeAttempt(given, deciding(given, fetchesOf(seen))),
   facts: (given, seen) => fetchesOf(seen).map((fetched, index) => attemptFact(given, fetched, index)),

@@ -98,9 +98,9 @@ interface Readings {
 }
 
 const readingsOf = (seen: readonly Observation[]): Readings => ({
-  runs: seen.find((one) => one.source === "check-runs")?.reading,
-  suites: seen.find((one) => one.source === "check-suites")?.reading,
-  statuses: seen.find((one) => one.source === "commit-statuses")?.reading,
+  runs: seen.find((one) => one.type === "check-runs")?.reading,
+  suites: seen.find((one) => one.type === "check-suites")?.reading,
+  statuses: seen.find((one) => one.type === "commit-statuses")?.reading,
 });
 
 type Origin = "own" | "fork" | "unclear";
@@ -211,15 +211,15 @@ function judgeStatuses(statuses: CommitStatusesReading | undefined): Judged {
 function next(commit: Conditions, seen: readonly Observation[]): Question | null {
   const readings = readingsOf(seen);
   const { runs, suites, statuses } = readings;
-  if (runs === undefined) return { source: "check-runs", commit };
+  if (runs === undefined) return { type: "check-runs", commit };
   const canDecide = runs.outcome === "read" && runs.runs.length > 0 && listFault(runs) === null;
   if (!canDecide) return null;
   if (suites === undefined) {
     const of = { workflows: runs.runs.some(isWorkflows), apps: !runs.runs.every(isWorkflows) };
-    return { source: "check-suites", commit, of };
+    return { type: "check-suites", commit, of };
   }
   const isGood = judgeRuns(readings, commit.commitSha).result === "true";
-  return isGood && statuses === undefined ? { source: "commit-statuses", commit } : null;
+  return isGood && statuses === undefined ? { type: "commit-statuses", commit } : null;
 }
 
 const listMembers = (reading: Listed | { readonly outcome: string }, count: number) =>

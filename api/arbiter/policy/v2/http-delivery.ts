@@ -166,10 +166,10 @@ function next(given: Conditions, seen: readonly Fetched[]): Question | null {
   const { url, expectStatus, expectContains: contains } = given;
   const request = { url, expectStatus, contains, challenges: CHALLENGE_HEADERS_V2, limits: FETCH_LIMITS_V1 };
   const [first] = seen;
-  if (first === undefined) return { source: "fetch", request };
+  if (first === undefined) return { type: "fetch", request };
   const verdict = verdictOf(judgeAttempt(given, first));
   if (seen.length >= MAX_ATTEMPTS_V1 || (verdict === "release" && !isAbsence(given))) return null;
-  const asBrowser = { source: "fetch", request: { ...request, browser: BROWSER_HEADERS_V2 } } as const;
+  const asBrowser = { type: "fetch", request: { ...request, browser: BROWSER_HEADERS_V2 } } as const;
   return verdict === "escalate" ? asBrowser : { ...asBrowser, afterMs: AGAIN_AFTER_MS_V2 };
 }
 

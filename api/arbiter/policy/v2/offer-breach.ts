@@ -233,19 +233,19 @@ function claimedBy(given: Conditions, claimant: Address): Claimed<Conditions> {
 
 function next(given: Conditions, seen: readonly Observation[]): Question | null {
   const { claimant, offer, settlement: named } = given;
-  const checked = seen.find((one) => one.source === "signatures");
-  if (checked === undefined) return { source: "signatures", claim: claimOf(given), limits: DID_LIMITS_V2 };
+  const checked = seen.find((one) => one.type === "signatures");
+  if (checked === undefined) return { type: "signatures", claim: claimOf(given), limits: DID_LIMITS_V2 };
   const { signatures } = checked.reading;
   // Without both, no transaction changes the verdict.
   if (claimant === null || signatures.length < 2 || signatures.some(({ reason }) => reason !== "valid")) return null;
   const offered = String(payloadOf("offer", offer).network);
   const networks = Object.hasOwn(NETWORKS_V2, offered) ? [...new Set([named.network, offered])] : [named.network];
   const left = networks.find(
-    (network) => !seen.some((one) => one.source === "transaction" && one.asked.network === network),
+    (network) => !seen.some((one) => one.type === "transaction" && one.asked.network === network),
   );
   if (left === undefined) return null;
   const transaction = named.transaction.toLowerCase();
-  return { source: "transaction", asked: { network: left, transaction, from: claimant } };
+  return { type: "transaction", asked: { network: left, transaction, from: claimant } };
 }
 
 const claimOf = ({ offer, receipt, settlement: named }: Conditions): OfferBreachClaim => ({
@@ -255,11 +255,11 @@ const claimOf = ({ offer, receipt, settlement: named }: Conditions): OfferBreach
 });
 
 function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreachEvidence {
-  const read = seen.filter((one) => one.source === "transaction");
+  const read = seen.filter((one) => one.type === "transaction");
   return {
     ...claimOf(given),
     claimant: given.claimant ?? "",
-    signatures: seen.flatMap((one) => (one.source === "signatures" ? one.reading.signatures : [])),
+    signatures: seen.flatMap((one) => (one.type === "signatures" ? one.reading.signatures : [])),
     transactions: read.map(({ asked: { network, transaction }, reading }): TransactionFact => {
       const place =
         reading.outcome === "final" ? { block: reading.block, time: reading.time } : { block: null, time: null };
@@ -280,14 +280,14 @@ function evidenceOf(given: Conditions, seen: readonly Observation[]): OfferBreac
         }),
       ),
     ),
-    decidedBy: seen.find((one) => one.source === "decided-before")?.verdict ?? null,
+    decidedBy: seen.find((one) => one.type === "decided-before")?.verdict ?? null,
   };
 }
 
 /** How the seller's DID document was read, beside what the verdict rests on. */
 const documentFacts = (seen: readonly Observation[]): readonly Fact[] =>
   seen.flatMap((one) => {
-    if (one.source !== "signatures" || one.reading.document === null) return [];
+    if (one.type !== "signatures" || one.reading.document === null) return [];
     const { url, fetched, sha256 } = one.reading.document;
     return [{ fact: "did_document", url, status: fetched.head?.status ?? null, sha256, failure: fetched.failure }];
   });
