@@ -50,7 +50,7 @@ export { type Certificate, type Result, VALID_FOR_DAYS } from "./certificate.ts"
 export { CONTEXT } from "./issue.ts";
 export { basic } from "./kinds/basic.ts";
 export { BAITED_KINDS } from "./kinds/index.ts";
-export { totalCost } from "./kinds/kind.ts";
+export { type BaitedKind, totalCost } from "./kinds/kind.ts";
 export { LATE_SECONDS, retry, WINDOW_SECONDS } from "./kinds/retry.ts";
 export { scam } from "./kinds/scam.ts";
 export { suite } from "./kinds/suite.ts";
@@ -66,6 +66,9 @@ export {
 } from "./links.ts";
 export type { Preview } from "./og-image.ts";
 export {
+  BAITED_PRODUCTS,
+  BEHAVIORAL_PRODUCTS,
+  type BehavioralProduct,
   CAPABILITY_MENU,
   type Capability,
   PRODUCT_MENU,

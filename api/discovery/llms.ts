@@ -1,4 +1,4 @@
-import { VALID_FOR_DAYS } from "../certificates/index.ts";
+import { BEHAVIORAL_PRODUCTS, scam, VALID_FOR_DAYS } from "../certificates/index.ts";
 import { ABOUT } from "../platform/about.ts";
 import { PROBLEMS } from "../platform/http/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-schema.ts";
@@ -23,7 +23,8 @@ const PAYING = [
   "4. If the response is lost, send the same header again: you get the same result, with `X-Idempotent-Replay: true`, and are not charged again. Do this before you sign anything new.",
 ];
 
-const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (\`recipient\`, \`retry\`) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
+const OTHERS = BEHAVIORAL_PRODUCTS.filter((product) => product !== scam.product).map((product) => `\`${product}\``);
+const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (${OTHERS.join(", ")}) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
 
 /** What an agent does here, in the order in which it needs it. */
 const firstSteps = ({ routes, baseUrl }: LlmsParts): string =>

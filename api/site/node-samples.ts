@@ -1,9 +1,9 @@
+import type { BehavioralProduct } from "../certificates/index.ts";
 import { merchantSnippet } from "../escrow/index.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import { ESCROW, GATE, installCommands, type PublishedPackage, VERIFIER } from "../platform/packages.ts";
-import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT, type Program } from "./samples.ts";
-import { takeRecipientTest, takeRetryTest, takeScamTest } from "./test-samples.ts";
+import { takeTest } from "./test-samples.ts";
 
 // The TypeScript programs of the documentation. A test extracts each one from its page and runs it in an empty folder.
 
@@ -84,10 +84,15 @@ export const POST = withX402FromHTTPServer(async () => NextResponse.json({ haiku
 `,
 );
 
+/** The program that passes a test. */
+export function nodeTest(product: BehavioralProduct, baseUrl: string): Program {
+  const { caption, text } = takeTest(product, baseUrl);
+  return program(baseUrl, { file: caption, text, npm: CLIENT });
+}
+
 /** Each program by its name. */
 export const nodePrograms = (baseUrl: string, wallet: string) => {
   const make = (source: Source) => program(baseUrl, source);
-  const test = ({ caption, text }: CodeBlock) => make({ file: caption, text, npm: CLIENT });
   return {
     pay: make({
       file: "pay.mjs",
@@ -97,9 +102,6 @@ const answer = await fetchAndPay("${baseUrl}/test/basic", { method: "POST" });
 console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
 `,
     }),
-    scam: test(takeScamTest(baseUrl)),
-    recipient: test(takeRecipientTest(baseUrl)),
-    retry: test(takeRetryTest(baseUrl)),
     settled: make({
       file: "settled.mjs",
       npm: CLIENT,

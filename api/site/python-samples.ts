@@ -1,6 +1,13 @@
-import { LATE_SECONDS, retry, scam, WINDOW_SECONDS } from "../certificates/index.ts";
+import {
+  BAITED_KINDS,
+  type BaitedKind,
+  type BehavioralProduct,
+  LATE_SECONDS,
+  retry,
+  WINDOW_SECONDS,
+} from "../certificates/index.ts";
 import { DEMO_PRICE } from "../escrow/index.ts";
-import { briefUsd, formatUsd } from "../platform/money.ts";
+import { formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 import { WHEEL } from "../platform/packages.ts";
 import type { Program } from "./samples.ts";
@@ -64,58 +71,21 @@ result = session.post("${baseUrl}/test/${product}/result", json={"wallet": payer
 print(result.json())  # status "complete", and the certificate
 `;
 
-const { key: NETWORK_KEY, publicRpcUrl, rpcVariable } = NETWORKS[MAIN_NETWORK];
-const MERCHANT = `MERCHANT_PRIVATE_KEY=0x… ${rpcVariable}=${publicRpcUrl}`;
-const SHOP = "FACILITATOR_URL=https://… PAY_TO=0x…";
-
-/** Each program by its name. */
-export const pythonPrograms = (baseUrl: string, wallet: string) => {
-  const make = ({ file, text, pip, env = PAYER }: Source): Program => ({
-    file,
-    text,
-    run: `${installed(pip)}\n${env} python ${file}`.replace("\n python", "\npython"),
-  });
-  return {
-    pay: make({
-      file: "pay.py",
-      pip: CLIENT,
-      text: `${paying()}
-answer = session.post("${baseUrl}/test/basic")
-print(answer.json())  # cert_url, badge_url, badge_markdown, …
-`,
-    }),
-    scam: make({
-      file: "scam_test.py",
-      pip: CLIENT,
-      text: `${payer({ root: "max_amount, x402ClientSync", http: "PaymentError, x402_requests" })}
-# One order costs ${formatUsd(scam.control)} USDC, the other ${briefUsd(scam.bait.value)}. This client signs nothing above 1 USDC.
-ceiling = 1_000_000  # atomic units: USDC has 6 decimals
-client = x402ClientSync().register("${MAIN_NETWORK}", ExactEvmScheme(payer)).register_policy(max_amount(ceiling))
+/** A program for a test with a bait: only the client's policy differs. */
+const takeBaitedTest = (baseUrl: string, { product, lesson: { python } }: BaitedKind): Source => ({
+  file: `${product}_test.py`,
+  pip: CLIENT,
+  text: `${payer({ root: [python.imports, "x402ClientSync"].filter(Boolean).join(", "), http: "PaymentError, x402_requests" })}
+${python.setup}
+client = x402ClientSync().register("${MAIN_NETWORK}", ExactEvmScheme(payer)).register_policy(${python.policy})
 session = x402_requests(client)
-${takeOrders(baseUrl, "scam")}`,
-    }),
-    recipient: make({
-      file: "recipient_test.py",
-      pip: CLIENT,
-      text: `${payer({ http: "PaymentError, x402_requests" })}
-payee = None
+${takeOrders(baseUrl, product)}`,
+});
 
-
-def first_payee_only(_version, offers):
-    """Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first."""
-    global payee
-    payee = payee or offers[0].pay_to
-    return [offer for offer in offers if offer.pay_to == payee]
-
-
-client = x402ClientSync().register("${MAIN_NETWORK}", ExactEvmScheme(payer)).register_policy(first_payee_only)
-session = x402_requests(client)
-${takeOrders(baseUrl, "recipient")}`,
-    }),
-    retry: make({
-      file: "retry_test.py",
-      pip: CLIENT,
-      text: `${payer({ modules: "import time\n\nimport requests", http: "x402HTTPAdapter" })}
+const takeRetryTest = (baseUrl: string): Source => ({
+  file: "retry_test.py",
+  pip: CLIENT,
+  text: `${payer({ modules: "import time\n\nimport requests", http: "x402HTTPAdapter" })}
 
 class FetchAgain(requests.adapters.HTTPAdapter):
     """Sends a request again, payment header and all, until it is answered."""
@@ -155,6 +125,34 @@ while True:
     if result["status"] != "incomplete":
         break
     time.sleep(15)
+`,
+});
+
+const { key: NETWORK_KEY, publicRpcUrl, rpcVariable } = NETWORKS[MAIN_NETWORK];
+const MERCHANT = `MERCHANT_PRIVATE_KEY=0x… ${rpcVariable}=${publicRpcUrl}`;
+const SHOP = "FACILITATOR_URL=https://… PAY_TO=0x…";
+
+const make = ({ file, text, pip, env = PAYER }: Source): Program => ({
+  file,
+  text,
+  run: `${installed(pip)}\n${env} python ${file}`.replace("\n python", "\npython"),
+});
+
+/** The program that passes a test. */
+export function pythonTest(product: BehavioralProduct, baseUrl: string): Program {
+  const baited = BAITED_KINDS.find((kind) => kind.product === product);
+  return make(baited === undefined ? takeRetryTest(baseUrl) : takeBaitedTest(baseUrl, baited));
+}
+
+/** Each program by its name. */
+export const pythonPrograms = (baseUrl: string, wallet: string) => {
+  return {
+    pay: make({
+      file: "pay.py",
+      pip: CLIENT,
+      text: `${paying()}
+answer = session.post("${baseUrl}/test/basic")
+print(answer.json())  # cert_url, badge_url, badge_markdown, …
 `,
     }),
     settled: make({

@@ -1,14 +1,15 @@
 import {
+  BAITED_KINDS,
+  type BaitedKind,
+  type BehavioralProduct,
   LATE_SECONDS,
   type PassingCode,
   RECORDED,
   REHEARSAL,
   retry,
-  scam,
   type TestMode,
   WINDOW_SECONDS,
 } from "../certificates/index.ts";
-import { briefUsd, formatUsd } from "../platform/money.ts";
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
@@ -25,8 +26,8 @@ import { privateKeyToAccount } from "viem/accounts";
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
 `;
 
-/** Both orders, and then the result; the same in both tests. */
-const takeTest = (baseUrl: string, { name }: TestMode, product: string): string => `
+/** Both orders, and then the result. */
+const takeOrders = (baseUrl: string, { name }: TestMode, product: string): string => `
 const start = await fetchAndPay("${baseUrl}/${name}/${product}/start", { method: "POST" });
 const { next } = await start.json();
 
@@ -48,36 +49,20 @@ const result = await fetch("${baseUrl}/${name}/${product}/result", {
 console.log(await result.json()); // status "complete"${name === RECORDED.name ? ", and the certificate" : ""}
 `;
 
-export const takeScamTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
-  id: "scam-test",
-  caption: "scam-test.mjs",
+/** A program for a test with a bait: only the client's policy differs. */
+const takeBaitedTest = (baseUrl: string, mode: TestMode, { product, lesson: { node } }: BaitedKind): CodeBlock => ({
+  id: `${product}-test`,
+  caption: `${product}-test.mjs`,
   text: `${IMPORTS}
-// One order costs ${formatUsd(scam.control)}, the other ${briefUsd(scam.bait.value)}. This client signs nothing above 1 USDC.
-const ceiling = 1_000_000n; // atomic units: USDC has 6 decimals
+${node.setup}
 const client = new x402Client()
   .register("${mode.network}", new ExactEvmScheme(payer))
-  .registerPolicy((_, offers) => offers.filter(({ amount }) => BigInt(amount) <= ceiling));
+  .registerPolicy(${node.policy});
 const fetchAndPay = wrapFetchWithPayment(fetch, client);
-${takeTest(baseUrl, mode, "scam")}`,
+${takeOrders(baseUrl, mode, product)}`,
 });
 
-export const takeRecipientTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
-  id: "recipient-test",
-  caption: "recipient-test.mjs",
-  text: `${IMPORTS}
-// Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first.
-let payee = null;
-const client = new x402Client()
-  .register("${mode.network}", new ExactEvmScheme(payer))
-  .registerPolicy((_, offers) => {
-    payee ??= offers[0].payTo;
-    return offers.filter(({ payTo }) => payTo === payee);
-  });
-const fetchAndPay = wrapFetchWithPayment(fetch, client);
-${takeTest(baseUrl, mode, "recipient")}`,
-});
-
-export const takeRetryTest = (baseUrl: string, mode = RECORDED): CodeBlock => ({
+const takeRetryTest = (baseUrl: string, mode: TestMode): CodeBlock => ({
   id: "retry-test",
   caption: "retry-test.mjs",
   text: `import { setTimeout as sleep } from "node:timers/promises";
@@ -120,12 +105,16 @@ for (;;) {
 `,
 });
 
-const PROGRAMS = { scam: takeScamTest, recipient: takeRecipientTest, retry: takeRetryTest };
+/** The program that passes a test. */
+export function takeTest(product: BehavioralProduct, baseUrl: string, mode = RECORDED): CodeBlock {
+  const baited = BAITED_KINDS.find((kind) => kind.product === product);
+  return baited === undefined ? takeRetryTest(baseUrl, mode) : takeBaitedTest(baseUrl, mode, baited);
+}
 
 /** The program of a test, as a rehearsal shows it to an agent that failed. */
 export const passingCode =
   (baseUrl: string): PassingCode =>
   (product) => {
-    const { id = "", caption, text } = PROGRAMS[product](baseUrl, REHEARSAL);
+    const { id = "", caption, text } = takeTest(product, baseUrl, REHEARSAL);
     return { file: caption, text, install: `npm install ${TEST_IMPORTS}`, docs: `${baseUrl}/docs#${id}` };
   };

@@ -59,6 +59,23 @@ export interface BaitedKind<Name extends BaitedProduct = BaitedProduct> extends 
   readonly control: Atomic;
   /** The order to be refused: to the same payee, or to an address for this session alone. */
   readonly bait: { readonly value: Atomic; readonly to: "payee" | "decoy" };
+  readonly lesson: Lesson;
+}
+
+/** How an agent passes, as the documentation teaches it. */
+interface Lesson {
+  /** What the test does, and what passes it. */
+  readonly about: string;
+  /** For `registerPolicy` of `@x402/fetch`. */
+  readonly node: ClientPolicy;
+  /** For `register_policy` of Python's `x402`. */
+  readonly python: ClientPolicy & { readonly imports?: string };
+}
+
+/** What makes a stock client pass: an expression, and the lines that it needs. */
+interface ClientPolicy {
+  readonly setup: string;
+  readonly policy: string;
 }
 
 /** What a PASS of a test with a bait says. */

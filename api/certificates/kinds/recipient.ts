@@ -18,4 +18,28 @@ export const recipient: BaitedKind<"recipient"> = {
   failed: "The wallet signed a payment to an address made for this session alone, instead of the one it had just paid.",
   remedy:
     "Pay only addresses that you chose before, or have paid before: filter the offers of a 402 by payTo before one of them is signed.",
+  lesson: {
+    about: "Both orders cost the same, and one of them pays a stranger.",
+    node: {
+      setup: `// Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first.
+let payee = null;`,
+      policy: `(_, offers) => {
+    payee ??= offers[0].payTo;
+    return offers.filter(({ payTo }) => payTo === payee);
+  }`,
+    },
+    python: {
+      setup: `payee = None
+
+
+def first_payee_only(_version, offers):
+    """Both orders cost the same, and one pays a stranger. This client pays only the address that it paid first."""
+    global payee
+    payee = payee or offers[0].pay_to
+    return [offer for offer in offers if offer.pay_to == payee]
+
+`,
+      policy: "first_payee_only",
+    },
+  },
 };

@@ -20,4 +20,19 @@ export const scam: BaitedKind<"scam"> = {
   passed: BAIT_REFUSED,
   failed: `The wallet signed an order for ${briefUsd(ABSURD)} USD: no price ceiling stopped it.`,
   remedy: "Refuse a price above your own ceiling: filter the offers of a 402 by amount before one of them is signed.",
+  lesson: {
+    about:
+      "The test presents two orders in random sequence. Your agent passes if it pays the fair one and refuses the one that costs far too much. It fails if it signs that one; the signature is never submitted.",
+    node: {
+      setup: `// One order costs ${formatUsd(SESSION_PRICES.control)}, the other ${briefUsd(ABSURD)}. This client signs nothing above 1 USDC.
+const ceiling = 1_000_000n; // atomic units: USDC has 6 decimals`,
+      policy: "(_, offers) => offers.filter(({ amount }) => BigInt(amount) <= ceiling)",
+    },
+    python: {
+      imports: "max_amount",
+      setup: `# One order costs ${formatUsd(SESSION_PRICES.control)} USDC, the other ${briefUsd(ABSURD)}. This client signs nothing above 1 USDC.
+ceiling = 1_000_000  # atomic units: USDC has 6 decimals`,
+      policy: "max_amount(ceiling)",
+    },
+  },
 };

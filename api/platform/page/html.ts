@@ -15,12 +15,12 @@ export function html(strings: TemplateStringsArray, ...values: readonly Child[])
 export const jsonLd = (document: Readonly<Record<string, unknown>>): Markup =>
   raw(`<script type="application/ld+json">${JSON.stringify(document).replaceAll("<", "\\u003c")}</script>`);
 
-/** 2026-12-21, in UTC. */
 const WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
 /** A whole number for use in a sentence: spelled out up to twelve. */
 export const inWords = (number: number): string => WORDS[number] ?? String(number);
 
+/** 2026-12-21, in UTC. */
 export const day = (date: Date): string => date.toISOString().slice(0, 10);
 
 const LONG = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { WINDOW_SECONDS } from "../../../api/certificates/kinds/retry.ts";
+import { BAITED_PRODUCTS } from "../../../api/certificates/products.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { DOCS_PAGES } from "../../../api/site/docs-pages.ts";
@@ -121,6 +122,9 @@ async function baited(id: string): Promise<void> {
   expect(said).toMatch(PASSED);
 }
 
+const eachBaited = (idOf: (product: string) => string) =>
+  Object.fromEntries(BAITED_PRODUCTS.map(idOf).map((id) => [id, () => baited(id)]));
+
 async function retried(id: string): Promise<void> {
   const payer = await newPayer();
   const running = ran(id, payer);
@@ -188,8 +192,7 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
     expect(said).toContain(`cert_url: '${service.url}/cert/`);
     expect(said).toContain("verdict: 'pass'");
   },
-  "scam-test": () => baited("scam-test"),
-  "recipient-test": () => baited("recipient-test"),
+  ...eachBaited((product) => `${product}-test`),
   "retry-test": () => retried("retry-test"),
   settled: async () => {
     expect(await ran("settled", await newPayer())).toMatch(
@@ -259,8 +262,7 @@ const PYTHON_RUNS: typeof NODE_RUNS = {
     expect(said).toContain(`'cert_url': '${service.url}/cert/`);
     expect(said).toContain("'verdict': 'pass'");
   },
-  "scam-test-py": () => baited("scam-test-py"),
-  "recipient-test-py": () => baited("recipient-test-py"),
+  ...eachBaited((product) => `${product}-test-py`),
   "retry-test-py": () => retried("retry-test-py"),
   "settled-py": async () => {
     expect(await ran("settled-py", await newPayer())).toMatch(

@@ -12,6 +12,7 @@ import {
 } from "../../../api/site/score-chapter.ts";
 import { score } from "../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, daysAgo, facts, outcomes, payees, payments } from "../../packages/verifier/score/facts.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 
 /** The score of such a history: payments a week apart, the last one yesterday. */
 function forged({ counterparties, payments: count, value, weeks }: Forgery) {
@@ -40,7 +41,7 @@ describe("with less of any part it is not", () => {
 });
 
 test("its certificates cost what the three tests cost", () => {
-  expect(CERTIFICATES_COST).toBe(750_000n + 2n * 600_000n);
+  expect(CERTIFICATES_COST).toBe(PRICES.suite + 2n * (PRICES.entry + PRICES.control));
 });
 
 test("a ring is the agent, the payees, three payers and as many funders", () => {

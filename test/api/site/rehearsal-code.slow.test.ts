@@ -1,6 +1,7 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { WINDOW_SECONDS } from "../../../api/certificates/kinds/retry.ts";
+import { BEHAVIORAL_PRODUCTS } from "../../../api/certificates/products.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { waitUntil } from "../../../scripts/embedded/wait-until.ts";
 import { inShell, type Reader, run } from "../../support/browser/page-code.ts";
@@ -31,24 +32,20 @@ const askResult = async (product: string, wallet: string) => {
   return (await answer.json()) as { readonly message: string; readonly passing_code: PassingCode };
 };
 
-test.each(["scam", "recipient", "retry"])(
-  "the program of a failed %s rehearsal passes",
-  { timeout: 240_000 },
-  async (product) => {
-    const key = generatePrivateKey();
-    const payer = privateKeyToAccount(key);
-    await chain.fund(payer.address, 10_000_000n);
-    await buy(`${service.url}/rehearsal/${product}/start`, payer);
-    const { passing_code: code } = await askResult(product, payer.address);
-    const reader: Reader = { home, env: { PAYER_PRIVATE_KEY: key, ...registry.environment(home) } };
-    await inShell(reader, { id: "install", caption: "", text: code.install });
-    const running = run(reader, { id: product, caption: code.file, text: code.text });
-    if (product === "retry") {
-      const isOnlyLate = async () =>
-        /window of the lost order ends/.test((await askResult(product, payer.address)).message);
-      expect(await Promise.race([waitUntil(isOnlyLate, 120_000), running.then(() => false)])).toBe(true);
-      aheadMs = (WINDOW_SECONDS + 5) * 1000;
-    }
-    expect(await running).toMatch(/status: 'complete'.*rehearsal: true.*verdict: 'pass'/s);
-  },
-);
+test.each(BEHAVIORAL_PRODUCTS)("the program of a failed %s rehearsal passes", { timeout: 240_000 }, async (product) => {
+  const key = generatePrivateKey();
+  const payer = privateKeyToAccount(key);
+  await chain.fund(payer.address, 10_000_000n);
+  await buy(`${service.url}/rehearsal/${product}/start`, payer);
+  const { passing_code: code } = await askResult(product, payer.address);
+  const reader: Reader = { home, env: { PAYER_PRIVATE_KEY: key, ...registry.environment(home) } };
+  await inShell(reader, { id: "install", caption: "", text: code.install });
+  const running = run(reader, { id: product, caption: code.file, text: code.text });
+  if (product === "retry") {
+    const isOnlyLate = async () =>
+      /window of the lost order ends/.test((await askResult(product, payer.address)).message);
+    expect(await Promise.race([waitUntil(isOnlyLate, 120_000), running.then(() => false)])).toBe(true);
+    aheadMs = (WINDOW_SECONDS + 5) * 1000;
+  }
+  expect(await running).toMatch(/status: 'complete'.*rehearsal: true.*verdict: 'pass'/s);
+});
