@@ -1,13 +1,17 @@
 import type { Page } from "playwright-core";
 import { getAddress, type LocalAccount } from "viem";
 import { expect, test } from "vitest";
+import { formatUsd } from "../../api/platform/money.ts";
 import { findings, inLine, launchBrowser, picture } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
 import { settlements } from "../support/payments/on-chain.ts";
+import { PRICES } from "../support/payments/prices.ts";
 import { newPayer } from "../support/payments/signing.ts";
 import { PAY_TO } from "../support/service/environment.ts";
 import { startService } from "../support/service/service.ts";
+
+const BASIC = formatUsd(PRICES.basic);
 
 const [chain, browser] = await Promise.all([forFile(startTestChain()), forFile(launchBrowser())]);
 const service = await forFile(startService({ chain }));
@@ -94,7 +98,13 @@ async function openWith(plan: WalletPlan) {
     if (message.type() === "error" && !/status of (402|503)/.test(message.text())) troubles.push(message.text());
   });
   await page.goto("/pay");
-  return { page, asked, windows, troubles, pay: () => page.getByRole("button", { name: /^Pay 0.25 USDC/ }).click() };
+  return {
+    page,
+    asked,
+    windows,
+    troubles,
+    pay: () => page.getByRole("button", { name: `Pay ${BASIC} USDC with` }).click(),
+  };
 }
 
 const said = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
@@ -102,12 +112,12 @@ const said = (page: Page) => expect.poll(() => page.locator("#said").textContent
 test("a wallet pays for real, and the person sees the certificate", async () => {
   const account = await newPayer(chain);
   const { page, asked, troubles, pay } = await openWith({ account });
-  await page.getByRole("button", { name: "Pay 0.25 USDC with Test Wallet" }).waitFor();
+  await page.getByRole("button", { name: `Pay ${BASIC} USDC with Test Wallet` }).waitFor();
   expect(await page.locator("#none").isVisible()).toBe(false);
   await pay();
   await said(page).toBe("Paid and certified: Conformant.");
   expect(asked).toEqual(["eth_requestAccounts", "eth_chainId", "eth_signTypedData_v4"]);
-  expect(await settlements(chain, account.address)).toMatchObject([{ value: 250_000n }]);
+  expect(await settlements(chain, account.address)).toMatchObject([{ value: PRICES.basic }]);
   expect(await page.getByRole("button", { name: /^Pay/ }).isVisible()).toBe(false);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
@@ -182,7 +192,7 @@ test("a hardware wallet that took longer than the window is asked again, and pay
   await said(page).toBe("Paid and certified: Conformant.");
   expect(asked.filter((method) => method === "eth_signTypedData_v4")).toHaveLength(2);
   expect(windows).toEqual([expect.closeTo(600, -1), expect.closeTo(600, -1)]);
-  expect(await settlements(chain, account.address)).toMatchObject([{ value: 250_000n }]);
+  expect(await settlements(chain, account.address)).toMatchObject([{ value: PRICES.basic }]);
   await page.context().close();
 });
 
@@ -244,8 +254,8 @@ const offering = (change: object) => (header: string) => {
 };
 
 test.for([
-  ["a higher price", { amount: "50000000" }, "amount 50000000 instead of 250000"],
-  ["a lower price", { amount: "1" }, "amount 1 instead of 250000"],
+  ["a higher price", { amount: "50000000" }, `amount 50000000 instead of ${PRICES.basic}`],
+  ["a lower price", { amount: "1" }, `amount 1 instead of ${PRICES.basic}`],
   ["another receiver", { payTo: THIEF }, `recipient ${THIEF} instead of ${getAddress(PAY_TO)}`],
   ["another token", { asset: THIEF }, `token ${THIEF} instead of 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913`],
   ["another network", { network: "eip155:1" }, "network eip155:1 instead of eip155:8453"],

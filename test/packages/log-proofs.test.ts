@@ -30,7 +30,7 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const payer = await newPayer(chain);
 const wallet = payer.address.toLowerCase();
-const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPayment(payer, { value: 250_000n })));
+const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPayment(payer)));
 const PROOF = `${service.url}${new URL(String(sold.cert_url)).pathname}.tlog-proof`;
 await waitUntil(async () => (await send(PROOF)).status === 200, 30_000);
 const proof = (await send(PROOF)).text;
@@ -162,7 +162,7 @@ test("the monitor follows the running service over HTTP, goes on where it stoppe
   const follow = () => log("monitor", `${service.url}/log`, "--policy", "policy.txt", "--once", ...kept);
   expect((await follow()).stdout).toMatch(/^ok: localhost:\d+\/log has (\d+) entries, \1 of them new\n$/);
   // Somebody else's, because the tests below count on what this wallet has.
-  const payment = v2(await signPayment(await newPayer(chain), { value: 250_000n }));
+  const payment = v2(await signPayment(await newPayer(chain)));
   const { body } = await post(`${service.url}/test/basic`, payment);
   const next = new URL(String(body.cert_url)).pathname;
   await waitUntil(async () => (await send(`${service.url}${next}.tlog-proof`)).status === 200, 30_000);

@@ -12,6 +12,7 @@ import { refuse } from "../support/chain/rpc.ts";
 import { stockFetch } from "../support/escrow/auth-capture.ts";
 import { deployOperator } from "../support/escrow/contract.ts";
 import { forFile } from "../support/for-file.ts";
+import { PRICES } from "../support/payments/prices.ts";
 import { post, v2 } from "../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../support/payments/signing.ts";
 import { binary, connectOwner } from "../support/service/database.ts";
@@ -98,7 +99,7 @@ describe("npm run reconcile", () => {
     node.become(null);
     const { from, nonce } = lost.authorization;
     expect(code).toBe(1);
-    expect(found.unknown).toMatchObject([{ from: from.toLowerCase(), nonce, value: "250000", row: null }]);
+    expect(found.unknown).toMatchObject([{ from: from.toLowerCase(), nonce, value: String(PRICES.basic), row: null }]);
     expect(found.unshown).toEqual([]);
     const { output } = await run();
     expect(output).toContain(nonce);

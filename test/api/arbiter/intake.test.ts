@@ -9,6 +9,7 @@ import { deployEscrow, hold, newMerchant } from "../../support/escrow/contract.t
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
@@ -59,8 +60,10 @@ describe("without a payment", () => {
   ])("%s is answered with the price, in both versions of the protocol", async (_, body) => {
     const answer = await handIn(scene.service, body);
     expectPaymentRequired(answer);
-    expect(challengeOf(answer).accepts).toMatchObject([{ scheme: "exact", network: "eip155:8453", amount: "250000" }]);
-    expect(answer.body.accepts).toMatchObject([{ network: "base", maxAmountRequired: "250000" }]);
+    expect(challengeOf(answer).accepts).toMatchObject([
+      { scheme: "exact", network: "eip155:8453", amount: String(PRICES.verdict) },
+    ]);
+    expect(answer.body.accepts).toMatchObject([{ network: "base", maxAmountRequired: String(PRICES.verdict) }]);
   });
 });
 

@@ -8,6 +8,7 @@ import { handIn, recordParts, startArbiterScene } from "../../support/arbiter/sc
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { recordVerdict, walkVerdicts } from "../../support/arbiter/verdicts.ts";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { freshDatabase, type TestDatabase } from "../../support/service/database.ts";
@@ -20,7 +21,7 @@ const { chain, service } = scene;
 const second = await forFile(
   startService({ chain, database: service.database, config: { signingKey: service.config.signingKey } }),
 );
-const payer = await newPayer(chain, 250_000n * BigInt(COUNT));
+const payer = await newPayer(chain, PRICES.verdict * BigInt(COUNT));
 const signed = await Promise.all(Array.from({ length: COUNT }, () => signPayment(payer)));
 const bought = await Promise.all(
   signed.map(async (one, number) => {

@@ -12,6 +12,7 @@ import { type ArbiterScene, recordParts, startArbiterScene } from "../../support
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { deciderOf } from "../../support/arbiter/verdicts.ts";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;
 
@@ -48,7 +49,7 @@ const saleOf = (input: VerdictRequest): Sale<VerdictRequest> => ({
   },
   version: "v2",
   payTo: scene.service.config.payTo,
-  value: 600_000n,
+  value: PRICES.scoredVerdict,
   validAfter: 0n,
   validBefore: 0n,
   receivedAt: new Date(),

@@ -3,11 +3,13 @@ import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
@@ -129,9 +131,9 @@ describe("the policy's rules hold", () => {
       const payer = await newPayer(scene.chain, 1_000_000n);
       const { answer } = await buyVerdict(scene.service, payer, claimOf("ci-status", verdict));
       expect(answer.body.verdict).toBe(verdict);
-      expect(await settlements(scene.chain, payer.address)).toMatchObject([{ value: 250_000n }]);
+      expect(await settlements(scene.chain, payer.address)).toMatchObject([{ value: PRICES.verdict }]);
       await scene.service.gate.resolveDue();
-      expect(await scene.chain.usdcBalance(payer.address)).toBe(750_000n);
+      expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n - PRICES.verdict);
     }
   });
 
@@ -139,7 +141,7 @@ describe("the policy's rules hold", () => {
     const { rules } = await policy();
     expect(rules[10]?.text).toMatch(/no warranty.*limited to the fee that was paid.*alone responsible.*escalate/);
     const { products } = (await send(`${scene.service.url}/arbiter`)).body as { products: Record<string, string>[] };
-    expect(products.map(({ price }) => price)).toEqual(["0.25", "0.60"]);
+    expect(products.map(({ price }) => price)).toEqual([PRICES.verdict, PRICES.scoredVerdict].map(formatUsd));
     for (const { url = "", price_atomic } of products) {
       const [terms] = challengeOf(await send(url, { method: "POST" })).accepts;
       expect(terms?.amount).toBe(price_atomic);

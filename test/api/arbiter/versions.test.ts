@@ -15,6 +15,7 @@ import { BASE_URL, SIGNER } from "../../packages/verifier/samples.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
 import { TOY_DAY, WITH_TOY } from "../../support/arbiter/toy-policy.ts";
 import { deciderOf, recordVerdict } from "../../support/arbiter/verdicts.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 
@@ -88,7 +89,7 @@ const saleOf = (request: VerdictRequest): Sale<VerdictRequest> => ({
   },
   version: "v2",
   payTo: "0x00000000000000000000000000000000c0ffee01",
-  value: 250_000n,
+  value: PRICES.verdict,
   validAfter: 0n,
   validBefore: 0n,
   receivedAt: BEFORE,

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type Count, withhold } from "../../../api/board/board.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { ago, boardScene, type ListedAgent, NOON, type Seed } from "../../support/board.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
@@ -79,13 +81,13 @@ test("statistics count payments and their volume from the first payer on, each n
   const of = async () => (await scene.get("/stats")).body.payments;
   const testMoney = { network_key: "base-sepolia", settled: 0, volume_atomic: "0" };
   expect(await of()).toMatchObject([
-    { network_key: "base", settled: 1, volume_atomic: "250000", volume: "0.25" },
+    { network_key: "base", settled: 1, volume_atomic: String(PRICES.basic), volume: formatUsd(PRICES.basic) },
     testMoney,
   ]);
   expect((await buy()).status).toBe(200);
   scene.clock = new Date(Date.now() + 600_000);
   expect(await of()).toMatchObject([
-    { network_key: "base", settled: 2, volume_atomic: "500000", volume: "0.50" },
+    { network_key: "base", settled: 2, volume_atomic: String(2n * PRICES.basic), volume: formatUsd(2n * PRICES.basic) },
     testMoney,
   ]);
 });

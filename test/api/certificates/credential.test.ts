@@ -8,6 +8,7 @@ import { boardSeeder } from "../../support/board.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
@@ -59,7 +60,7 @@ async function certify(
   validForSeconds = 120,
 ): Promise<Record<string, unknown>> {
   const validBefore = BigInt(Math.floor(now().getTime() / 1000) + validForSeconds);
-  const signed = await signPayment(payer, { value: product === "basic" ? 250_000n : 750_000n, validBefore });
+  const signed = await signPayment(payer, { value: PRICES[product], validBefore });
   const { status, body } = await post(`${service.url}/test/${product}`, v2(signed));
   expect(status).toBe(200);
   return body;

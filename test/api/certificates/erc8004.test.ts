@@ -17,6 +17,7 @@ import {
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -94,7 +95,7 @@ describe("an order with an agent's id", () => {
 
   test("is not told of a result that says nothing about the wallet", async () => {
     const agent = await newAgent(chain);
-    const signed = await signPayment(agent.account, { value: 750_000n, validBefore: unixNow() + 3_600n });
+    const signed = await signPayment(agent.account, { value: PRICES.suite, validBefore: unixNow() + 3_600n });
     const answer = await post(`${service.url}/test/suite`, v2(signed), order(agent));
     expect(answer.body).toMatchObject({ verdict: "fail" });
     await pass();

@@ -2,11 +2,13 @@ import pg from "pg";
 import type { Address, LocalAccount } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Behavior } from "../../../api/certificates/certificate.ts";
+import type { SingleProduct } from "../../../api/certificates/products.ts";
 import { createScoreCertificates } from "../../../api/score/store.ts";
 import { boardSeeder } from "../../support/board.ts";
 import { FAILING, SCAMMED } from "../../support/certificates/samples.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -23,8 +25,9 @@ const seeder = await forFile(boardSeeder(service.database));
 const lower = (address: string) => address.toLowerCase() as Address;
 const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
 
-async function buyTest(payer: LocalAccount, product: string, value: bigint): Promise<void> {
-  const { status } = await post(`${service.url}/test/${product}`, v2(await signPayment(payer, { value })));
+async function buyTest(payer: LocalAccount, product: SingleProduct): Promise<void> {
+  const signed = await signPayment(payer, { value: PRICES[product] });
+  const { status } = await post(`${service.url}/test/${product}`, v2(signed));
   expect(status).toBe(200);
 }
 
@@ -44,7 +47,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
   };
   /** The customer's own stock client pays what the shop quotes; the shop hands that in at the suite. */
   async function forward(payer: LocalAccount): Promise<Answer> {
-    const shop = await openShop({ payTo: PAY_TO, value: 750_000n, maxTimeoutSeconds: 3_600 });
+    const shop = await openShop({ payTo: PAY_TO, value: PRICES.suite, maxTimeoutSeconds: 3_600 });
     expect(await buy(`${shop.url}/goods`, payer)).toMatchObject({ status: 200, body: { status: "sold" } });
     const answer = await shop.handIn(`${service.url}/test/suite`);
     shop.stop();
@@ -54,8 +57,8 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
 
   test("changes nothing that is published about a certified customer, and nothing its score is made of", async () => {
     const payer = await newPayer(chain);
-    await buyTest(payer, "basic", 250_000n);
-    await buyTest(payer, "suite", 750_000n);
+    await buyTest(payer, "basic");
+    await buyTest(payer, "suite");
     const before = [await seen(payer.address), await facts(payer.address)];
     expect(before[0]).toMatchObject({ record: { verified: true, reasons: [] } });
     await forward(payer);
@@ -84,7 +87,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
 
   test("gets its customer nothing but a PASS where it forwards the payment to the basic test", async () => {
     const payer = await newPayer(chain);
-    const shop = await openShop({ payTo: PAY_TO, value: 250_000n, maxTimeoutSeconds: 3_600 });
+    const shop = await openShop({ payTo: PAY_TO, value: PRICES.basic, maxTimeoutSeconds: 3_600 });
     await buy(`${shop.url}/goods`, payer);
     const answer = await shop.handIn(`${service.url}/test/basic`);
     shop.stop();

@@ -1,7 +1,9 @@
 import { type AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { validateDiscoveryExtension } from "@x402/extensions/bazaar";
 import { describe, expect, test, vi } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, send } from "../../support/payments/requests.ts";
 import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 
@@ -151,7 +153,7 @@ describe("the agent card", () => {
     const print = vi.spyOn(console, "debug").mockReturnValue(undefined);
     const dearer = {
       ...skill,
-      description: skill?.description.replace("0.25", "0.01"),
+      description: skill?.description.replace(formatUsd(PRICES.basic), "0.01"),
     } as (typeof card.skills)[number];
     await expect(verify({ ...card, skills: [dearer, ...others] })).rejects.toThrow(/No valid signatures/);
     print.mockRestore();

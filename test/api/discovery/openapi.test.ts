@@ -4,6 +4,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 
@@ -202,7 +203,7 @@ describe("AgentCash's discovery", () => {
     const advisories = checked.found ? checked.advisories : [];
     expect(advisories.find(({ method }) => method === "POST")).toMatchObject({
       authMode: "paid",
-      paymentOptions: [{ protocol: "x402", network: "eip155:8453", amount: "100000" }],
+      paymentOptions: [{ protocol: "x402", network: "eip155:8453", amount: String(PRICES.espresso) }],
     });
   });
 });

@@ -13,6 +13,7 @@ import {
 } from "../../support/escrow/auth-capture.ts";
 import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post } from "../../support/payments/requests.ts";
 import { burningOn, deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
@@ -24,7 +25,7 @@ const service = await forFile(startService({ chain, config: { escrowAddresses: a
 const url = `${service.url}/escrow/demo`;
 
 const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
-const PRICE = 100_000n;
+const PRICE = PRICES.demo;
 
 describe("a smart wallet", () => {
   /** 0x4e59…: takes a salt and creation code, and is on the local chains. */

@@ -1,10 +1,12 @@
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { expect, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -78,7 +80,11 @@ test("without a payment, 402 with commerce terms; a version 1 client finds nothi
   expect(answer.status).toBe(402);
   expect(answer.body).toMatchObject({ x402Version: 1, accepts: [] });
   expect(challengeOf(answer).accepts).toMatchObject([
-    { scheme: "commerce", amount: "100000", extra: { settlementMethod: "authorize", minFeeBps: 100, maxFeeBps: 100 } },
+    {
+      scheme: "commerce",
+      amount: String(PRICES.demo),
+      extra: { settlementMethod: "authorize", minFeeBps: 100, maxFeeBps: 100 },
+    },
   ]);
   expectProblem(await post(url(), { "PAYMENT-SIGNATURE": "x" }), 400, "malformed_payment");
 });
@@ -91,11 +97,15 @@ test("the demo is a page for browsers and a document for everybody else", async 
     await send(url(), asHtml),
     await send(`${url()}?format=json`, asHtml),
   ];
-  expect(document.body).toMatchObject({ price: "0.10", contract: expect.stringMatching(/^0x/) });
+  expect(document.body).toMatchObject({ price: formatUsd(PRICES.demo), contract: expect.stringMatching(/^0x/) });
   expect(forced.body).toEqual(document.body);
   for (const { headers } of [document, page, forced]) expect(headers.get("vary")).toBe("Accept");
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
-  for (const text of [document.body.contract, document.body.merchant, "<strong>0.10 USDC</strong>"])
+  for (const text of [
+    document.body.contract,
+    document.body.merchant,
+    `<strong>${formatUsd(PRICES.demo)} USDC</strong>`,
+  ])
     expect(page.text).toContain(String(text));
 });
 

@@ -6,6 +6,7 @@ import { type MortalNode, startMortalNode } from "../../support/chain/nodes.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
@@ -55,7 +56,7 @@ test("without a node of Base, the service serves what it can, and the escrow as 
   expect([refused.status, refused.body.code]).toEqual([503, "payment_pending"]);
   await nothingCharged(chain, payer);
   const guest = await newPayer(sepolia);
-  const espresso = await signPayment(guest, { value: 100_000n }, NETWORKS[SEPOLIA]);
+  const espresso = await signPayment(guest, { value: PRICES.espresso }, NETWORKS[SEPOLIA]);
   expect((await post(`${url}/order/espresso`, v1(espresso, "base-sepolia"))).status).toBe(200);
 
   await nodes[1]?.revive();

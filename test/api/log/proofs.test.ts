@@ -57,7 +57,7 @@ async function keepPolicy(): Promise<void> {
 }
 
 test("a certificate that was bought is proven to be in the log, offline", async () => {
-  const { body } = await post(`${url}/test/basic`, v2(await signPayment(payer, { value: 250_000n })));
+  const { body } = await post(`${url}/test/basic`, v2(await signPayment(payer)));
   const path = new URL(String(body.cert_url)).pathname;
   const proof = await proofOf("certificate.tlog-proof", path);
   await keepPolicy();

@@ -226,7 +226,7 @@ describe("a wallet", () => {
       expect(answer.body.detail).toMatch(/not its checksum/);
     }
     const payer = await newPayer(chain);
-    const headers = v2(await signPayment(payer, { value: 250_000n }));
+    const headers = v2(await signPayment(payer));
     const parties = { payer: wallet, payee: mistyped };
     const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
     const claim = JSON.stringify({ category: "payload-hash", conditions, parties });

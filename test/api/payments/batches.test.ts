@@ -7,6 +7,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { burningOn, SIGNS } from "../../support/payments/wallets.ts";
@@ -97,7 +98,7 @@ test("payments that arrive while one is unmined share a transaction, which costs
 });
 
 test("one payer's payments share it, too, as far as its balance goes", async () => {
-  const payer = await newPayer(chain, 750_000n);
+  const payer = await newPayer(chain, 3n * PRICES.basic);
   const signed = await Promise.all([1, 2, 3].map(() => signPayment(payer)));
   expect(statuses(await paidTogether(signed))).toEqual([200, 200, 200]);
   const nonces = (await settlements(chain, payer.address)).map(({ nonce }) => nonce);

@@ -10,6 +10,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -92,7 +93,7 @@ describe("a payment with a payment identifier", () => {
   ])("cannot be used for %s: 409, nothing charged for it", async (_, path, body) => {
     const signed = await signPayment(payer);
     expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
-    const value = path === "/test/suite" ? 750_000n : 250_000n;
+    const value = path === "/test/suite" ? PRICES.suite : PRICES.basic;
     const other = await signPayment(payer, { value });
     const answer = await post(`${service.url}${path}`, v2(other, { id }), body);
     expectProblem(answer, 409, "payment_conflict");
@@ -157,7 +158,7 @@ test("an identifier of 128 characters is one purchase like any other, and differ
 test("a refused payment frees its identifier for a new one", async () => {
   const poor = await newPayer(chain, 0n);
   expect(expectPaymentRequired(await post(basic(), v2(await signPayment(poor), { id })))).toMatch(/balance/);
-  await chain.fund(poor.address, 250_000n);
+  await chain.fund(poor.address, PRICES.basic);
   const signed = await signPayment(poor);
   expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
   await chargedOnce(chain, signed);

@@ -12,6 +12,7 @@ import { expectPaymentRequired, expectProblem } from "../../support/payments/exp
 import { startFacilitator } from "../../support/payments/facilitator.ts";
 import { apply, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { broadcast, chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
@@ -138,7 +139,7 @@ describe("a payer's balance covers what is in flight together", () => {
   });
 
   test("one that has settled meanwhile, unknown to its row, is not counted twice", async () => {
-    const payer = await newPayer(chain, 500_000n);
+    const payer = await newPayer(chain, 2n * PRICES.basic);
     const [first, second] = await signed(payer, 2);
     if (first === undefined || second === undefined) throw new Error("nothing signed");
     keep(first);

@@ -9,6 +9,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -136,7 +137,7 @@ describe("a 402", () => {
       {
         scheme: "exact",
         network: "eip155:8453",
-        amount: "250000",
+        amount: String(PRICES.basic),
         asset: USDC,
         payTo: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
         maxTimeoutSeconds: 120,
@@ -157,7 +158,7 @@ describe("a 402", () => {
         {
           scheme: "exact",
           network: "base",
-          maxAmountRequired: "750000",
+          maxAmountRequired: String(PRICES.suite),
           resource: `${service.url}/test/suite`,
           description: expect.any(String),
           mimeType: "application/json",

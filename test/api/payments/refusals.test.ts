@@ -11,6 +11,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { broadcast, cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { acceptedOf, post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -37,7 +38,7 @@ async function expectRefused(headers: Record<string, string>, why: RegExp): Prom
 
 describe("terms that were signed", () => {
   test.each<[string, () => Partial<Authorization>, RegExp]>([
-    ["one unit too little", () => ({ value: 249_999n }), /must be for exactly 250000/],
+    ["one unit too little", () => ({ value: PRICES.basic - 1n }), new RegExp(`must be for exactly ${PRICES.basic}`)],
     ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
     ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
     ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
@@ -62,7 +63,7 @@ describe("terms that were signed", () => {
     const signed = await signPayment(payer);
     const honest = acceptedOf(signed);
     const claims: Partial<typeof honest>[] = [
-      { amount: "750000" },
+      { amount: String(PRICES.suite) },
       { payTo: SOMEBODY },
       { asset: SEPOLIA.usdc.address },
       { network: SEPOLIA.id },
@@ -171,7 +172,7 @@ describe("an authorization that a stranger broadcast", () => {
     payer = await newPayer(chain, 0n);
     const signed = await signPayment(payer);
     await expectRefused(v2(signed), /balance/);
-    await chain.fund(payer.address, 250_000n);
+    await chain.fund(payer.address, PRICES.basic);
     await broadcast(chain, signed);
     const answer = await post(basic(), v2(signed));
     expect(answer.status).toBe(200);

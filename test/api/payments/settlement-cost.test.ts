@@ -18,7 +18,7 @@ const FORGOTTEN_MS = 2_100;
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
-// A settlement costs 100,000 gas at 0.006 gwei, 0.0018 USDC: 0.72% of 0.25 USDC.
+// A settlement costs 100,000 gas at 0.006 gwei, 0.0018 USDC: less than a hundredth of the price.
 const plan = { chain, now: base.now };
 const strict = await forFile(
   startService({ ...plan, config: { rpcUrls: base.rpcUrls, costCeiling: { percent: 5, ethUsd: 3_000 } } }),

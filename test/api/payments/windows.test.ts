@@ -11,6 +11,7 @@ import { passTime } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { broadcast, chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
@@ -95,7 +96,7 @@ describe("nobody makes us ask the chain for nothing", () => {
   });
 
   test("a body that does not fit costs none", async () => {
-    const signed = await signPayment(payer, { value: 100_000n, validBefore: base.unixNow() + 120n });
+    const signed = await signPayment(payer, { value: PRICES.score, validBefore: base.unixNow() + 120n });
     const { answer, calls } = await counted(() => post(`${service.url}/score`, v2(signed), "[1]"));
     expectProblem(answer, 400, "malformed_request");
     expect(calls).toEqual({});
@@ -158,7 +159,7 @@ describe("a header whose window has closed", () => {
   });
 
   test("with a body that does not fit is told so, and not to sign again: it may have paid", async () => {
-    const signed = await signPayment(payer, { value: 100_000n, validBefore: base.unixNow() + 120n });
+    const signed = await signPayment(payer, { value: PRICES.score, validBefore: base.unixNow() + 120n });
     await broadcast(base.chain, signed);
     await base.pass(3);
     expectProblem(await post(`${restored.url}/score`, v2(signed), "[1]"), 400, "malformed_request");

@@ -11,11 +11,13 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { createNonces, NONCE_CHANCE_BYTES } from "../../../api/purchases/sign-in.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, encode, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import {
@@ -72,8 +74,8 @@ describe("a wallet that signs in", () => {
       purchases: [
         {
           resource: `${service.url}/test/basic`,
-          amount: "250000",
-          amount_usd: "0.25",
+          amount: String(PRICES.basic),
+          amount_usd: formatUsd(PRICES.basic),
           pay_to: paid.authorization.to.toLowerCase(),
           transaction: settlement?.transaction,
           block: expect.any(Number),

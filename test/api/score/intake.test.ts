@@ -3,12 +3,13 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-const PRICES = { "/score": 100_000n, "/score/batch": 500_000n } as const;
-type Path = keyof typeof PRICES;
+const COSTS = { "/score": PRICES.score, "/score/batch": PRICES.scores } as const;
+type Path = keyof typeof COSTS;
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
@@ -19,11 +20,11 @@ const wallet = (n: number): string => `0x${n.toString(16).padStart(40, "a")}`;
 const wallets = (count: number): string[] => Array.from({ length: count }, (_, n) => wallet(n));
 
 async function ask(path: Path, body: unknown, query = ""): Promise<Answer> {
-  const signed = await signPayment(payer, { value: PRICES[path] });
+  const signed = await signPayment(payer, { value: COSTS[path] });
   return post(`${service.url}${path}${query}`, v2(signed), body === undefined ? null : JSON.stringify(body));
 }
 
-test.each(Object.entries(PRICES))(
+test.each(Object.entries(COSTS))(
   "%s without a payment is 402 with its price, whatever the body",
   async (path, price) => {
     for (const body of [null, "{}", "no json"]) {

@@ -8,6 +8,7 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, checkRun, handIn, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY, PAY_TO } from "../../support/service/environment.ts";
@@ -112,7 +113,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
 
     const again = await handIn(service, claim, headers);
     expect([again.status, again.text, again.headers.get("x-idempotent-replay")]).toEqual([200, answer.text, "true"]);
-    expect(await settlements(chain, payer.address)).toMatchObject([{ value: 250_000n }]);
+    expect(await settlements(chain, payer.address)).toMatchObject([{ value: PRICES.verdict }]);
   });
 });
 
@@ -202,7 +203,7 @@ describe("verdicts", () => {
     expect((await handIn(scene.service, payloadClaim("x"), v2(elsewhere))).status).toBe(402);
     const before = await scene.chain.usdcBalance(PAY_TO);
     await buyVerdict(scene.service, payer, payloadClaim("x"));
-    expect(await scene.chain.usdcBalance(PAY_TO)).toBe(before + 250_000n);
+    expect(await scene.chain.usdcBalance(PAY_TO)).toBe(before + PRICES.verdict);
   });
 });
 

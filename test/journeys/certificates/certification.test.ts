@@ -1,9 +1,12 @@
 import type { LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
+import type { SingleProduct } from "../../../api/certificates/products.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { PAY_WINDOW_SECONDS } from "../../../api/site/pay-script.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -31,7 +34,7 @@ interface Run {
 
 /** One paid test run; answers what the payer received. */
 async function run(payer: LocalAccount, { product = "basic", validForSeconds = 120n, headersOf = v2 }: Run = {}) {
-  const value = product === "basic" ? 250_000n : 750_000n;
+  const value = PRICES[product];
   const signed = await signPayment(payer, { value, validBefore: nowSeconds() + validForSeconds });
   const answer = await post(`${service.url}/test/${product}`, headersOf(signed));
   expect(answer.status).toBe(200);
@@ -43,7 +46,7 @@ const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?
 const asJson = { headers: { accept: "application/json" } };
 
 /** Every field of the specification's certificate response and of its settlement. */
-const certificateOf = (product: string, verdict: "pass" | "fail") => ({
+const certificateOf = (product: SingleProduct, verdict: "pass" | "fail") => ({
   id: expect.stringMatching(/^[0-9a-f]{16}$/),
   conformance: verdict === "pass",
   product,
@@ -68,8 +71,8 @@ const certificateOf = (product: string, verdict: "pass" | "fail") => ({
     network_key: "base",
     block: expect.any(Number),
     explorer_url: expect.stringMatching(/^https:\/\/basescan\.org\/tx\/0x[0-9a-f]{64}$/),
-    amount: product === "basic" ? "250000" : "750000",
-    amount_usd: product === "basic" ? "0.25" : "0.75",
+    amount: String(PRICES[product]),
+    amount_usd: formatUsd(PRICES[product]),
     pay_to: PAY_TO,
   },
   cert_url: expect.stringContaining(`${service.url}/cert/`),

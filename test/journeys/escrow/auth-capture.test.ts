@@ -21,6 +21,7 @@ import { EMPTY, GOOD } from "../../support/escrow/delivery.ts";
 import { encodeHeader } from "../../support/escrow/sale.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -32,14 +33,14 @@ const service = await forFile(startService({ chain, config: { escrowAddresses: a
 const url = `${service.url}/escrow/demo`;
 
 const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
-const PRICE = 100_000n;
+const PRICE = PRICES.demo;
 
 describe("the demo", () => {
   test("offers what stock clients pay first, then the draft's scheme", async () => {
     const { accepts } = challengeOf(await post(url));
     expect(accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce"]);
     expect(accepts[0]).toMatchObject({
-      amount: "100000",
+      amount: String(PRICE),
       extra: {
         captureAuthorizer: expect.stringMatching(new RegExp(operator.address, "i")),
         authCaptureEscrow: COMMERCE_PAYMENTS.escrow,
@@ -63,7 +64,7 @@ describe("the demo", () => {
       transaction: served.escrow.hold.transaction,
       network: "eip155:8453",
       payer: buyer.address.toLowerCase(),
-      amount: "100000",
+      amount: String(PRICE),
       extensions: { "offer-receipt": { info: { receipt: expect.anything() } } },
     });
     expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n - PRICE);

@@ -5,6 +5,7 @@ import { forFile } from "../../support/for-file.ts";
 import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { cancel, nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -92,7 +93,7 @@ describe("a refused payment names its cause", () => {
     const body = JSON.stringify({ wallet: `0x${"11".repeat(20)}` });
     const answer = await post(
       `${service.url}/score`,
-      v2(await signPayment(await newPayer(chain), { value: 100_000n })),
+      v2(await signPayment(await newPayer(chain), { value: PRICES.score })),
       body,
     );
     expectProblem(answer, 503, "not_available");
@@ -152,8 +153,8 @@ describe("five stock clients pay /test/basic", () => {
       const { status, body } = await post(`${service.url}/test/basic`, account);
       expect(status).toBe(200);
       expect(body).toMatchObject({ verdict: "pass", wallet, detected: { protocol_version: version } });
-      expect(await chain.usdcBalance(PAY_TO)).toBe(before + 250_000n);
-      expect(await chain.usdcBalance(account.address)).toBe(10_000_000_000n - 250_000n);
+      expect(await chain.usdcBalance(PAY_TO)).toBe(before + PRICES.basic);
+      expect(await chain.usdcBalance(account.address)).toBe(10_000_000_000n - PRICES.basic);
     },
   );
 });

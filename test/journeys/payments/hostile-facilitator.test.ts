@@ -10,6 +10,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { expectNoSignatureAnywhere, expectProblem } from "../../support/payments/expectations.ts";
 import { type Conduct, LIAR, say, startFacilitator } from "../../support/payments/facilitator.ts";
 import { chargedOnce, nothingCharged, settlements, submit } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -210,14 +211,14 @@ test.concurrent(
   "another authorization of the payer, for another amount, buys nothing when it is broadcast instead",
   async () => {
     const payer = aPayer();
-    const [mine, dearer] = [await signPayment(payer), await signPayment(payer, { value: 750_000n })];
+    const [mine, dearer] = [await signPayment(payer), await signPayment(payer, { value: PRICES.suite })];
     const { body } = await expectToBuyNothing(mine, async (_, answer) =>
       success(await facilitator.settle(dearer))(mine, answer),
     );
     const paid = await settlements(chain, payer.address);
     expect(paid.map(({ nonce, value }) => [nonce, value])).toEqual([
-      [dearer.authorization.nonce, 750_000n],
-      [mine.authorization.nonce, 250_000n],
+      [dearer.authorization.nonce, PRICES.suite],
+      [mine.authorization.nonce, PRICES.basic],
     ]);
     expect(body).toMatchObject({ settlement: { transaction: paid[1]?.transaction } });
   },

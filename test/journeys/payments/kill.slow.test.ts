@@ -8,6 +8,7 @@ import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
 import { keepPayments } from "../../support/payments/journal-rows.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import {
@@ -248,5 +249,7 @@ test("a sign-in that was used up shows nothing after a kill; the wallet signs in
   api = await stage.start(node, { BATCH_MAX: "1", BASE_URL: api.url });
   const url = purchasesUrl(api.url);
   expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was used before/);
-  expect(pageIn(await signInAt(url, payer)).purchases).toMatchObject([{ amount: "250000", answer: { status: 200 } }]);
+  expect(pageIn(await signInAt(url, payer)).purchases).toMatchObject([
+    { amount: String(PRICES.basic), answer: { status: 200 } },
+  ]);
 });

@@ -7,6 +7,7 @@ import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired } from "../../support/payments/expectations.ts";
 import { startFacilitator } from "../../support/payments/facilitator.ts";
 import { broadcast, cancel, chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
@@ -81,7 +82,7 @@ test("what was refused and settled by a stranger is sold, and never submitted wh
   const payer = await newPayer(chain, 0n);
   const signed = await signPayment(payer);
   expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/balance/);
-  await chain.fund(payer.address, 250_000n);
+  await chain.fund(payer.address, PRICES.basic);
   await broadcast(chain, signed);
   // A node that lags does not know it yet.
   const again = () => post(basic(remote), v2(signed));

@@ -7,6 +7,7 @@ import { createPurchaseStore } from "../../../api/purchases/store.ts";
 import { artifactOf } from "../../support/chain/contracts.ts";
 import { forFile } from "../../support/for-file.ts";
 import { type KeptPayment, keepPayments, transactionAt } from "../../support/payments/journal-rows.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, send } from "../../support/payments/requests.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import {
@@ -143,7 +144,7 @@ describe("a test that may be running", () => {
     const until = new Date(Date.parse(order?.received_at ?? "") + 60 * MINUTES).toISOString();
     expect(order).toMatchObject({
       resource: `${service.url}/test/scam/attempt`,
-      amount: "100000",
+      amount: String(PRICES.control),
       payment_id: null,
       answer: null,
       answer_state: "withheld",

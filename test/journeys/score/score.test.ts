@@ -14,6 +14,7 @@ import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { sampleOrder, sampleResult, storeExam } from "../../support/sellers/samples.ts";
@@ -43,7 +44,7 @@ async function buy(path: string, price: bigint, body: unknown): Promise<Answer> 
   return answer;
 }
 
-const score = (wallet: string) => buy("/score", 100_000n, { wallet });
+const score = (wallet: string) => buy("/score", PRICES.score, { wallet });
 
 describe("a score", () => {
   test("of a payee that was examined as a seller has the newest exam beside escrow outcomes, as a fact without points", async () => {
@@ -89,7 +90,7 @@ describe("a score", () => {
   });
 
   test("names the certificate that a point comes from, as soon as there is one", async () => {
-    const bought = await buy("/test/suite", 750_000n, null);
+    const bought = await buy("/test/suite", PRICES.suite, null);
     const { body, text } = await score(agent.address);
     expect(body).toMatchObject({ score: 30, tier: "D", evidence: [{ url: bought.body.cert_url }] });
     expect(body.components).toMatchObject({
@@ -103,9 +104,11 @@ describe("a score", () => {
     const { body: record } = await send(`${service.url}/verify?wallet=${wallet}`);
     const { method, url } = record.paid_score as { readonly method: string; readonly url: string };
     const unpaid = await send(url, { method });
-    expect([unpaid.status, unpaid.body.accepts]).toMatchObject([402, [{ maxAmountRequired: "100000" }]]);
+    expect([unpaid.status, unpaid.body.accepts]).toMatchObject([402, [{ maxAmountRequired: String(PRICES.score) }]]);
     const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required") ?? "", "base64").toString());
-    expect(terms).toMatchObject({ accepts: [{ scheme: "exact", network: "eip155:8453", amount: "100000" }] });
+    expect(terms).toMatchObject({
+      accepts: [{ scheme: "exact", network: "eip155:8453", amount: String(PRICES.score) }],
+    });
     const client = new x402Client().register("eip155:8453", new ExactEvmScheme(agent));
     const paid = await wrapFetchWithPayment(fetch, client)(url, { method });
     expect([paid.status, await paid.json()]).toMatchObject([200, { wallet, score: expect.any(Number) }]);
@@ -114,7 +117,7 @@ describe("a score", () => {
   test("of a batch is the record that one wallet gets, in the order asked for, at one block", async () => {
     const others = await Promise.all(Array.from({ length: 24 }, () => newPayer(chain, 0n)));
     const wallets = [...others.map(({ address }) => address), agent.address];
-    const { text } = await buy("/score/batch", 500_000n, { wallets });
+    const { text } = await buy("/score/batch", PRICES.scores, { wallets });
     const records: { wallet: string; as_of_block: number; score: number }[] = JSON.parse(text);
     expect(records.map(({ wallet }) => wallet)).toEqual(wallets.map((wallet) => wallet.toLowerCase()));
     expect(new Set(records.map((record) => record.as_of_block)).size).toBe(1);
@@ -192,11 +195,11 @@ describe("a scored verdict", () => {
   });
 
   test("has both parties' tiers in the signed document, and the plain one's verdict and facts", async () => {
-    const scored = await buy("/arbiter/verify/scored", 600_000n, { ...claim, parties: parties() });
+    const scored = await buy("/arbiter/verify/scored", PRICES.scoredVerdict, { ...claim, parties: parties() });
     expect(scored.body).toMatchObject({ verdict: "release", parties: tiers() });
     const keys = await parseKeySet(await (await fetch(`${service.url}/.well-known/jwks.json`)).text());
     expect(await verifyDocument(scored.text, { keys, issuer: service.url })).toMatchObject({ valid: true });
-    const plain = await buy("/arbiter/verify", 250_000n, { ...claim, parties: parties() });
+    const plain = await buy("/arbiter/verify", PRICES.verdict, { ...claim, parties: parties() });
     for (const member of ["verdict", "facts", "conditions_sha256"])
       expect(plain.body[member]).toEqual(scored.body[member]);
     const page = await (await fetch(String(scored.body.verdict_url), { headers: { accept: "text/html" } })).text();
@@ -204,7 +207,7 @@ describe("a scored verdict", () => {
   });
 
   test("needs parties, unless the deal is a payment of our escrow, whose parties the chain shows", async () => {
-    const signed = await signPayment(agent, { value: 600_000n, to: PAY_TO });
+    const signed = await signPayment(agent, { value: PRICES.scoredVerdict, to: PAY_TO });
     const path = `${service.url}/arbiter/verify/scored`;
     const refused = await post(path, v2(signed), JSON.stringify({ ...claim, deal_ref: randomUUID() }));
     expectProblem(refused, 422, "unacceptable");
@@ -235,7 +238,7 @@ describe("a scored verdict", () => {
       now: () => new Date(Date.now() + 61_000),
     });
     const signed = await signPayment(reader, {
-      value: 600_000n,
+      value: PRICES.scoredVerdict,
       validBefore: BigInt(Math.floor(Date.now() / 1000) + 600),
     });
     const answer = await post(`${later.url}/arbiter/verify/scored`, v2(signed), body);

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
@@ -154,7 +156,7 @@ describe("a session that has lapsed", () => {
       const answer = await askResult(as);
       expectIncomplete(answer);
       expect(answer.body).toMatchObject({
-        next: { method: "POST", url: `${run.at}/test/${product}/start`, cost: "0.50" },
+        next: { method: "POST", url: `${run.at}/test/${product}/start`, cost: formatUsd(PRICES.entry) },
         armed: false,
         deliverable: { type: "progress", orders_offered: 2, orders_paid: 1 },
       });

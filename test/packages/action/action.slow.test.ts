@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { ACTION, metadata, runAction } from "../../support/action/run-action.ts";
 import { boardSeeder } from "../../support/board.ts";
@@ -17,6 +18,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { noteSigner } from "../../support/log/memory-log.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -68,11 +70,13 @@ test("its metadata is whole: every input reaches the script, every output comes 
   expect([...new Set([...imported].map(([, name]) => name))].sort()).toEqual(Object.keys(dependencies).sort());
 });
 
+const [BASIC, SUITE] = [formatUsd(PRICES.basic), formatUsd(PRICES.suite)];
+
 describe("on a schedule", () => {
   test("certify pays once, and again only when the certificate is about to expire", { timeout: 60_000 }, async () => {
     const { key, wallet } = await newKey();
     const first = await certify(key);
-    expect(first).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
+    expect(first).toMatchObject({ code: 0, outputs: { verified: "true", paid: BASIC } });
     expect(first.outputs["cert-url"]).toMatch(new RegExp(`^${service.url}/cert/[0-9a-f]{16}$`));
     expect(first.outputs["badge-markdown"]).toContain(first.outputs["cert-url"]);
     expect(first.summary).toContain(`Certified: \`${wallet}\``);
@@ -80,7 +84,7 @@ describe("on a schedule", () => {
     expect(second).toMatchObject({ code: 0, outputs: { paid: "0.00", "cert-url": first.outputs["cert-url"] } });
     expect((await certify(key, { "renew-within-days": "29" })).outputs.paid).toBe("0.00");
     const renewed = await certify(key, { "renew-within-days": "30" });
-    expect(renewed.outputs).toMatchObject({ paid: "0.25", verified: "true" });
+    expect(renewed.outputs).toMatchObject({ paid: BASIC, verified: "true" });
     expect(renewed.outputs["cert-url"]).not.toBe(first.outputs["cert-url"]);
     expect(await settlements(chain, wallet)).toHaveLength(2);
     for (const { log, summary } of [first, second, renewed]) expect(log + summary).not.toContain(key.slice(2));
@@ -91,10 +95,10 @@ describe("on a schedule", () => {
     const refused = await certify(key, { test: "suite" });
     expect(refused).toMatchObject({
       code: 1,
-      log: expect.stringContaining("0.75 USDC, more than max-price 0.25. Nothing was signed."),
+      log: expect.stringContaining(`${SUITE} USDC, more than max-price ${BASIC}. Nothing was signed.`),
     });
     expect(await settlements(chain, wallet)).toEqual([]);
-    expect((await certify(key, { test: "suite", "max-price": "0.75" })).outputs.paid).toBe("0.75");
+    expect((await certify(key, { test: "suite", "max-price": SUITE })).outputs.paid).toBe(SUITE);
   });
 
   test("certify says that a wallet without money was not charged", async () => {
@@ -147,7 +151,7 @@ describe("on a schedule", () => {
       [{ network: "eip155:1" }, refused],
       [{ maxTimeoutSeconds: "300" }, "has terms with a wrong maxTimeoutSeconds. Nothing was signed."],
       [{ maxTimeoutSeconds: 31_536_000 }, "has terms with a wrong maxTimeoutSeconds. Nothing was signed."],
-      [{ amount: 250_000 }, "has terms with a wrong amount. Nothing was signed."],
+      [{ amount: Number(PRICES.basic) }, "has terms with a wrong amount. Nothing was signed."],
     ] as const) {
       const signed: unknown[] = [];
       const other = await impostor((request, response) => {
@@ -208,7 +212,7 @@ test("a copy of its folder alone, in somebody else's repository, is the whole ac
   await cp(ACTION, copy, { recursive: true, filter: (path) => !path.endsWith("node_modules") });
   await symlink(join(ACTION, "../../node_modules"), join(copy, "node_modules"));
   const { key, wallet } = await newKey();
-  expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: "0.25" } });
+  expect(await certify(key, {}, copy)).toMatchObject({ code: 0, outputs: { verified: "true", paid: BASIC } });
   const logged = { ...base(), command: "verify", wallet, "log-policy": "quorum none" };
   expect(await runAction(logged, copy)).toMatchObject({
     code: 1,

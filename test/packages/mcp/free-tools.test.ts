@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { FREE_TOOLS } from "../../../packages/mcp/src/tools/free.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
@@ -7,6 +8,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectHttp, connectLocal } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, encode, post, send } from "../../support/payments/requests.ts";
 import { startService } from "../../support/service/service.ts";
 import { STOCK_CLIENTS } from "../../support/sessions/agents.ts";
@@ -178,7 +180,11 @@ describe("my_purchases", () => {
     const way = honest();
     const client = await connectLocal({ service: way, payer, limit: 0n });
     const list = await call(client, "my_purchases");
-    const bought = { resource: `${service.url}/test/basic`, amount_usd: "0.25", answer_state: "stored" };
+    const bought = {
+      resource: `${service.url}/test/basic`,
+      amount_usd: formatUsd(PRICES.basic),
+      answer_state: "stored",
+    };
     expect(list.structured).toEqual({
       wallet,
       purchases: [expect.objectContaining({ ...bought, answer: { status: 200 } })],

@@ -1,11 +1,13 @@
 import { decodePaymentRequiredHeader, encodePaymentRequiredHeader } from "@x402/core/http";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import type { ServiceAnswer } from "../../../packages/mcp/src/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -58,13 +60,13 @@ describe("terms that the service does not publish are refused, and nothing is si
   test("a price that is raised in the manifest too is not paid without the caller's word", async () => {
     const hostile = between(service.url, (answer, { path }) =>
       path === "/.well-known/x402"
-        ? rewritten(answer, (text) => text.replaceAll('"amount":"250000"', '"amount":"900000"'))
+        ? rewritten(answer, (text) => text.replaceAll(`"amount":"${PRICES.basic}"`, '"amount":"900000"'))
         : offering(answer, { amount: "900000" }),
     );
     const client = await connectLocal({ service: hostile, payer });
     expect(await call(client, "certify", { test: "basic" })).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/expected at most 250000 \(max_price 0\.25 USD\)/),
+      text: expect.stringContaining(`expected at most ${PRICES.basic} (max_price ${formatUsd(PRICES.basic)} USD)`),
     });
     expect(hostile.payments).toEqual([]);
   });
@@ -135,7 +137,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", CLAIM);
     const [settled] = await settlements(chain, payer.address);
     expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
-    expect(answer.text).toContain(`Paid 0.25 USD to`);
+    expect(answer.text).toContain(`Paid ${formatUsd(PRICES.basic)} USD to`);
     expect(answer.text).toContain(settled?.transaction);
     expect(answer.text).not.toContain("release");
   });

@@ -38,7 +38,7 @@ port = service.config.port;
 
 const home = await folderForFile("mcp-log-policy-");
 const payer = await newPayer(chain);
-const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPayment(payer, { value: 250_000n })));
+const { body: sold } = await post(`${service.url}/test/basic`, v2(await signPayment(payer)));
 const proofPath = `${new URL(String(sold.cert_url)).pathname}.tlog-proof`;
 await eventually(async () => (await send(service.url + proofPath)).status, 200);
 await writeFile(join(home, "policy.txt"), String((await send(`${service.url}/log`)).body.policy));

@@ -17,6 +17,7 @@ import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { call, newClient } from "../../support/packages/mcp.ts";
 import { linkOwn, packInto } from "../../support/packages/registry.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { send } from "../../support/payments/requests.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { bareEnvironment, PAY_TO } from "../../support/service/environment.ts";
@@ -144,7 +145,7 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
   });
   const { verdict_url } = structured.verdict as { verdict_url: string };
   expect((await send(verdict_url, { headers: { accept: "application/json" } })).body).toEqual(structured.verdict);
-  expect(await settlements(chain, payer)).toMatchObject([{ value: 600_000n }]);
+  expect(await settlements(chain, payer)).toMatchObject([{ value: PRICES.scoredVerdict }]);
   expect(await call(client, "arbiter_verify", { ...claim, parties })).toMatchObject({
     isError: true,
     text: expect.stringMatching(/0\.20 of the session's 2\.00 USD budget is left\. Nothing was signed/),

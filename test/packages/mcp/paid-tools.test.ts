@@ -2,7 +2,7 @@ import { decodePaymentSignatureHeader } from "@x402/core/http";
 import fc from "fast-check";
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { BEHAVIORAL_PRODUCTS } from "../../../api/certificates/products.ts";
+import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS } from "../../../api/certificates/products.ts";
 import { createBudget, OverBudget } from "../../../packages/mcp/src/budget.ts";
 import { formatUsd, parseUsd } from "../../../packages/mcp/src/money.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
@@ -14,12 +14,14 @@ import { boardSeeder } from "../../support/board.ts";
 import { forFile } from "../../support/for-file.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
-const TERMS = { amount_usd: "0.25", amount_atomic: "250000", asset: "USDC", network: "eip155:8453" };
+const usd = (product: keyof typeof PRICES, more = 0n) => formatUsd(PRICES[product] + more);
+const TERMS = { amount_usd: usd("basic"), amount_atomic: String(PRICES.basic), asset: "USDC", network: "eip155:8453" };
 const STRANGER = `0x${"ab".repeat(20)}`;
 
 let payer: LocalAccount;
@@ -37,10 +39,13 @@ test("there are twelve tools; the paid ones state their price as the service's o
   expect(JSON.stringify(tools).length).toBeLessThan(12_000);
   const paid = tools.slice(8);
   expect(paid.map(({ name, description }) => [name, description?.match(/\/\S+ [\d.]+ USDC/g)])).toEqual([
-    ["score_wallet", ["/score 0.10 USDC"]],
-    ["score_batch", ["/score/batch 0.50 USDC"]],
-    ["certify", ["/test/basic 0.25 USDC", "/test/suite 0.75 USDC"]],
-    ["arbiter_verify", ["/arbiter/verify 0.25 USDC", "/arbiter/verify/scored 0.60 USDC"]],
+    ["score_wallet", [`/score ${usd("score")} USDC`]],
+    ["score_batch", [`/score/batch ${usd("scores")} USDC`]],
+    ["certify", [`/test/basic ${usd("basic")} USDC`, `/test/suite ${usd("suite")} USDC`]],
+    [
+      "arbiter_verify",
+      [`/arbiter/verify ${usd("verdict")} USDC`, `/arbiter/verify/scored ${usd("scoredVerdict")} USDC`],
+    ],
   ]);
   for (const { annotations } of paid)
     expect(annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: false });
@@ -60,15 +65,17 @@ test("without the service the tools are listed too, with their published prices"
     service: { baseUrl: "http://localhost:9", send: () => Promise.reject(new ServiceError("away")) },
   });
   const { tools } = await client.listTools();
-  expect(tools.at(-1)?.description).toMatch(/\/arbiter\/verify 0\.25 USDC, as published; the service did not/);
+  expect(tools.at(-1)?.description).toContain(
+    `/arbiter/verify ${usd("verdict")} USDC, as published; the service did not`,
+  );
   expect(await call(client, "list_tests")).toMatchObject({ isError: true, text: expect.stringMatching(/away/) });
 });
 
-test.each(["basic", "suite"])("certify %s pays once and answers the certificate of the payer", async (kind) => {
+test.each(SINGLE_PRODUCTS)("certify %s pays once and answers the certificate of the payer", async (kind) => {
   const service = honest();
   const { isError, text, structured } = await call(await connectLocal({ service, payer }), "certify", { test: kind });
   expect({ isError, text }).toMatchObject({ isError: false });
-  const amount = kind === "basic" ? "0.25" : "0.75";
+  const amount = usd(kind);
   const wallet = payer.address.toLowerCase();
   expect(structured).toMatchObject({
     status: "paid",
@@ -146,15 +153,15 @@ test("without a key a paid tool answers its terms and what to do", async () => {
 
 describe("money", () => {
   test.each([
-    ["text", "0.249999", "0.25"],
-    ["a number", 0.249999, 0.25],
+    ["text", usd("basic", -1n), usd("basic")],
+    ["a number", Number(usd("basic", -1n)), Number(usd("basic"))],
   ])("max_price as %s of a unit less than the price refuses, of the price buys", async (_form, less, price) => {
     const service = honest();
     const client = await connectLocal({ service, payer });
     const refused = await call(client, "certify", { test: "basic", max_price: less });
     expect(refused).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/max_price 0\.249999 USD.*Nothing was signed/),
+      text: expect.stringMatching(new RegExp(`max_price ${usd("basic", -1n)} USD.*Nothing was signed`)),
     });
     expect(service.payments).toEqual([]);
     expect(await call(client, "certify", { test: "basic", max_price: price })).toMatchObject({ isError: false });
@@ -162,11 +169,11 @@ describe("money", () => {
 
   test("the budget holds across calls, and across calls at once", async () => {
     const service = honest();
-    const client = await connectLocal({ service, payer, limit: 600_000n });
+    const client = await connectLocal({ service, payer, limit: 2n * PRICES.verdict + 100_000n });
     const deals = ["deal 1", "deal 2", "deal 3"].map((deal_ref) => ({ ...CLAIM, deal_ref }));
     const answers = await Promise.all(deals.map((deal) => call(client, "arbiter_verify", deal)));
     expect(answers.filter(({ isError }) => isError)).toMatchObject([
-      { text: expect.stringMatching(/0\.10 of the session's 0\.60 USD budget is left\. Nothing was signed/) },
+      { text: expect.stringMatching(/0\.10 of the session's \S+ USD budget is left\. Nothing was signed/) },
     ]);
     expect(await call(client, "arbiter_verify", CLAIM)).toMatchObject({ isError: true });
     expect(service.payments).toHaveLength(2);
@@ -202,7 +209,7 @@ describe("money", () => {
     await call(await connectLocal({ service, payer }), "certify", { test: "basic" });
     const { extensions, accepted } = decodePaymentSignatureHeader(service.payments[0] ?? "");
     expect(extensions).toBeUndefined();
-    expect(accepted).toMatchObject({ amount: "250000", network: "eip155:8453" });
+    expect(accepted).toMatchObject({ amount: String(PRICES.basic), network: "eip155:8453" });
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import { ServiceError } from "../../../packages/mcp/src/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -17,6 +18,7 @@ import {
   roadTo,
 } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -52,7 +54,7 @@ const open = async () => {
   const texts = await Promise.all((await files()).map((name) => readFile(join(folder, name), "utf8")));
   return texts.filter((text) => JSON.parse(text).answeredAt === undefined).length;
 };
-const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: "0.25" } } };
+const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: formatUsd(PRICES.basic) } } };
 const PAID = { isError: false, structured: { status: "paid" } };
 
 /** Once the answer is out. */

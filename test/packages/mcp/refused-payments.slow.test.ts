@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import type { LocalAccount } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { askNode } from "../../../packages/mcp/src/base-node.ts";
 import { keptIn } from "../../../packages/mcp/src/pending-payments.ts";
 import type { Service } from "../../../packages/mcp/src/service.ts";
@@ -23,6 +24,7 @@ import {
   signedIn,
 } from "../../support/packages/mcp.ts";
 import { broadcast, cancel, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { newPayer, type Signed } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
@@ -60,7 +62,7 @@ async function certifyAt(now: number, plan: Parameters<typeof certify>[0]) {
 
 const charges = async () => (await settlements(chain, payer.address)).length;
 
-const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: "0.25" } } };
+const PENDING = { isError: false, structured: { status: "pending", price: { amount_usd: formatUsd(PRICES.basic) } } };
 const PAID = { isError: false, structured: { status: "paid" } };
 const error = (message: RegExp) => ({ isError: true, text: expect.stringMatching(message) });
 
@@ -72,7 +74,7 @@ describe("a payment that was refused stays open", () => {
     expect(first).toMatchObject(
       error(/answered 402: .*balance.* A payment of .* before 20\S+Z, and counts as open until/),
     );
-    await chain.fund(poor.payer.address, 250_000n);
+    await chain.fund(poor.payer.address, PRICES.basic);
     const again = await certify({ service: road, payer: poor.payer });
     expect(again).toMatchObject(PENDING);
     const { from, nonce, validBefore } = signedIn(road.payments[0] ?? "").authorization;

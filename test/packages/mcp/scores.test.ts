@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { between, call, connectLocal } from "../../support/packages/mcp.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
@@ -27,13 +29,13 @@ const wallet = payer.address.toLowerCase();
 
 const stranger = (n: number): string => `0x${String(n).padStart(40, "b")}`;
 
-test("score_wallet pays 0.10 and answers the record, computed again", async () => {
+test("score_wallet pays the price and answers the record, computed again", async () => {
   const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
   expect(await call(client, "certify", { test: "suite" })).toMatchObject({ isError: false });
   const { text, structured } = await call(client, "score_wallet", { wallet: payer.address });
   expect(structured, text).toMatchObject({
     status: "paid",
-    price: { amount_usd: "0.10" },
+    price: { amount_usd: formatUsd(PRICES.score) },
     budget: { spent_usd: "0.85" },
     score: { wallet, components: { payment_capability: { points: 30, max: 30 } } },
   });
@@ -60,7 +62,7 @@ describe("a scored verdict", () => {
     scored: true,
   });
 
-  test("costs 0.60 and has both parties' tiers, which the wallets' own records have too", async () => {
+  test("costs its price and has both parties' tiers, which the wallets' own records have too", async () => {
     const client = await connectLocal({ service: between(service.url, (answer) => answer), payer });
     const wallets = [payer.address, stranger(1)];
     const { scores } = (await call(client, "score_batch", { wallets })).structured as { scores: Party[] };
@@ -68,7 +70,7 @@ describe("a scored verdict", () => {
     const [own, other] = scores.map(({ wallet, score, tier }) => ({ wallet, score, tier }));
     expect(structured, text).toMatchObject({
       status: "paid",
-      price: { amount_usd: "0.60" },
+      price: { amount_usd: formatUsd(PRICES.scoredVerdict) },
       verdict: { verdict: "refund", parties: { payer: own, payee: other } },
     });
   });

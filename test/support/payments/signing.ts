@@ -17,6 +17,7 @@ import { NETWORKS, type NetworkFacts } from "../../../api/platform/networks.ts";
 import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import type { TestChain } from "../chain/chain.ts";
 import { PAY_TO } from "../service/environment.ts";
+import { PRICES } from "./prices.ts";
 
 export const BASE = NETWORKS["eip155:8453"];
 
@@ -36,7 +37,7 @@ export async function newPayer(chain: TestChain, atomic = 10_000_000n): Promise<
   return account;
 }
 
-/** Signs a payment of 0.25 USDC to the service, valid for two minutes; any field can be overridden. */
+/** Signs a payment of the basic test's price to the service, valid for two minutes; any field can be overridden. */
 export async function signPayment(
   account: LocalAccount,
   fields: Partial<Authorization> = {},
@@ -45,7 +46,7 @@ export async function signPayment(
   const authorization: Authorization = {
     from: account.address,
     to: PAY_TO,
-    value: 250_000n,
+    value: PRICES.basic,
     validAfter: 0n,
     validBefore: unixNow() + 120n,
     nonce: randomNonce(),

@@ -5,6 +5,7 @@ import { withClient } from "../../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
+import { PRICES } from "../../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, send, v2 } from "../../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
 import { binary } from "../../../support/service/database.ts";
@@ -23,12 +24,14 @@ const unixAtHead = async () => (await chain.client.getBlock()).timestamp;
 /** A session of a new agent; answers the two orders by amount and recipient. */
 async function begin(product: "scam" | "recipient") {
   agent = await newPayer(chain, 100_000_000n);
-  const entry = await signPayment(agent, { value: 500_000n, validBefore: (await unixAtHead()) + 120n });
+  const entry = await signPayment(agent, { value: PRICES.entry, validBefore: (await unixAtHead()) + 120n });
   const { status, body } = await post(`${service.url}/test/${product}/start`, v2(entry));
   expect(status).toBe(200);
   const { url } = body.next as { url: string };
   const orders = [await post(url), await post(url)].map((answer) => challengeOf(answer).accepts[0]);
-  const bait = orders.find((order) => order?.amount !== "100000" || order?.payTo.toLowerCase() !== PAY_TO);
+  const bait = orders.find(
+    (order) => order?.amount !== String(PRICES.control) || order?.payTo.toLowerCase() !== PAY_TO,
+  );
   return { url, bait: { to: bait?.payTo.toLowerCase() as `0x${string}`, value: BigInt(bait?.amount ?? 0) } };
 }
 

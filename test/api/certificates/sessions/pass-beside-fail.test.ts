@@ -98,10 +98,7 @@ describe("a PASS of a wallet with a current FAIL", () => {
     const run = await startRun(ground(), "scam");
     await serveBoth(run);
     expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");
-    const bought = await post(
-      `${stage.service.url}/test/basic`,
-      v2(await signPayment(run.account, { value: 250_000n })),
-    );
+    const bought = await post(`${stage.service.url}/test/basic`, v2(await signPayment(run.account)));
     expect(bought.body).toMatchObject({ verdict: "pass" });
     expect((await shown(String(bought.body.id))).badge).toContain("not verified · FAIL in scam");
   });

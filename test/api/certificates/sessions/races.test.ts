@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { formatUsd } from "../../../../api/platform/money.ts";
 import { withClient } from "../../../../scripts/embedded/postgres.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { forFile } from "../../../support/for-file.ts";
@@ -153,7 +154,11 @@ describe("of requests that race", () => {
     }
     expect(await settling).toMatchObject({
       status: 200,
-      body: { armed: false, next: { url: `${run.at}/test/${product}/result` }, deliverable: { paid: "0.10" } },
+      body: {
+        armed: false,
+        next: { url: `${run.at}/test/${product}/result` },
+        deliverable: { paid: formatUsd(CONTROL) },
+      },
     });
     await expectStored(stage, run, "fail");
     await expectSpent(stage, run, [ENTRY, CONTROL]);
@@ -169,7 +174,7 @@ describe("of requests that race", () => {
       () => attempt(run, v2(control)),
     );
     expectVerdict(failed as Answer, run, "fail");
-    expect(paid).toMatchObject({ status: 200, body: { deliverable: { type: "order", paid: "0.10" } } });
+    expect(paid).toMatchObject({ status: 200, body: { deliverable: { type: "order", paid: formatUsd(CONTROL) } } });
     expectVerdict(await askResult(run), run, "fail");
     await expectStored(stage, run, "fail");
     await expectSpent(stage, run, [ENTRY, CONTROL]);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BEHAVIORAL_PRODUCTS, SINGLE_PRODUCTS } from "../../../../api/certificates/products.ts";
+import { formatUsd } from "../../../../api/platform/money.ts";
 import { forFile } from "../../../support/for-file.ts";
 import {
   expectNoSignatureAnywhere,
@@ -160,7 +161,10 @@ describe.each(PRODUCTS)("the %s test", (product) => {
       const answer = await attempt(run, v2(await sign(run, signed)));
       if (signed === "bait") expectVerdict(answer, run, "fail");
       else
-        expect(answer.body).toMatchObject({ status: "action_required", deliverable: { type: "order", paid: "0.10" } });
+        expect(answer.body).toMatchObject({
+          status: "action_required",
+          deliverable: { type: "order", paid: formatUsd(CONTROL) },
+        });
       await expectStored(stage, run, signed === "bait" ? "fail" : null);
       await expectSpent(stage, run, signed === "bait" ? [ENTRY] : [ENTRY, CONTROL]);
     },

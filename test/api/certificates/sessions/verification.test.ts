@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { SingleProduct } from "../../../../api/certificates/products.ts";
 import { boardSeeder, type Seed, seedWallet } from "../../../support/board.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { cancel, settlements } from "../../../support/payments/on-chain.ts";
+import { PRICES } from "../../../support/payments/prices.ts";
 import { post, send, v2 } from "../../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
 import { binary } from "../../../support/service/database.ts";
@@ -81,12 +83,13 @@ describe("a wallet is verified only with a current PASS and without a current FA
 
 test("a wallet's record shows what it has shown in each of the four tests", async () => {
   const account = await newPayer(stage.chain, PURSE);
-  const single = async (product: string, value: bigint) => {
-    const { status } = await post(`${stage.service.url}/test/${product}`, v2(await signPayment(account, { value })));
+  const single = async (product: SingleProduct) => {
+    const signed = await signPayment(account, { value: PRICES[product] });
+    const { status } = await post(`${stage.service.url}/test/${product}`, v2(signed));
     expect(status).toBe(200);
   };
-  await single("basic", 250_000n);
-  await single("suite", 750_000n);
+  await single("basic");
+  await single("suite");
   const scam = await startPassing(ground(), "scam", { account });
   expectVerdict(await askResult(scam), scam, "pass");
   expect(await verify(account.address)).toMatchObject({

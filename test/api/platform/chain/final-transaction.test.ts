@@ -13,6 +13,7 @@ import { standingStillAt, startFaultyNode } from "../../../support/chain/nodes.t
 import { askNode, type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
+import { PRICES } from "../../../support/payments/prices.ts";
 import { BASE, newPayer, type Signed, signPayment } from "../../../support/payments/signing.ts";
 import { PAY_TO } from "../../../support/service/environment.ts";
 
@@ -78,7 +79,7 @@ test("is final once its block is, with the block's number and time", async () =>
     time: Number(timestamp),
     transfers: [
       {
-        ...{ logIndex: logs.at(-1)?.logIndex, asset: usdc, to: PAY_TO, value: 250_000n },
+        ...{ logIndex: logs.at(-1)?.logIndex, asset: usdc, to: PAY_TO, value: PRICES.basic },
         ...{ byAuthorization: true, toHasCode: false },
       },
     ],
@@ -97,7 +98,7 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
     const hash = await createBatcher(signed.map(withAuthorization));
     await chain.finalize();
     expect(await paymentsIn(hash, one.address)).toEqual([
-      [PAY_TO, 250_000n],
+      [PAY_TO, PRICES.basic],
       [lower(devAccount(4).address), 3n],
     ]);
     expect(await paymentsIn(hash, other.address)).toEqual([[PAY_TO, 2n]]);
@@ -268,7 +269,7 @@ describe("nodes that lag, fail or disagree never make it final", async () => {
       }));
       return replyTo(call, { ...receipt, logs: [...real, ...forged] });
     });
-    expect(await paymentsIn(hash, payer.address)).toEqual([[PAY_TO, 250_000n]]);
+    expect(await paymentsIn(hash, payer.address)).toEqual([[PAY_TO, PRICES.basic]]);
     expect(logs).toHaveLength(2);
   });
 });
