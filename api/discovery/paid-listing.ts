@@ -19,9 +19,9 @@ export interface PaidListing {
 /** Null for a route that is free, quotes each call, or is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
-    const { id, networks, price, description, terms: { seller = null, closed } = {} } = route;
-    const schemes = schemesOf(route);
-    return closed === undefined ? { id, schemes, networks, price, description, payTo: seller } : null;
+    const { id, description, terms } = route;
+    const { networks, price, seller = null, closed } = terms;
+    return closed === undefined ? { id, schemes: schemesOf(terms), networks, price, description, payTo: seller } : null;
   }
   return null;
 }

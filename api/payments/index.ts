@@ -144,7 +144,7 @@ export function createPayments(platform: Platform, config: Config) {
 
 /** What was paid on the contracts' network is sold once they are known: scores and verdicts depend on them. */
 const untilRead = (route: PaidRoute): PaidRoute =>
-  !route.networks.includes(MAIN_NETWORK)
+  !route.terms.networks.includes(MAIN_NETWORK)
     ? route
     : {
         ...route,

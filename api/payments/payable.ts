@@ -5,7 +5,7 @@ import { PAYMENT_HEADERS } from "../../packages/escrow/src/envelope.ts";
 import type { StoredAnswer } from "../platform/http/answer.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { type Clients, clientOf, readBody, readBodyWithin } from "../platform/http/request.ts";
-import { type Offer, type PaidRoute, type QuotedRoute, schemesOf } from "../platform/http/route.ts";
+import { type Offer, type PaidRoute, type QuotedRoute, type RouteTerms, schemesOf } from "../platform/http/route.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { type Admitted, readForm } from "./admission.ts";
@@ -66,17 +66,17 @@ const NOT_OFFERED = {
 /** The handler of a paid route: 402 without a payment, else the gate's answer. */
 export function payable(route: PaidRoute, parts: PayableParts): Handler {
   const { gate, payTo } = parts;
-  const { path: resource, description } = route;
-  const accepted = acceptedBy(route, parts);
+  const { path: resource, description, terms } = route;
+  const accepted = acceptedBy(terms, parts);
   const offerOn = (network: Network): Offer => ({
-    terms: { network, payTo: route.terms?.seller ?? payTo, value: route.price },
+    terms: { network, payTo: terms.seller ?? payTo, value: terms.price },
     ...{ resource, description, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS },
   });
-  const [first, ...others] = route.networks;
+  const [first, ...others] = terms.networks;
   const offers: Offers = [offerOn(first), ...others.map(offerOn)];
   const required = listed(route, offers, accepted);
   return async (c) => {
-    if (route.terms?.closed !== undefined) throw new Problem("not_available", { detail: route.terms.closed });
+    if (terms.closed !== undefined) throw new Problem("not_available", { detail: terms.closed });
     const payment = presentedPayment(c, accepted);
     if (payment === null) {
       assertPayable(offers, parts);
@@ -228,13 +228,13 @@ interface Accepted extends ChallengeParts {
 }
 
 /** The schemes of a route. One that is not wired is our own bug, caught at startup. */
-function acceptedBy(route: Pick<PaidRoute, "terms">, { schemes, ...parts }: PayableParts): Accepted {
+function acceptedBy(terms: Pick<RouteTerms, "schemes">, { schemes, ...parts }: PayableParts): Accepted {
   const named = (name: string): SchemeRules => {
     const scheme = schemes.get(name);
     if (scheme === undefined) throw new Error(`no payment scheme is called ${name}`);
     return scheme;
   };
-  const [first, ...others] = schemesOf(route);
+  const [first, ...others] = schemesOf(terms);
   const { baseUrl, offerReceipt, now } = parts;
   return { schemes: [named(first), ...others.map(named)], baseUrl, offerReceipt, now };
 }

@@ -63,11 +63,11 @@ export const scoreRoutes = ({ scores, payeeUrl }: ScoreRouteParts): readonly Rou
   }),
 ];
 
-const scoreRoute = <Input>(scores: Scores, { wallets, answer, hooks, ...plan }: Plan<Input>): PaidRoute =>
+const scoreRoute = <Input>(scores: Scores, { price, wallets, answer, hooks, ...plan }: Plan<Input>): PaidRoute =>
   paidRoute<Input>({
     ...plan,
     method: "POST",
-    networks: [MAIN_NETWORK],
+    terms: { networks: [MAIN_NETWORK], price },
     hooks: { prepare: (input, client) => scores.prepare(wallets(input), client), ...hooks },
     // A score without its chain facts would be another one: then nothing is sold.
     intake: async (input): Promise<Intake<Input>> =>

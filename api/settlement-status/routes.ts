@@ -48,8 +48,7 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     summary: "A signed statement of what became of a USDC authorization, no matter who signed it",
     description:
       "A signed statement whether a USDC authorization (EIP-3009) has settled, can still settle, or never can, which a final block proves.",
-    networks: [MAIN_NETWORK],
-    price: STATEMENT_PRICE,
+    terms: { networks: [MAIN_NETWORK], price: STATEMENT_PRICE },
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
     output: json(STATEMENT),

@@ -36,10 +36,10 @@ ${sold !== null && offer(sold, baseUrl)}`,
   });
 
 const offer = (
-  { method, path, price, networks: [network], summary, description }: PaidRoute,
+  { method, path, summary, description, terms: { price, networks } }: PaidRoute,
   baseUrl: string,
 ): Markup =>
   html`<section aria-labelledby="sold"><h2 id="sold">${summary}</h2>
 <p class="measure">${description}</p>
-<p class="measure">This address sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[network].money}</strong>, paid over x402.</p>
+<p class="measure">This address sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[networks[0]].money}</strong>, paid over x402.</p>
 ${codeBlock({ id: "terms", caption: "See the terms without paying", language: "bash", text: `curl -i -X ${method} ${baseUrl}${path}` })}</section>`;

@@ -55,9 +55,9 @@ const buyRoute = (demo: Demo): PaidRoute =>
     id: "escrow.demo",
     method: "POST",
     path: DEMO_PATH,
-    networks: [ESCROW_NETWORK],
-    price: DEMO_PRICE,
     terms: {
+      networks: [ESCROW_NETWORK],
+      price: DEMO_PRICE,
       schemes: schemesOf(demo),
       seller: demo.merchant,
       ...(demo.offers.length === 0 ? { closed: CLOSED } : {}),

@@ -53,12 +53,8 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly method: "POST";
   /** Stable name in the journal, by which a stored payment finds its route again. */
   readonly id: string;
-  /** Where it can be paid, preferred first; the price is the same on each. */
-  readonly networks: readonly [Network, ...Network[]];
-  readonly price: Atomic;
+  readonly terms: RouteTerms;
   readonly description: string;
-  /** Of a sale that is not by `exact` to the service's receiving address, or is not open. */
-  readonly terms?: RouteTerms;
   /** A custom issue means a refusal (422); any other means a malformed body (400). */
   readonly input: z.ZodType<Input>;
   /**
@@ -81,7 +77,11 @@ export interface PaidRoute<Input = unknown> extends RouteFacts {
   readonly privacy?: RoutePrivacy;
 }
 
+/** What a route costs, and how it is paid. */
 export interface RouteTerms {
+  /** Where it can be paid, preferred first; the price is the same on each. */
+  readonly networks: readonly [Network, ...Network[]];
+  readonly price: Atomic;
   /** The payment schemes it accepts, by name, preferred first; only `exact` by default. */
   readonly schemes?: readonly [string, ...string[]];
   /** The seller, if it is not the service at its receiving address. */
@@ -228,8 +228,8 @@ export const NO_INPUT = z.unknown().transform(() => null);
 export type Route = FreeRoute | PaidRoute | QuotedRoute;
 
 /** The schemes a route accepts. */
-export const schemesOf = ({ terms }: Pick<PaidRoute, "terms">): readonly [string, ...string[]] =>
-  terms?.schemes ?? ["exact"];
+export const schemesOf = ({ schemes }: Pick<RouteTerms, "schemes">): readonly [string, ...string[]] =>
+  schemes ?? ["exact"];
 
 /** A route as listed in the table, with the part of the service it belongs to. */
 export type Listed = Route & { readonly tag: Tag };
@@ -246,7 +246,7 @@ export type Tag =
   | "Keys"
   | "Discovery";
 
-export const isPaid = (route: Route): route is PaidRoute => "price" in route;
+export const isPaid = (route: Route): route is PaidRoute => "terms" in route;
 
 export const isQuoted = (route: Route): route is QuotedRoute => "quote" in route;
 

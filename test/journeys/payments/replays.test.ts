@@ -4,7 +4,7 @@ import { z } from "zod";
 import { payable } from "../../../api/payments/payable.ts";
 import { createOfferReceipt } from "../../../api/payments/receipt.ts";
 import { EXACT } from "../../../api/payments/schemes/exact.ts";
-import { type PaidRoute, paidRoute } from "../../../api/platform/http/route.ts";
+import { type PaidRoute, paidRoute, type RouteTerms } from "../../../api/platform/http/route.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -15,6 +15,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";
@@ -26,6 +27,7 @@ const now = () => new Date(Date.now() + ahead);
 
 const chain = await forFile(startTestChain({ roomMinutes: 5 }));
 const service = await forFile(startService({ chain, now }));
+const TERMS: RouteTerms = { networks: [chain.network.id], price: PRICES.basic };
 const basic = () => `${service.url}/test/basic`;
 let payer = await newPayer(chain);
 
@@ -134,7 +136,7 @@ describe("the same payment", () => {
 
   test("is replayed after the price has changed", async () => {
     const { signed, first } = await paid();
-    const dearer = offering({ price: 500_000n });
+    const dearer = offering({ terms: { ...TERMS, price: 2n * TERMS.price } });
     const replay = await dearer.request("/test/basic", { method: "POST", headers: v2(signed) });
     expect(replay.status).toBe(200);
     expect(await replay.text()).toBe(first.text);
@@ -146,13 +148,12 @@ describe("the same payment", () => {
 });
 
 /** The same gate and journal behind a route that was changed: the service after its operator raised the price, say. */
-function offering(changed: Partial<Pick<PaidRoute, "price" | "hooks">>): Hono {
+function offering(changed: Partial<Pick<PaidRoute, "terms" | "hooks">>): Hono {
   const route = paidRoute({
     id: "test.basic",
     method: "POST",
     path: "/test/basic",
-    networks: ["eip155:8453"],
-    price: 250_000n,
+    terms: TERMS,
     summary: "",
     description: "",
     input: z.unknown(),
@@ -194,7 +195,7 @@ describe("a payment that was made", () => {
   test("buys nothing else by its nonce with other signed terms", async () => {
     const { signed } = await paid();
     const { nonce } = signed.authorization;
-    const other = await signPayment(payer, { nonce, value: 750_000n });
+    const other = await signPayment(payer, { nonce, value: PRICES.suite });
     expectProblem(await post(`${service.url}/test/suite`, v2(other)), 409, "payment_conflict");
     await chargedOnce(chain, signed);
   });
