@@ -37,12 +37,13 @@ export default defineConfig({
     overrides: {
       ...Object.fromEntries(optimized.map((file) => [file, compiler({})])),
       // The slower pipeline saves about 2,000 gas a hold.
-      "contracts/Escrow.sol": compiler({ viaIR: true }),
-      "contracts/ArbiterOperator.sol": compiler({ viaIR: true }),
-      "contracts/ArbiterEvaluator.sol": compiler({ viaIR: true }),
-      // Their addresses on every chain are hashes of their code, so their code does not depend on comments.
-      "contracts/SettlementBatch.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
-      "contracts/LogAnchor.sol": compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
+      // Addresses on every chain are hashes of the code, so the code does not depend on comments.
+      ...Object.fromEntries(
+        ["Escrow", "ArbiterOperator", "ArbiterEvaluator", "SettlementBatch", "LogAnchor"].map((name) => [
+          `contracts/${name}.sol`,
+          compiler({ viaIR: true, metadata: { bytecodeHash: "none" } }),
+        ]),
+      ),
     },
     // Tests compile apart: starting the service does not wait for them.
     splitTestsCompilation: true,

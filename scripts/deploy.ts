@@ -1,35 +1,91 @@
-// Deploys the escrow, the operator, the evaluator, the settlement batch and the log anchor: `npm run deploy -- --network
-// base`. Different roles make new instances; the same roles find the existing ones. A chain has one settlement batch and one
-// log anchor.
-import { fileURLToPath } from "node:url";
+// Deploys the escrow, the operator, the evaluator, the settlement batch, and the log anchor: `npm run deploy -- --network
+// base`. Other roles lead to other addresses; what is already there is found, and nothing is sent for it.
 import { parseArgs } from "node:util";
 import hre from "hardhat";
-import type { VerifiableDeployment } from "./deploy-connection.ts";
-import { deployEscrow } from "./deploy-escrow.ts";
-import { deployEvaluator } from "./deploy-evaluator.ts";
-import { deployOperator } from "./deploy-operator.ts";
-import { readDeploySettings } from "./deploy-settings.ts";
-import { deployLogAnchor, deploySettlementBatch } from "./deploy-shared.ts";
+import { createPublicClient, formatEther, http, type PublicClient } from "viem";
+import { deploymentBlock, estimateCost, sendDeployment } from "./deploy-chain.ts";
+import { type Planned, planDeployment } from "./deploy-plan.ts";
+import { type DeploySettings, readDeploySettings } from "./deploy-settings.ts";
+import { buildContracts } from "./embedded/build-contracts.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const USAGE = "Usage: npm run deploy -- --network <network> [--dry-run]";
+const OPTIONS = { network: { type: "string" }, "dry-run": { type: "boolean", default: false } } as const;
 
-const { values } = parseArgs({ options: { network: { type: "string" } } });
-const tell = (name: string, { address, chainId, constructorArguments, compilerFile }: VerifiableDeployment) => {
-  console.log(`${name.padEnd(13)} ${address} on chain ${chainId}; its code matches the compiler's output`);
-  console.log(`arguments     ${constructorArguments}`);
-  console.log(`compiler      "input" in ${compilerFile}`);
-};
-try {
-  const settings = readDeploySettings(values.network, process.env, ROOT);
-  for (const [role, account] of Object.entries(settings.roles)) console.log(`${role.padEnd(13)} ${account}`);
-  tell("escrow", await deployEscrow(hre, settings));
-  tell("operator", await deployOperator(hre, settings));
-  tell("evaluator", await deployEvaluator(hre, settings));
-  const shared = { batch: await deploySettlementBatch(hre, settings), anchor: await deployLogAnchor(hre, settings) };
-  for (const [name, address] of Object.entries(shared))
-    console.log(
-      `${name.padEnd(13)} ${address} on chain ${settings.facts.chainId}; its code matches the compiler's output`,
+function readArguments() {
+  try {
+    return parseArgs({ options: OPTIONS }).values;
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${USAGE}`);
+  }
+}
+
+async function connect({ network, facts, rpcUrl }: DeploySettings): Promise<PublicClient> {
+  const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
+  const chainId = await client.getChainId().catch(() => null);
+  if (chainId === null) throw new Error(`The node of ${network} does not answer: check ${facts.rpcVariable}.`);
+  if (chainId !== facts.chainId)
+    throw new Error(`The node of ${network} is on chain ${chainId}; expected ${facts.chainId}.`);
+  return client;
+}
+
+const tell = (name: string, text: string) => console.log(`${name.padEnd(13)} ${text}`);
+
+function report(planned: readonly Planned[], isNew: (one: Planned) => boolean): void {
+  for (const one of planned) {
+    if (one.obstacle !== null) {
+      tell(one.name, `is left out: ${one.obstacle}`);
+      continue;
+    }
+    tell(
+      one.name,
+      `${one.address} ${one.isDeployed ? (isNew(one) ? "is deployed" : "is there") : "would be deployed"}`,
     );
+    tell("  arguments", one.constructorArguments);
+    tell("  compiler", `"input" in ${one.compilerFile}`);
+  }
+}
+
+/** What the API and the indexer are told. */
+async function environmentLines(client: PublicClient, planned: readonly Planned[]): Promise<readonly string[]> {
+  const there = new Map(planned.filter(({ isDeployed }) => isDeployed).map(({ name, address }) => [name, address]));
+  const escrows = [there.get("escrow"), there.get("operator")].filter((address) => address !== undefined);
+  const [escrow] = escrows;
+  const block = escrow === undefined ? null : await deploymentBlock(client, escrow);
+  return [
+    `ESCROW_ADDRESSES=${escrows.join(",")}`,
+    `EVALUATOR_ADDRESS=${there.get("evaluator") ?? ""}`,
+    block === null
+      ? "# ESCROW_START_BLOCK: the block of the escrow's deployment, from an explorer; this node does not keep it"
+      : `ESCROW_START_BLOCK=${block}`,
+  ];
+}
+
+async function main(): Promise<void> {
+  const { network, "dry-run": isDryRun } = readArguments();
+  const settings = readDeploySettings(network, process.env, isDryRun);
+  await buildContracts(hre);
+  const client = await connect(settings);
+  for (const [role, account] of Object.entries(settings.roles)) tell(role, account);
+  const found = await planDeployment(hre, client, settings.roles);
+  const missing = found.filter(({ isDeployed, obstacle }) => !isDeployed && obstacle === null);
+  const { privateKey } = settings;
+  if (isDryRun || privateKey === null) {
+    report(found, () => false);
+    const { gas, wei } = await estimateCost(client, missing);
+    console.log(
+      `\n${missing.length} transactions would be sent: ${gas} gas, about ${formatEther(wei)} ETH at the present price.`,
+    );
+    return;
+  }
+  if (missing.length > 0) await sendDeployment(client, { ...settings, privateKey }, missing);
+  const after = missing.length === 0 ? found : await planDeployment(hre, client, settings.roles);
+  report(after, ({ address }) => missing.some((one) => one.address === address));
+  console.log(`\n${missing.length} transactions were sent. For the environment of the API and the indexer:\n`);
+  for (const line of await environmentLines(client, after)) console.log(line);
+}
+
+try {
+  await main();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
 import { type Address, concat, type Hex, hexToNumber, type PublicClient, pad, size, slice } from "viem";
 
@@ -20,17 +18,6 @@ export async function isCompilersOutput(
 ): Promise<boolean> {
   const code = await client.getCode({ address: expected.address });
   return code !== undefined && withoutMetadata(code) === withoutMetadata(await fillIn(hre, expected));
-}
-
-/**
- * A file whose `input` is the standard JSON input that the code was compiled from. Ignition keeps what it deployed; the
- * build's own file goes when a source changes.
- * @param journal The folder of Ignition's deployment.
- * @param future The deployed contract in it, like `Escrow#Escrow`.
- */
-export function compilerFileIn(journal: string, future: string): string {
-  const { buildInfoId } = JSON.parse(readFileSync(join(journal, "artifacts", `${future}.json`), "utf8"));
-  return join(journal, "build-info", `${buildInfoId}.json`);
 }
 
 /** The runtime code with the values filled in where the compiler left room for them. */

@@ -1,151 +1,174 @@
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Address, getAddress, getCreate2Address, keccak256, parseAbi } from "viem";
+import hre from "hardhat";
+import { createHardhatRuntimeEnvironment } from "hardhat/hre";
+import { type Address, type Hex, keccak256, parseAbi } from "viem";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/platform/networks.ts";
-import { operatorAbi } from "../../contracts/abi.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
-import { CREATEX, SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
-import { deployEvaluator } from "../../scripts/deploy-evaluator.ts";
-import { deployOperator } from "../../scripts/deploy-operator.ts";
+import { LOG_ANCHOR } from "../../contracts/log-anchor.ts";
+import { SETTLEMENT_BATCH } from "../../contracts/settlement-batch.ts";
+import hardhatConfig from "../../hardhat.config.ts";
+import { sendDeployment } from "../../scripts/deploy-chain.ts";
+import { CONTRACTS, type ContractName, type Planned, planDeployment } from "../../scripts/deploy-plan.ts";
 import { readDeploySettings } from "../../scripts/deploy-settings.ts";
-import { deploySettlementBatch } from "../../scripts/deploy-shared.ts";
+import { buildContracts } from "../../scripts/embedded/build-contracts.ts";
 import { installCommercePayments } from "../../scripts/embedded/commerce-payments.ts";
 import { installCreateX } from "../../scripts/embedded/createx.ts";
 import { devAccount, privateKeyOf } from "../../scripts/embedded/dev-accounts.ts";
-import { artifactOf } from "../support/chain/contracts.ts";
 import { prepareDeployment } from "./deployment-ground.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const NAMES = Object.keys(CONTRACTS) as ContractName[];
 
-describe("the evaluator", () => {
-  const GETTERS = parseAbi([
-    "function ARBITER() view returns (address)",
-    "function FEE_RECIPIENT() view returns (address)",
-  ]);
+const { settings, env, client, sent } = prepareDeployment();
 
-  const { settings, roles, client, sent, hardhat } = prepareDeployment("localBaseSepolia");
-  const deploy = async () => deployEvaluator(await hardhat(), settings);
+const plan = () => planDeployment(hre, client(), settings().roles);
+/** What a run of the program does. */
+async function deploy(privateKey: Hex = privateKeyOf(devAccount(0))): Promise<Readonly<Record<ContractName, Planned>>> {
+  const missing = (await plan()).filter(({ isDeployed, obstacle }) => !isDeployed && obstacle === null);
+  if (missing.length > 0) await sendDeployment(client(), { ...settings(), privateKey }, missing);
+  const found = (await plan()).map((one) => [one.name, one] as const);
+  return Object.fromEntries(found) as Record<ContractName, Planned>;
+}
 
-  test("it is deployed once, with the roles, and verified with the sources that it was compiled from", async () => {
-    const { address, compilerFile } = await deploy();
-    expect(await sent()).toBe(1);
-    const read = (functionName: "ARBITER" | "FEE_RECIPIENT") =>
-      client().readContract({ address, abi: GETTERS, functionName });
-    expect(await Promise.all([read("ARBITER"), read("FEE_RECIPIENT")])).toEqual([
-      roles.ARBITER_ADDRESS,
-      roles.FEE_RECIPIENT_ADDRESS,
-    ]);
-    const { input } = JSON.parse(readFileSync(compilerFile, "utf8"));
-    expect(Object.keys(input.sources)).toContain("project/contracts/EvaluatorHand.sol");
-    expect((await deploy()).address).toBe(address);
-    expect(await sent()).toBe(1);
+/** `npm run deploy` as a program. */
+const run = (args: readonly string[], changed: Readonly<Record<string, string>> = {}) =>
+  new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
+    const own = { PATH: process.env.PATH ?? "", ...env(), ...changed };
+    const command = [join(ROOT, "scripts/deploy.ts"), "--network", "localBaseSepolia", ...args];
+    execFile(process.execPath, command, { env: own, cwd: ROOT }, (error, output, errors) =>
+      resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
+    );
   });
 
-  test("other code at its address is refused", async () => {
-    const { address } = await deploy();
-    const code = (await client().getCode({ address })) ?? "0x";
-    await client().setCode({ address, bytecode: `0x61${code.slice(4)}` });
-    await expect(deploy()).rejects.toThrow("is not this project's evaluator with these roles");
-  });
-});
-
-describe("the operator", () => {
+describe("a deployment", () => {
   const { escrow, collector } = COMMERCE_PAYMENTS;
-  /** An address that is no escrow's. */
-  const OTHER = devAccount(0).address;
-
-  const { settings, roles, client, sent, hardhat } = prepareDeployment("localBaseSepolia");
-  const deploy = async () => deployOperator(await hardhat(), settings);
   /** Code that answers every call with this word. */
   const answering = (address: Address) => `0x73${address.slice(2)}5f5260205ff3` as const;
+  const operatorsObstacle = async () => (await plan()).find(({ name }) => name === "operator")?.obstacle;
 
-  test("a chain without base/commerce-payments is refused", async () => {
-    await expect(deploy()).rejects.toThrow(`base/commerce-payments is not at ${escrow}`);
+  test("needs a chain with CreateX", async () => {
+    await expect(plan()).rejects.toThrow("The chain has no CreateX at 0xba5Ed");
+    await installCreateX(client());
+  });
+
+  test("is shown by a dry run, which needs no key and sends nothing", async () => {
+    const { code, output, errors } = await run(["--dry-run"], { DEPLOYER_PRIVATE_KEY: "" });
+    expect([code, errors]).toEqual([0, ""]);
+    expect(output.match(/would be deployed/g)).toHaveLength(4);
+    expect(output).toMatch(/\n4 transactions would be sent: \d{7} gas, about 0\.\d+ ETH at the present price\.\n$/);
     expect(await sent()).toBe(0);
   });
 
-  test("an escrow with other hashes is refused", async () => {
+  test("is refused, with the account and the amount, if the deployer lacks ETH", async () => {
+    const key = generatePrivateKey();
+    await expect(deploy(key)).rejects.toThrow(
+      `The deployer ${privateKeyToAddress(key)} holds 0 ETH on Base Sepolia, and needs about 0.`,
+    );
+  });
+
+  test("goes on without base/commerce-payments, and leaves only the operator out", async () => {
+    const deployed = await deploy();
+    expect(await sent()).toBe(4);
+    expect(NAMES.filter((name) => !deployed[name].isDeployed)).toEqual(["operator"]);
+    expect(deployed.operator.obstacle).toContain(`base/commerce-payments is not at ${escrow}`);
+  });
+
+  test("leaves the operator out if the escrow has other hashes, or its collector is another escrow's", async () => {
     await installCommercePayments(client());
-    const bytecode = await client().getCode({ address: escrow });
+    const bytecode = (await client().getCode({ address: escrow })) ?? "0x";
     await client().setCode({ address: escrow, bytecode: answering(escrow) });
-    await expect(deploy()).rejects.toThrow("PAYMENT_INFO_TYPEHASH() of the escrow is");
-    await client().setCode({ address: escrow, bytecode: bytecode ?? "0x" });
-    expect(await sent()).toBe(0);
-  });
-
-  test("a collector of another escrow is refused", async () => {
-    await client().setCode({ address: collector, bytecode: answering(OTHER) });
-    await expect(deploy()).rejects.toThrow(`authCaptureEscrow() of the collector is ${OTHER}`);
+    expect(await operatorsObstacle()).toContain("PAYMENT_INFO_TYPEHASH() of the escrow is");
+    await client().setCode({ address: escrow, bytecode });
+    await client().setCode({ address: collector, bytecode: answering(devAccount(0).address) });
+    expect(await operatorsObstacle()).toContain(`authCaptureEscrow() of the collector is ${devAccount(0).address}`);
     await installCommercePayments(client());
-    expect(await sent()).toBe(0);
   });
 
-  test("it is deployed once, with the roles, and verified with the sources that it was compiled from", async () => {
-    const { address, compilerFile } = await deploy();
-    expect(await sent()).toBe(1);
-    const read = (functionName: "ESCROW" | "COLLECTOR" | "USDC" | "ARBITER" | "FEE_RECIPIENT") =>
-      client().readContract({ address, abi: operatorAbi, functionName });
-    expect(await Promise.all([read("ESCROW"), read("COLLECTOR"), read("USDC")])).toEqual([
-      escrow,
-      collector,
-      getAddress(settings.facts.usdc.address),
+  test("adds the operator later, and has the roles and the code that it should have", async () => {
+    const deployed = await deploy();
+    expect(await sent()).toBe(5);
+    const { usdc, arbiter, feeRecipient } = settings().roles;
+    const abi = parseAbi([
+      "function USDC() view returns (address)",
+      "function ARBITER() view returns (address)",
+      "function FEE_RECIPIENT() view returns (address)",
+      "function ESCROW() view returns (address)",
+      "function COLLECTOR() view returns (address)",
     ]);
-    expect(await Promise.all([read("ARBITER"), read("FEE_RECIPIENT")])).toEqual([
-      roles.ARBITER_ADDRESS,
-      roles.FEE_RECIPIENT_ADDRESS,
+    const read = (name: ContractName, functions: readonly (typeof abi)[number]["name"][]) =>
+      Promise.all(
+        functions.map((functionName) => client().readContract({ address: deployed[name].address, abi, functionName })),
+      );
+    expect(await read("escrow", ["USDC", "ARBITER", "FEE_RECIPIENT"])).toEqual([usdc, arbiter, feeRecipient]);
+    expect(await read("evaluator", ["ARBITER", "FEE_RECIPIENT"])).toEqual([arbiter, feeRecipient]);
+    expect(await read("operator", ["ESCROW", "COLLECTOR", "USDC", "ARBITER", "FEE_RECIPIENT"])).toEqual([
+      ...[escrow, collector, usdc, arbiter, feeRecipient],
     ]);
-    const { input } = JSON.parse(readFileSync(compilerFile, "utf8"));
-    expect(Object.keys(input.sources)).toContain("project/contracts/ArbiterOperator.sol");
-    expect((await deploy()).address).toBe(address);
-    expect(await sent()).toBe(1);
+    for (const { address, codeHash } of [SETTLEMENT_BATCH, LOG_ANCHOR])
+      expect(keccak256((await client().getCode({ address })) ?? "0x")).toBe(codeHash);
+    expect([deployed.batch.address, deployed.anchor.address]).toEqual([SETTLEMENT_BATCH.address, LOG_ANCHOR.address]);
   });
 
-  test("other code at its address is refused", async () => {
-    const { address } = await deploy();
-    const code = (await client().getCode({ address })) ?? "0x";
-    await client().setCode({ address, bytecode: `0x61${code.slice(4)}` });
-    await expect(deploy()).rejects.toThrow("is not this project's operator with these roles");
+  test("is found by another checkout, which sends nothing and prints the lines to paste", async () => {
+    const { code, output, errors } = await run([], { DEPLOYER_PRIVATE_KEY: privateKeyOf(devAccount(3)) });
+    expect([code, errors]).toEqual([0, ""]);
+    expect(output.match(/ is there$/gm)).toHaveLength(5);
+    expect(output).toContain("\n0 transactions were sent.");
+    const { escrow: own, operator, evaluator } = await deploy();
+    const [, first = ""] = /^ESCROW_START_BLOCK=(\d+)$/m.exec(output) ?? [];
+    expect(output).toMatch(
+      new RegExp(`\nESCROW_ADDRESSES=${own.address},${operator.address}\nEVALUATOR_ADDRESS=${evaluator.address}\n`),
+    );
+    const isThereAt = async (blockNumber: bigint) =>
+      (await client().getCode({ address: own.address, blockNumber })) !== undefined;
+    expect([await isThereAt(BigInt(first) - 1n), await isThereAt(BigInt(first))]).toEqual([false, true]);
+    expect(await sent()).toBe(5);
+  });
+
+  test("is verified on an explorer with the sources that it is compiled from", async () => {
+    for (const { name, compilerFile } of await plan()) {
+      const { input } = JSON.parse(readFileSync(compilerFile, "utf8"));
+      expect(Object.keys(input.sources)).toContain(`project/contracts/${CONTRACTS[name].contract}.sol`);
+    }
+  });
+
+  test.each(NAMES)("is refused if the %s's address has other code", async (name) => {
+    const { address } = (await deploy())[name];
+    const bytecode = (await client().getCode({ address })) ?? "0x";
+    await client().setCode({ address, bytecode: `0x61${bytecode.slice(4)}` });
+    await expect(plan()).rejects.toThrow(`is not this project's ${name} with these roles`);
+    await client().setCode({ address, bytecode });
+    expect(await sent()).toBe(5);
+  });
+
+  test("with another role is another one", async () => {
+    const others = { ...settings().roles, arbiter: devAccount(4).address };
+    const planned = await planDeployment(hre, client(), others);
+    expect(planned.filter(({ isDeployed }) => isDeployed).map(({ name }) => name)).toEqual(["batch", "anchor"]);
   });
 });
 
-describe("the settlement batch", () => {
-  const { address, codeHash, salt } = SETTLEMENT_BATCH;
-
-  test("the address and the code hash are those of the compiler's output", async () => {
-    const { bytecode, deployedBytecode } = artifactOf("SettlementBatch");
-    expect(keccak256(deployedBytecode)).toBe(codeHash);
-    // CreateX hashes a salt that names no deployer.
-    expect(getCreate2Address({ from: CREATEX, salt: keccak256(salt), bytecode })).toBe(address);
-  });
-
-  describe.each(["localBase", "localBaseSepolia"] as const)("on %s", (network) => {
-    const { settings, client, sent, hardhat } = prepareDeployment(network, network === "localBase" ? 0 : 3);
-    const deploy = async (journal: string) => deploySettlementBatch(await hardhat(journal), settings);
-
-    test("a chain without CreateX is refused", async () => {
-      await expect(deploy("first")).rejects.toThrow("CreateX");
-      expect(await sent()).toBe(0);
-    });
-
-    test("it is deployed to its own address", async () => {
-      await installCreateX(client());
-      expect(await deploy("first")).toBe(address);
-      expect(await sent()).toBe(1);
-      expect(keccak256((await client().getCode({ address })) ?? "0x")).toBe(codeHash);
-    });
-
-    test("it is found by every deployer, and nothing is sent", async () => {
-      expect(await deploy("first")).toBe(address);
-      expect(await deploy("another")).toBe(address);
-      expect(await sent()).toBe(1);
-    });
-
-    test("other code at its address is refused", async () => {
-      await client().setCode({ address, bytecode: "0x00" });
-      await expect(deploy("first")).rejects.toThrow("is not the settlement batch's");
-    });
-  });
+test("a comment in a contract's sources does not change its code, and so not its address", async () => {
+  const root = mkdtempSync(join(tmpdir(), "deploy-"));
+  try {
+    for (const file of ["interfaces/IEscrow.sol", "interfaces/IUsdc.sol"])
+      cpSync(join(ROOT, "contracts", file), join(root, "contracts", file));
+    writeFileSync(join(root, "package.json"), JSON.stringify({ name: "checkout", type: "module" }));
+    const source = readFileSync(join(ROOT, "contracts/Escrow.sol"), "utf8");
+    writeFileSync(join(root, "contracts/Escrow.sol"), `${source}\n// Another comment.\n`);
+    const other = await createHardhatRuntimeEnvironment(hardhatConfig, {}, root);
+    await buildContracts(other);
+    const [ours, theirs] = await Promise.all([hre, other].map(({ artifacts }) => artifacts.readArtifact("Escrow")));
+    expect(theirs?.bytecode).toBe(ours?.bytecode);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
 });
 
 const ENVIRONMENT = {
@@ -156,21 +179,21 @@ const ENVIRONMENT = {
   FEE_RECIPIENT_ADDRESS: devAccount(2).address,
 };
 
-describe("what a deployment of the escrow needs", () => {
+describe("what a deployment needs", () => {
   test.each([
     ["base", "eip155:8453"],
     ["baseSepolia", "eip155:84532"],
     ["localBase", "eip155:8453"],
     ["localBaseSepolia", "eip155:84532"],
   ] as const)("on %s the token is the network's own USDC", (name, id) => {
-    const { roles, facts } = readDeploySettings(name, ENVIRONMENT, ROOT);
+    const { roles, facts } = readDeploySettings(name, ENVIRONMENT);
     expect(facts).toBe(NETWORKS[id]);
     expect(roles.usdc.toLowerCase()).toBe(NETWORKS[id].usdc.address.toLowerCase());
     expect(roles).toMatchObject({ arbiter: devAccount(1).address, feeRecipient: devAccount(2).address });
   });
 
-  test("everything that is missing is named at once", () => {
-    const refused = () => readDeploySettings("base", {}, ROOT);
+  test("is named completely if all of it is missing", () => {
+    const refused = () => readDeploySettings("base", {});
     for (const name of Object.keys(ENVIRONMENT).filter((variable) => variable !== "BASE_SEPOLIA_RPC_URL"))
       expect(refused).toThrow(name);
     expect(refused).toThrow("ignition/parameters/base.json");
@@ -180,11 +203,12 @@ describe("what a deployment of the escrow needs", () => {
     ["ARBITER_ADDRESS", "0x0000000000000000000000000000000000000000"],
     ["FEE_RECIPIENT_ADDRESS", "0x1234"],
     ["DEPLOYER_PRIVATE_KEY", "0x1234"],
-  ])("a wrong %s is refused by name", (variable, value) => {
-    expect(() => readDeploySettings("base", { ...ENVIRONMENT, [variable]: value }, ROOT)).toThrow(variable);
+    ["BASE_RPC_URL", "mainnet"],
+  ])("names a wrong %s", (variable, value) => {
+    expect(() => readDeploySettings("base", { ...ENVIRONMENT, [variable]: value })).toThrow(variable);
   });
 
-  test.each([undefined, "mainnet", "toString"])("the network %s is unknown", (name) => {
-    expect(() => readDeploySettings(name, ENVIRONMENT, ROOT)).toThrow("one of base, baseSepolia");
+  test.each([undefined, "mainnet", "toString"])("does not include the network %s", (name) => {
+    expect(() => readDeploySettings(name, ENVIRONMENT)).toThrow("one of base, baseSepolia");
   });
 });

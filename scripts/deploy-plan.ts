@@ -1,0 +1,139 @@
+import type { HardhatRuntimeEnvironment } from "hardhat/types/hre";
+import {
+  type Address,
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getContractAddress,
+  getCreate2Address,
+  type Hex,
+  keccak256,
+  type PublicClient,
+  parseAbi,
+  toHex,
+} from "viem";
+import { requireCommercePayments } from "../api/payments/settle/holds.ts";
+import { COMMERCE_PAYMENTS } from "../contracts/commerce-payments.ts";
+import { LOG_ANCHOR } from "../contracts/log-anchor.ts";
+import { CREATEX, SETTLEMENT_BATCH } from "../contracts/settlement-batch.ts";
+import type { DeploySettings } from "./deploy-settings.ts";
+import { isCompilersOutput } from "./deployed-code.ts";
+
+const CREATEX_ABI = parseAbi(["function deployCreate2(bytes32 salt, bytes initCode) payable returns (address)"]);
+
+type Roles = DeploySettings["roles"];
+
+/** One contract of a deployment. CreateX derives its address from the salt, the code, and the constructor's arguments. */
+interface Contract {
+  /** Its name in the sources. */
+  readonly contract: string;
+  readonly salt: Hex;
+  /** The constructor's arguments, which are also what is immutable in its code, in order of declaration. */
+  readonly argumentsOf: (roles: Roles) => readonly (Address | boolean)[];
+  /** What else is immutable in its code, by its address. */
+  readonly immutablesOf?: (address: Address) => readonly Hex[];
+  /** @throws Error if the chain lacks what the contract needs */
+  readonly requirement?: (client: PublicClient) => Promise<unknown>;
+}
+
+/** Evaluators are clones of the first contract that their maker creates. */
+const FIRST_NONCE = 1n;
+
+const { escrow, collector, feeIsAmount } = COMMERCE_PAYMENTS;
+
+/** By the names that `npm run deploy` prints. */
+export const CONTRACTS = {
+  escrow: {
+    contract: "Escrow",
+    salt: toHex("Escrow 1", { size: 32 }),
+    argumentsOf: ({ usdc, arbiter, feeRecipient }) => [usdc, arbiter, feeRecipient],
+  },
+  operator: {
+    contract: "ArbiterOperator",
+    salt: toHex("ArbiterOperator 1", { size: 32 }),
+    argumentsOf: ({ usdc, arbiter, feeRecipient }) => [escrow, collector, usdc, arbiter, feeRecipient, feeIsAmount],
+    requirement: requireCommercePayments,
+  },
+  evaluator: {
+    contract: "ArbiterEvaluator",
+    salt: toHex("ArbiterEvaluator 1", { size: 32 }),
+    argumentsOf: ({ arbiter, feeRecipient }) => [arbiter, feeRecipient],
+    immutablesOf: (address) => [getContractAddress({ from: address, nonce: FIRST_NONCE })],
+  },
+  batch: { contract: "SettlementBatch", salt: SETTLEMENT_BATCH.salt, argumentsOf: () => [] },
+  anchor: { contract: "LogAnchor", salt: LOG_ANCHOR.salt, argumentsOf: () => [] },
+} as const satisfies Readonly<Record<string, Contract>>;
+
+export type ContractName = keyof typeof CONTRACTS;
+
+/** A contract of this checkout with its roles, and what an explorer asks for to verify its code. */
+export interface Planned {
+  readonly name: ContractName;
+  readonly address: Address;
+  readonly isDeployed: boolean;
+  /** Why it cannot be deployed; null if it can, or is. */
+  readonly obstacle: string | null;
+  /** The call of CreateX that deploys it. */
+  readonly data: Hex;
+  readonly constructorArguments: Hex;
+  /** A file whose `input` is the standard JSON input that the code is compiled from. */
+  readonly compilerFile: string;
+}
+
+/**
+ * Where the contracts belong, and which of them are there. Everything follows from the roles and the code: no record of
+ * an earlier deployment is needed, and it does not matter who sent it.
+ * @throws Error if the chain has no CreateX, or a contract's address has other code
+ */
+export async function planDeployment(
+  hre: HardhatRuntimeEnvironment,
+  client: PublicClient,
+  roles: Roles,
+): Promise<readonly Planned[]> {
+  if ((await client.getCode({ address: CREATEX })) === undefined)
+    throw new Error(`The chain has no CreateX at ${CREATEX}, which deploys the contracts; Base and Base Sepolia do.`);
+  const planned: Planned[] = [];
+  for (const name of Object.keys(CONTRACTS) as ContractName[]) planned.push(await plan(hre, client, { name, roles }));
+  return planned;
+}
+
+async function plan(
+  hre: HardhatRuntimeEnvironment,
+  client: PublicClient,
+  { name, roles }: { readonly name: ContractName; readonly roles: Roles },
+): Promise<Planned> {
+  const { contract, salt, argumentsOf, immutablesOf, requirement }: Contract = CONTRACTS[name];
+  const values = argumentsOf(roles);
+  const types = values.map((value) => ({ type: typeof value === "boolean" ? "bool" : "address" }));
+  const constructorArguments = encodeAbiParameters(types, values);
+  const { bytecode } = await hre.artifacts.readArtifact(contract);
+  const initCode = concat([bytecode as Hex, constructorArguments]);
+  const address = getCreate2Address({ from: CREATEX, salt: keccak256(salt), bytecode: initCode });
+  const immutables = [
+    ...values.map((value) => (typeof value === "boolean" ? toHex(value) : value)),
+    ...(immutablesOf?.(address) ?? []),
+  ];
+  const isDeployed = (await client.getCode({ address })) !== undefined;
+  if (isDeployed && !(await isCompilersOutput(hre, client, { address, contract, immutables })))
+    throw new Error(`The code at ${address} is not this project's ${name} with these roles.`);
+  const obstacle = isDeployed || requirement === undefined ? null : await problemOf(requirement(client));
+  return {
+    ...{ name, address, isDeployed, obstacle, constructorArguments },
+    data: encodeFunctionData({ abi: CREATEX_ABI, functionName: "deployCreate2", args: [salt, initCode] }),
+    compilerFile: await compilerFileOf(hre, contract),
+  };
+}
+
+const problemOf = (requirement: Promise<unknown>): Promise<string | null> =>
+  requirement.then(
+    () => null,
+    (error: Error) => error.message,
+  );
+
+async function compilerFileOf({ artifacts }: HardhatRuntimeEnvironment, contract: string): Promise<string> {
+  const id = await artifacts.getBuildInfoId(contract);
+  const path = id === undefined ? undefined : await artifacts.getBuildInfoPath(id);
+  if (path === undefined)
+    throw new Error(`The compiler's input of ${contract} is missing: delete artifacts/ and cache/.`);
+  return path;
+}
