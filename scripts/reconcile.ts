@@ -3,7 +3,7 @@ import { createChain } from "../api/platform/chain/chain.ts";
 import { type Config, parseConfig } from "../api/platform/config/config.ts";
 import { connect } from "../api/platform/db/connection.ts";
 import { formatUsd } from "../api/platform/money.ts";
-import { NETWORKS, type Network } from "../api/platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../api/platform/networks.ts";
 import { readOperators } from "../indexer/operators.ts";
 import { embeddedEnvironment, isConfigured } from "./embedded/environment.ts";
 import { SettingError } from "./embedded/settings.ts";
@@ -65,8 +65,10 @@ async function compare(config: Config, { networks, from, to }: Order): Promise<(
     for (const network of networks) {
       const chain = createChain(network, { rpcUrl: config.rpcUrls[network], logBlockRange, rpcBatch });
       const progress = progressOf(network);
-      const operators = await readOperators(chain.client, escrowAddresses);
-      const escrows = [...escrowAddresses, ...operators.map(({ store }) => store)];
+      // They are on the main network only.
+      const contracts = network === MAIN_NETWORK ? escrowAddresses : [];
+      const operators = await readOperators(chain.client, contracts);
+      const escrows = [...contracts, ...operators.map(({ store }) => store)];
       found.push(await reconcile({ db, chain, network, payTo, escrows, range: { from, to }, progress }));
     }
     return found;

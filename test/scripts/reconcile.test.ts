@@ -23,6 +23,7 @@ const COMMAND = fileURLToPath(new URL("../../scripts/reconcile.ts", import.meta.
 
 const chain = await forFile(startTestChain());
 const node = await forFile(startFaultyNode(chain));
+const sepolia = await forFile(startTestChain({ network: "eip155:84532" }));
 const { address: operator } = await deployOperator(chain, COMMERCE_PAYMENTS, PAY_TO);
 const service = await forFile(
   startService({
@@ -38,15 +39,17 @@ interface Found {
   readonly unshown: readonly Record<string, unknown>[];
 }
 
-/** `npm run reconcile` for the service. */
-const run = (...args: readonly string[]) =>
+/** `npm run reconcile` for the service, on the network that it sells on. */
+const run = (...args: readonly string[]) => runOn(["--network", "base"], args);
+
+const runOn = (networks: readonly string[], args: readonly string[]) =>
   new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
     const env = {
       ...bareEnvironment(),
       ...environmentOf(service),
-      ...{ LOG_BLOCK_RANGE: "9000", ESCROW_ADDRESSES: operator },
+      ...{ LOG_BLOCK_RANGE: "9000", ESCROW_ADDRESSES: operator, BASE_SEPOLIA_RPC_URL: sepolia.rpcUrl },
     };
-    execFile(process.execPath, [COMMAND, "--network", "base", ...args], { env }, (error, output, errors) =>
+    execFile(process.execPath, [COMMAND, ...networks, ...args], { env }, (error, output, errors) =>
       resolve({ code: error === null ? 0 : Number(error.code), output, errors }),
     );
   });
@@ -86,6 +89,12 @@ describe("npm run reconcile", () => {
   test("finds nothing where journal and chain agree: exit code 0", async () => {
     expect(await reconciled()).toMatchObject({ code: 0, found: { network: "eip155:8453", unknown: [], unshown: [] } });
     expect((await run()).output).toMatch(/^base, blocks 0 to \d+: 0 found\n$/);
+  });
+
+  test("compares every network, although the escrow is on one of them", async () => {
+    const { code, output, errors } = await runOn([], ["--from", "0"]);
+    expect([code, errors]).toEqual([0, ""]);
+    expect(output).toMatch(/^base, blocks 0 to \d+: 0 found\nbase-sepolia, blocks 0 to \d+: 0 found\n$/);
   });
 
   test("lists what a restored journal has forgotten, in ranges that the provider accepts: exit code 1", async () => {
