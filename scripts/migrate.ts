@@ -62,6 +62,8 @@ export async function migrate(ownerUrl: string, all = migrations()): Promise<voi
   try {
     const old = await releaseProblem(client);
     if (old !== null) throw new Error(old);
+    const lacking = await missingRights(client);
+    if (lacking !== null) throw new Error(lacking);
     await client.query("SELECT pg_advisory_lock($1)", [LOCK]);
     await client.query(`SET lock_timeout = '${LOCKED_WITHIN}'; ${RECORDS}`);
     const applied = await readApplied(client);
@@ -69,6 +71,36 @@ export async function migrate(ownerUrl: string, all = migrations()): Promise<voi
   } finally {
     await client.end();
   }
+}
+
+interface Rights {
+  readonly owner: string;
+  readonly database: string;
+  /** The roles that it would have to create and may not. */
+  readonly roles: readonly string[];
+  readonly schemas: boolean;
+  readonly tables: boolean;
+}
+
+const RIGHTS = `SELECT current_user AS owner, current_database() AS database,
+  ARRAY(SELECT name FROM unnest(ARRAY['trust_api', 'trust_indexer']) AS name WHERE to_regrole(name) IS NULL
+    AND NOT (SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user)) AS roles,
+  has_database_privilege(current_database(), 'CREATE WITH GRANT OPTION') AS schemas,
+  has_schema_privilege('public', 'CREATE') AS tables`;
+
+/** What an administrator has to run first, because the role of this connection may not; null if it may. */
+async function missingRights(client: pg.Client): Promise<string | null> {
+  const { rows } = await client.query<Rights>(RIGHTS);
+  const [found] = rows;
+  if (found === undefined) throw new Error("PostgreSQL returned no rights.");
+  const [owner, database] = [found.owner, found.database].map((name) => client.escapeIdentifier(name));
+  const statements = [
+    ...found.roles.map((role) => `CREATE ROLE ${role} NOLOGIN;`),
+    ...(found.schemas ? [] : [`GRANT CREATE ON DATABASE ${database} TO ${owner} WITH GRANT OPTION;`]),
+    ...(found.tables ? [] : [`GRANT CREATE ON SCHEMA public TO ${owner};`]),
+  ];
+  if (statements.length === 0) return null;
+  return `The role ${owner} lacks rights, and nothing was changed. Have an administrator run this in the database ${database}, then run the migration again:\n\n${statements.map((text) => `  ${text}\n`).join("")}`;
 }
 
 /** The SHA-256 of each migration that has run, by its name. */

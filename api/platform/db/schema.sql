@@ -1,10 +1,14 @@
 DO $$ BEGIN
-  CREATE ROLE trust_api NOLOGIN;
+  IF to_regrole('trust_api') IS NULL THEN
+    CREATE ROLE trust_api NOLOGIN;
+  END IF;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
 END $$;
 
 DO $$ BEGIN
-  CREATE ROLE trust_indexer NOLOGIN;
+  IF to_regrole('trust_indexer') IS NULL THEN
+    CREATE ROLE trust_indexer NOLOGIN;
+  END IF;
 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
 END $$;
 
