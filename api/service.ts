@@ -123,7 +123,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
   ];
   const { isUnread } = account;
   const { gate, handlerOf, jobs: paying } = payments.sell(routes, { schemes, patienceMs, isUnread });
-  const jobs: readonly Job[] = [paying, operations, escrow, certificates, exams, log].flatMap((one) =>
+  const jobs: readonly Job[] = [paying, operations, escrow, certificates, exams, log, board].flatMap((one) =>
     "jobs" in one ? one.jobs : one,
   );
   const app = createApp({

@@ -19,6 +19,7 @@ const BASELINE = [
   "purchases",
   "cafe",
   "operations",
+  "board",
 ];
 
 /** Changes since the first release, oldest first: files of `scripts/migrations/`. A released one never changes. */

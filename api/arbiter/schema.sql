@@ -43,3 +43,11 @@ COMMENT ON TABLE verdict_transfer IS
   'Transfers that a verdict has decided. Only a correction of that verdict may decide the same transfer again. Permanent.';
 COMMENT ON COLUMN verdict_transfer.network IS 'CAIP-2 id of the chain';
 COMMENT ON COLUMN verdict_transfer.verdict IS 'id of the original verdict, inserted in the same transaction';
+
+CREATE FUNCTION count_verdict() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO counter_change (name, part, count) VALUES ('verdict', NEW.outcome, 1);
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION count_verdict IS 'Counts a verdict or a correction by its outcome.';
+CREATE TRIGGER counted AFTER INSERT ON verdict FOR EACH ROW EXECUTE FUNCTION count_verdict();

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { inTransaction, type Statement, type Transaction, transactionOn } from "../platform/db/connection.ts";
+import { readCounters } from "../platform/db/counters.ts";
 import type { Meter } from "../platform/metrics/meter.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { TransferKey } from "./policy/category.ts";
@@ -50,10 +51,8 @@ export function createVerdictStore(pool: pg.Pool): VerdictStore {
         : listed(`${LISTED} ${BEFORE} ${NEWEST_FIRST}`, [limit, before]),
     corrections: (limit) => listed(`${LISTED} WHERE supersedes IS NOT NULL ${NEWEST_FIRST}`, [limit]),
     async totals() {
-      const { rows } = await pool.query<{ outcome: Verdict; count: string }>(
-        "SELECT outcome, count(*) FROM verdict GROUP BY outcome",
-      );
-      const of = (outcome: Verdict) => Number(rows.find((row) => row.outcome === outcome)?.count ?? 0);
+      const { verdict } = await readCounters(pool, ["verdict"]);
+      const of = (outcome: Verdict) => verdict.get(outcome)?.count ?? 0;
       return { release: of("release"), refund: of("refund"), escalate: of("escalate") };
     },
   };

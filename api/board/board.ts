@@ -168,9 +168,9 @@ export function withhold(parts: readonly Count[], beside: Count = NONE): readonl
   if ([...parts, beside].every(isPublic)) return parts.map(() => false);
   const hidden = parts.map((part) => part.wallets < MINIMUM_WALLETS);
   const others = parts
-    .map(({ wallets }, index) => ({ wallets, index }))
+    .map((part, index) => ({ ...part, index }))
     .filter(({ index }) => hidden[index] === false)
-    .toSorted((a, b) => a.wallets - b.wallets);
+    .toSorted((a, b) => a.wallets - b.wallets || a.certificates - b.certificates);
   const more = others.slice(0, Math.max(0, 2 - hidden.filter(Boolean).length));
   return hidden.map((one, index) => one || more.some((other) => other.index === index));
 }

@@ -1,10 +1,13 @@
 import type pg from "pg";
+import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.ts";
 import { aboutWallet, notReversed, type Product, VALID_FOR_DAYS } from "../certificates/index.ts";
-import { hex, named } from "../platform/db/connection.ts";
+import { ACTIVE_PAYMENTS, PARKED_PAYMENTS } from "../payments/index.ts";
+import { change, hex, named } from "../platform/db/connection.ts";
+import { type Counted, readCounters, sumThrough } from "../platform/db/counters.ts";
 import { networkOfChain } from "../platform/networks.ts";
 import type { WebOrigin } from "../platform/web/target.ts";
 import { IN_SITE, REQUEST, STANDS } from "../sellers/index.ts";
-import type { BoardRow, Count, Position, SellerRow, Walk } from "./board.ts";
+import { type BoardRow, MINIMUM_WALLETS, type Position, type SellerRow, type Walk } from "./board.ts";
 import type { SellerTotals, Totals } from "./statistics.ts";
 
 interface RowColumns {
@@ -76,71 +79,109 @@ const boardRow = (row: RowColumns): BoardRow => ({
   products: row.products,
 });
 
-/** Reads each table in one pass and keeps the few reversals in memory meanwhile. */
-const STANDING = `reversed AS MATERIALIZED (SELECT chain, asset, payer, nonce FROM settlement_mark WHERE kind = 'reversed'),
-standing AS (SELECT * FROM certificate c WHERE NOT EXISTS (SELECT FROM reversed r
-  WHERE r.payer = c.wallet AND r.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND r.chain = c.chain AND r.asset = c.asset))`;
+/** Each process counts with this many certificates before it answers; the job counts the rest. */
+const COUNTED_BEFORE_READING = 100;
+const COUNTED_TOGETHER = 1_000;
 
-const BY_WALLET_AND_PRODUCT = `WITH ${STANDING}, tally AS MATERIALIZED (
-  SELECT product, wallet, count(*) FILTER (WHERE result = 'pass') AS passed, count(*) FILTER (WHERE result = 'fail') AS failed,
-    bool_or(result = 'pass' AND valid_until > $1) AS passes, bool_or(result = 'fail' AND ${aboutWallet("standing")} AND valid_until > $1) AS fails
-  FROM standing GROUP BY product, wallet)
-SELECT product, count(*) AS wallets, sum(passed) AS passed, count(*) FILTER (WHERE passed > 0) AS passed_wallets,
-  sum(failed) AS failed, count(*) FILTER (WHERE failed > 0) AS failed_wallets, NULL AS certified FROM tally GROUP BY product
-UNION ALL
-SELECT NULL, count(*), NULL, NULL, NULL, NULL, count(*) FILTER (WHERE passes AND NOT fails)
-  FROM (SELECT bool_or(passes) AS passes, bool_or(fails) AS fails FROM tally GROUP BY wallet) AS agents`;
+const COUNT = "SELECT count_certificates($1, $2, $3) AS taken";
 
-/** Certificates from before the first of the days have a null day. */
-const BY_DAY = `WITH ${STANDING}
-SELECT CASE WHEN issued_at >= $1 THEN to_char(issued_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') END AS day,
-  count(*) AS certificates, count(DISTINCT wallet) AS wallets
-  FROM standing WHERE issued_at <= $2 GROUP BY 1`;
+const countCertificates = async (pool: pg.Pool, most: number): Promise<number> => {
+  const { rows } = await pool.query<{ taken: number }>(named(COUNT, [most, MINIMUM_WALLETS, UNATTRIBUTED_FAILS]));
+  return rows[0]?.taken ?? 0;
+};
 
-const BY_NETWORK = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM payment
-  WHERE state IN ('settled', 'fulfilled') AND tx IS NOT NULL GROUP BY chain`;
+/** Moments that have passed need no row each; one that a late change refers to comes back with the difference. */
+const FORGET_MOMENTS = `WITH past AS (DELETE FROM counter WHERE name = 'certified' AND part <> ''
+    AND part < to_char((now() - interval '1 day') AT TIME ZONE 'UTC', 'YYYY-MM-DD') RETURNING count)
+  INSERT INTO counter_change (name, part, count) SELECT 'certified', '', sum(count) FROM past HAVING count(*) > 0`;
 
-type Texts<Name extends string> = Record<Name, string>;
-type DayColumns = Texts<"certificates" | "wallets">;
-type ProductColumns = Texts<"wallets" | "passed" | "passed_wallets" | "failed" | "failed_wallets">;
+/** Counts all certificates that are not counted yet. */
+export const createCounting = (pool: pg.Pool) => async (): Promise<void> => {
+  while ((await countCertificates(pool, COUNTED_TOGETHER)) === COUNTED_TOGETHER);
+  await change(pool, FORGET_MOMENTS);
+};
+
+const COUNTERS = [
+  "tested",
+  "wallets",
+  "passed",
+  "passed_wallets",
+  "failed",
+  "failed_wallets",
+  "day",
+  "payment",
+] as const;
+
+/** Certificates from before the first of the days have a null day; a day's wallets are counted up to the sample's size. */
+const SAMPLED_DAYS = `SELECT CASE WHEN day >= $1 THEN to_char(day, 'YYYY-MM-DD') END AS day, count(DISTINCT wallet)::int AS wallets
+  FROM certificate_day_wallet GROUP BY 1`;
+
+/** Paid, and not in `counter` yet, because a reorganization may still undo them. Each part reads an index of unfinished rows. */
+const UNFINAL = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM (
+    SELECT chain, value FROM payment WHERE ${ACTIVE_PAYMENTS} AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL
+    UNION ALL SELECT chain, value FROM payment WHERE ${PARKED_PAYMENTS} AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL) AS paid
+  GROUP BY chain`;
 
 export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
-  // One at a time: counting then uses one connection and leaves the rest to payments.
+  // One at a time: reading then uses one connection and leaves the rest to payments.
   async totals(now, firstDay) {
-    const tallies = await pool.query<ProductColumns & { product: string | null; certified: string | null }>(
-      BY_WALLET_AND_PRODUCT,
-      [now],
-    );
-    const days = await pool.query<DayColumns & { day: string | null }>(BY_DAY, [firstDay, now]);
-    const payments = await pool.query<Texts<"settled" | "volume"> & { chain: number }>(BY_NETWORK);
+    await countCertificates(pool, COUNTED_BEFORE_READING);
+    const counters = await readCounters(pool, COUNTERS);
+    const certified = await sumThrough(pool, "certified", now.toISOString().slice(0, "2026-01-01T00:00".length));
+    const sampled = await pool.query<{ day: string | null; wallets: number }>(named(SAMPLED_DAYS, [firstDay]));
+    const unfinal = await pool.query<{ chain: number; settled: string; volume: string }>(named(UNFINAL, []));
     const sellers = await sellerTotals(pool, now);
-    const agents = tallies.rows.find(({ product }) => product === null);
+    const walletsOf = new Map(sampled.rows.map(({ day, wallets }) => [day, wallets]));
+    const days = [...counters.day].map(([day, { count }]) => ({
+      day,
+      certificates: count,
+      wallets: walletsOf.get(day) ?? 0,
+    }));
+    const isShown = ({ day }: { readonly day: string }) => day >= firstDay.toISOString().slice(0, 10);
+    const earlier = days.filter((one) => !isShown(one));
     return {
-      wallets: { tested: Number(agents?.wallets ?? 0), certified: Number(agents?.certified ?? 0) },
-      products: tallies.rows.flatMap((row) => (row.product === null ? [] : [productTotals(row.product, row)])),
+      wallets: { tested: counters.tested.get("")?.count ?? 0, certified },
+      products: [...counters.wallets.keys()]
+        .map((product) => productTotals(product, counters))
+        .filter(({ passed, failed }) => passed.certificates + failed.certificates > 0),
       sellers,
-      payments: payments.rows.map(({ chain, settled, volume }) => ({
-        network: networkOfChain(chain),
-        settled: Number(settled),
-        volume: BigInt(volume),
-      })),
-      days: days.rows.flatMap(({ day, ...counted }) => (day === null ? [] : [{ day, ...countOf(counted) }])),
-      earlier: countOf(days.rows.find(({ day }) => day === null)),
+      payments: paymentTotals(counters.payment, unfinal.rows),
+      days: days.filter(isShown),
+      earlier: {
+        certificates: earlier.reduce((sum, { certificates }) => sum + certificates, 0),
+        wallets: walletsOf.get(null) ?? 0,
+      },
     } satisfies Totals;
   },
 });
 
-const countOf = ({ certificates, wallets }: DayColumns = { certificates: "0", wallets: "0" }): Count => ({
-  certificates: Number(certificates),
-  wallets: Number(wallets),
-});
+type Counters = Record<(typeof COUNTERS)[number], ReadonlyMap<string, Counted>>;
 
-const productTotals = (product: string, row: ProductColumns): Totals["products"][number] => ({
-  product,
-  wallets: Number(row.wallets),
-  passed: { certificates: Number(row.passed), wallets: Number(row.passed_wallets) },
-  failed: { certificates: Number(row.failed), wallets: Number(row.failed_wallets) },
-});
+function productTotals(product: string, counters: Counters): Totals["products"][number] {
+  const of = (name: keyof Counters): number => counters[name].get(product)?.count ?? 0;
+  return {
+    product,
+    wallets: of("wallets"),
+    passed: { certificates: of("passed"), wallets: of("passed_wallets") },
+    failed: { certificates: of("failed"), wallets: of("failed_wallets") },
+  };
+}
+
+function paymentTotals(
+  final: Counters["payment"],
+  unfinal: readonly { readonly chain: number; readonly settled: string; readonly volume: string }[],
+): Totals["payments"] {
+  const chains = new Set([...[...final.keys()].map(Number), ...unfinal.map(({ chain }) => chain)]);
+  return [...chains].map((chain) => {
+    const counted = final.get(String(chain));
+    const open = unfinal.find((one) => one.chain === chain);
+    return {
+      network: networkOfChain(chain),
+      settled: (counted?.count ?? 0) + Number(open?.settled ?? 0),
+      volume: (counted?.amount ?? 0n) + BigInt(open?.volume ?? 0),
+    };
+  });
+}
 
 export interface BoardQuery {
   readonly now: Date;
@@ -159,7 +200,7 @@ export interface BoardReader {
   sellers(query: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]>;
 }
 
-/** What the statistics read. It scans every certificate, so it runs rarely. */
+/** What the statistics read: running totals, whose cost does not grow with history. */
 export interface TotalsReader {
   /** `firstDay` is midnight UTC of the first day to count individually. */
   totals(now: Date, firstDay: Date): Promise<Totals>;

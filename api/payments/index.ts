@@ -35,7 +35,13 @@ import { createTransferSimulator, type SimulatorParts, transfersTo } from "./set
 import { createUsdcWatch } from "./usdc-chain.ts";
 
 export { MAX_HEADER_BYTES, toBase64Json } from "./header.ts";
-export { KEY, keyValues, sealContext } from "./journal/row-store.ts";
+export {
+  ACTIVE as ACTIVE_PAYMENTS,
+  KEY,
+  keyValues,
+  PARKED as PARKED_PAYMENTS,
+  sealContext,
+} from "./journal/row-store.ts";
 export type { Journal } from "./journal.ts";
 export type { OfferReceipt } from "./receipt.ts";
 export { PAYMENT_REQUIRED } from "./schemas.ts";

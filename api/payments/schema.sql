@@ -179,3 +179,13 @@ COMMENT ON TABLE settlement_mark IS
 COMMENT ON COLUMN settlement_mark.kind IS
   '"moved": another transaction or block settles the payment now; "reversed": the payment is gone permanently';
 COMMENT ON COLUMN settlement_mark.tx IS 'the new transaction; null for a reversed payment, as is block_number';
+
+CREATE FUNCTION count_final_payment() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO counter_change (name, part, count, amount) VALUES ('payment', NEW.chain::text, 1, NEW.value);
+  RETURN NULL;
+END $$;
+COMMENT ON FUNCTION count_final_payment IS 'Counts a payment whose settlement is final, which no reorganization can change.';
+CREATE TRIGGER counted AFTER UPDATE ON payment FOR EACH ROW
+  WHEN (OLD.final_at IS NULL AND NEW.final_at IS NOT NULL AND NEW.state = 'fulfilled' AND NEW.tx IS NOT NULL)
+  EXECUTE FUNCTION count_final_payment();

@@ -70,3 +70,23 @@ COMMENT ON COLUMN installation.sealing_check IS
   'HMAC-SHA256 of a constant under SEALING_KEY: recognizes the key and reveals nothing about it';
 COMMENT ON COLUMN installation.decoy_check IS 'the same under DECOY_SEED';
 COMMENT ON COLUMN installation.reason IS 'why the operator changed the identity; null for the first row';
+
+CREATE TABLE counter (
+  name text NOT NULL,
+  part text NOT NULL,
+  count bigint NOT NULL,
+  amount numeric(78) NOT NULL DEFAULT 0,
+  PRIMARY KEY (name, part)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON counter TO trust_api;
+
+COMMENT ON TABLE counter IS
+  'Running totals for the published statistics, so that no request counts rows. A total is this row plus its rows in counter_change.';
+COMMENT ON COLUMN counter.part IS 'what is counted of name, such as one product or one day; empty: name has no parts';
+COMMENT ON COLUMN counter.amount IS 'sum of the counted amounts, in atomic units; 0 for what has no amount';
+
+CREATE TABLE counter_change (LIKE counter INCLUDING DEFAULTS);
+GRANT SELECT, INSERT, UPDATE, DELETE ON counter_change TO trust_api;
+
+COMMENT ON TABLE counter_change IS
+  'Changes that are not in counter yet. Triggers only insert here, so transactions that count the same thing do not wait for each other.';
