@@ -26,7 +26,8 @@ async function main(): Promise<void> {
   const access = pino({ level: config.logLevel }, buffered);
   const pool = connect(config.databaseUrl);
   const meter = config.metrics === null ? null : createMeter();
-  const build = () => createService(config, pool, { log, access, meter });
+  let isStopping = false;
+  const build = () => createService(config, pool, { log, access, meter, isReady: () => !isStopping });
   const built = await build().catch(startProblem);
   if (typeof built === "string") return fail(built);
   let service = built;
@@ -78,12 +79,13 @@ async function main(): Promise<void> {
   };
   const stop = async () => {
     log.info({}, "stopping");
+    isStopping = true;
     // A second signal means hurry: it has its default effect.
     process.off("SIGTERM", stop).off("SIGINT", stop);
     // Whatever is cut off continues after the next start: it is in the journal.
-    setTimeout(end, config.stopWithinSeconds * 1000);
+    setTimeout(end, (config.drainSeconds + config.stopWithinSeconds) * 1000);
     // The jobs keep running meanwhile, because a request may be waiting for one of them.
-    await drain(servers);
+    await drain(servers, config.drainSeconds * 1000);
     await stopJobs();
     await service.gate.drain();
     await Promise.all(drained);

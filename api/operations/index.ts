@@ -27,7 +27,7 @@ const PRUNE_PAUSE_MS = 50;
 
 /** The status of every part, the relayers' upkeep, and the deletion of rows that are no longer needed. */
 export function createOperations(platform: Platform, config: Pick<Config, "facilitator">, needs: OperationNeeds) {
-  const { pool, chains, meter, now } = platform;
+  const { pool, chains, meter, now, isReady } = platform;
   const {
     payments: { journal, relayers, usdc },
     arbiter,
@@ -76,6 +76,6 @@ export function createOperations(platform: Platform, config: Pick<Config, "facil
     probes,
     observed: observations.read,
     jobs,
-    routes: under("Discovery", statusRoutes({ probes, now })),
+    routes: under("Discovery", statusRoutes({ probes, now, isReady })),
   };
 }

@@ -5,6 +5,8 @@ import type { statusDocument } from "./status.ts";
 
 export const HEALTH = z.object({ ok: z.literal(true), version: z.string() }).meta({ id: "Health" });
 
+export const READY = z.object({ ok: z.literal(true) }).meta({ id: "Ready" });
+
 const part = { ok: z.boolean() };
 
 /** Null is unknown at the moment. */

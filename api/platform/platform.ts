@@ -14,13 +14,15 @@ export interface PlatformParts {
   readonly meter?: Meter | null | undefined;
   /** Defaults to the machine's clock. */
   readonly now?: (() => Date) | undefined;
+  /** Whether new requests should come to this process; always by default. */
+  readonly isReady?: (() => boolean) | undefined;
 }
 
 /** The connections, keys and clock that all slices share. It opens no connection yet. */
 export async function createPlatform(
   config: Config,
   pool: pg.Pool,
-  { log, meter = null, now = () => new Date() }: PlatformParts,
+  { log, meter = null, now = () => new Date(), isReady = () => true }: PlatformParts,
 ): Promise<Platform> {
   const { rpcUrls, logBlockRange, rpcBatch } = config;
   return {
@@ -32,5 +34,6 @@ export async function createPlatform(
     log,
     meter,
     now,
+    isReady,
   };
 }

@@ -19,6 +19,8 @@ export interface Platform {
   /** Null if nothing is counted. */
   readonly meter: Meter | null;
   readonly now: () => Date;
+  /** Whether new requests should come to this process. */
+  readonly isReady: () => boolean;
 }
 
 /** Recurring work of a slice. A process has one run of it at a time. */

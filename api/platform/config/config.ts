@@ -18,6 +18,7 @@ import {
   contract,
   type EscrowLimits,
   isHttp,
+  isLoopback,
   key32,
   keys32,
   listOf,
@@ -136,6 +137,7 @@ const ENVIRONMENT = z.object({
     .default([]),
   METRICS_PORT: whole(0, 65535).optional(),
   METRICS_HOST: z.string().min(1).default("127.0.0.1"),
+  DRAIN_SECONDS: whole(0, 600).optional(),
   STOP_WITHIN_SECONDS: whole(1, 3_600).default(25),
   LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
 });
@@ -204,7 +206,9 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** A separate port for metrics only; null to disable it. */
   readonly metrics: { readonly port: number; readonly host: string } | null;
-  /** How long a shutdown may take before it cuts off pending requests. */
+  /** How long a shutdown keeps accepting connections, so that a load balancer notices. */
+  readonly drainSeconds: number;
+  /** How long it may take after that before it cuts off pending requests. */
   readonly stopWithinSeconds: number;
   readonly logLevel: string;
 }
@@ -280,10 +284,14 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     trustedProxies: env.TRUSTED_PROXIES,
     metrics: env.METRICS_PORT === undefined ? null : { port: env.METRICS_PORT, host: env.METRICS_HOST },
+    drainSeconds: env.DRAIN_SECONDS ?? (isLoopback(new URL(baseUrl).hostname) ? 0 : DRAIN_SECONDS),
     stopWithinSeconds: env.STOP_WITHIN_SECONDS,
     logLevel: env.LOG_LEVEL,
   };
 }
+
+/** A load balancer that reads `/ready` every second or two has noticed by then. */
+const DRAIN_SECONDS = 5;
 
 const ONE_FACILITATOR =
   "Set exactly one of FACILITATOR_URL (a remote x402 facilitator) and FACILITATOR_PRIVATE_KEY, or FACILITATOR_ADDRESS with SIGNER_URL (the in-process one).";

@@ -109,6 +109,7 @@ type Fetch = Parameters<typeof createAdaptorServer>[0]["fetch"];
 const MAX_HEADER_BYTES = 96 * 1024;
 
 const connectionsOf = new WeakMap<Server, Connections>();
+const stopping = new WeakSet<Server>();
 
 export interface HttpServerLimits {
   readonly times?: Partial<ConnectionTimes>;
@@ -124,8 +125,8 @@ export function createHttpServer(fetch: Fetch, { times: given, perAddress = null
     hostname: "localhost",
     async fetch(request, env) {
       const response = await fetch(request, env);
-      // Once the server accepts no more connections, an open one closes after its answer and says so.
-      if (!server.listening) env.outgoing.setHeader("connection", "close");
+      // Its client connects to another process next.
+      if (stopping.has(server)) env.outgoing.setHeader("connection", "close");
       return response;
     },
     serverOptions: {
@@ -149,8 +150,13 @@ export function createHttpServer(fetch: Fetch, { times: given, perAddress = null
 
 const LOOK_EVERY_MS = 25;
 
-/** Refuses new connections, waits until every request received has been answered, then closes what is still open. */
-export async function drain(servers: readonly Server[]): Promise<void> {
+/**
+ * Stops the servers without losing a request. For `openForMs` they accept connections, so that a load balancer can notice,
+ * and close each after one answer. Then they refuse new ones, answer every request received, and close the rest.
+ */
+export async function drain(servers: readonly Server[], openForMs = 0): Promise<void> {
+  for (const server of servers) stopping.add(server);
+  if (openForMs > 0) await sleep(openForMs);
   for (const server of servers) server.close();
   while (servers.some((server) => (connectionsOf.get(server)?.pending() ?? 0) > 0)) await sleep(LOOK_EVERY_MS);
   for (const server of servers) server.closeAllConnections();

@@ -1,6 +1,7 @@
 import { type AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import { validateDiscoveryExtension } from "@x402/extensions/bazaar";
 import { describe, expect, test, vi } from "vitest";
+import { VERSION } from "../../../api/platform/about.ts";
 import { formatUsd } from "../../../api/platform/money.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PRICES } from "../../support/payments/prices.ts";
@@ -10,7 +11,7 @@ import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 const DAY_MS = 86_400_000;
 /** Documents about the service, and pictures, are no skills. */
 const NO_SKILL =
-  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay$|log\/(checkpoint|tile))|\.(png|tlog-proof)$/;
+  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|ready|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay$|log\/(checkpoint|tile))|\.(png|tlog-proof)$/;
 
 const scene = await forFile(startScene());
 
@@ -118,7 +119,7 @@ describe("the agent card", () => {
     const { body } = await read(path);
     expect(body).toMatchObject({
       name: "Agent Payment Trust Service",
-      version: "1.0.0",
+      version: VERSION,
       capabilities: { streaming: false, pushNotifications: false },
       defaultInputModes: ["application/json"],
       defaultOutputModes: ["application/json"],

@@ -75,6 +75,21 @@ test("a paid request that is under way during a stop is answered; new connection
   expect(stored.rows).toEqual([{ state: "fulfilled" }]);
 }, 30_000);
 
+test("/ready returns 503 during a stop, while the port stays open and each connection closes after its answer", async () => {
+  const api = await stage.start(node, { DRAIN_SECONDS: "1" });
+  const ready = () => send(`${api.url}/ready`);
+  expect(await ready()).toMatchObject({ status: 200, body: { ok: true } });
+
+  process.kill(api.pid, "SIGTERM");
+  await expect.poll(async () => (await ready()).status, PATIENT).toBe(503);
+  expect((await ready()).body).toMatchObject({ code: "not_available", detail: expect.stringContaining("stopping") });
+  const answer = await fetch(`${api.url}/health`);
+  expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+  expect(await connecting(api.url)).toBe("connected");
+  expect(await api.ended).toBe(0);
+  expect(await connecting(api.url)).toBe("ECONNREFUSED");
+});
+
 test("once everything is answered, a connection without a request is closed too: nobody would answer it", async () => {
   const server = createHttpServer(() => new Response());
   const silent = await open(`http://127.0.0.1:${await listen([server], 0, "127.0.0.1")}`);

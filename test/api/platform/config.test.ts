@@ -36,6 +36,7 @@ describe("the API's settings", () => {
       rateLimitPerMinute: 1200,
       trustedProxies: [],
       metrics: null,
+      drainSeconds: 0,
       stopWithinSeconds: 25,
       securityContact: "mailto:security@localhost",
       logLevel: "info",
@@ -57,6 +58,11 @@ describe("the API's settings", () => {
       expect(problem).toMatch(new RegExp(`^${name} is missing: .{20,}`, "m"));
     }
     expect(problem).toMatch(/^Set exactly one of FACILITATOR_URL/m);
+  });
+
+  test("leave a load balancer time to notice a stop, unless only this machine reaches the service", () => {
+    expect(parseConfig({ ...GOOD, BASE_URL: "https://trust.example" })).toMatchObject({ drainSeconds: 5 });
+    expect(parseConfig({ ...GOOD, DRAIN_SECONDS: "12" })).toMatchObject({ drainSeconds: 12 });
   });
 
   test("limit what a settlement may cost unless the limit is turned off", () => {
@@ -134,6 +140,7 @@ describe("the API's settings", () => {
     ["TRUSTED_PROXIES", "proxy.internal", /reverse proxies/],
     ["TRUSTED_PROXIES", "10.0.0.1,", /reverse proxies/],
     ["METRICS_PORT", "x", /whole number from 0 to 65535/],
+    ["DRAIN_SECONDS", "soon", /whole number from 0 to 600/],
     ["STOP_WITHIN_SECONDS", "0", /whole number from 1/],
     ["ESCROW_ADDRESSES", "0x1234", /escrow contracts and operators on Base, .*comma-separated/],
     ["ERC6492_FACTORIES", "0x1234", /factories of smart wallets on Base, comma-separated/],
