@@ -4,6 +4,7 @@ import mcp from "../../packages/mcp/package.json" with { type: "json" };
 import replayable from "../../packages/replayable/package.json" with { type: "json" };
 import sellerCheck from "../../packages/seller-check/package.json" with { type: "json" };
 import verifier from "../../packages/verifier/package.json" with { type: "json" };
+import { VERSION } from "./about.ts";
 
 /** One of our npm packages, as its manifest describes it. */
 export interface PublishedPackage {
@@ -39,7 +40,7 @@ export const SELLER_CHECK = published("seller-check", sellerCheck);
 export const PACKAGES: readonly PublishedPackage[] = [VERIFIER, GATE, ESCROW, MCP, SELLER_CHECK, REPLAYABLE];
 
 /** The wheel of `packages/python`, which needs a Python to be built. */
-export const WHEEL = "agent_payment_trust-1.0.0-py3-none-any.whl";
+export const WHEEL = `agent_payment_trust-${VERSION}-py3-none-any.whl`;
 
 /** The tarball's file name as npm writes it. */
 export const tarballName = ({ name, version }: PublishedPackage): string => `${name}-${version}.tgz`;

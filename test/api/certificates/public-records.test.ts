@@ -2,6 +2,7 @@ import { calculateJwkThumbprint } from "jose";
 import type { Client, DatabaseError } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { SingleProduct } from "../../../api/certificates/products.ts";
+import { VERSION } from "../../../api/platform/about.ts";
 import { formatUsd } from "../../../api/platform/money.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -106,7 +107,7 @@ describe("what is read for free", () => {
   test("/health says that the service is up, and is not stored by caches", async () => {
     const { status, body, headers } = await get("/health");
     expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
-    expect(body).toEqual({ ok: true, version: "1.0.0" });
+    expect(body).toEqual({ ok: true, version: VERSION });
   });
 
   test("/status reports every part", async () => {
@@ -115,7 +116,7 @@ describe("what is read for free", () => {
     expect(body).toMatchObject({
       ok: expect.any(Boolean),
       checked_at: expect.stringMatching(/Z$/),
-      version: "1.0.0",
+      version: VERSION,
       database: { ok: true },
       chains: [
         { network: "eip155:8453", ok: true, block: expect.any(Number), finalized_block: expect.any(Number) },

@@ -3,6 +3,7 @@ import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
+import { VERSION } from "../../../api/platform/about.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";
@@ -71,11 +72,11 @@ describe("the OpenAPI description", () => {
     expect(await verdicts(unanswered)).toEqual([false, false]);
   });
 
-  test("names version 1.0.0 of the interface, its address, its license and a contact", () => {
+  test("names the version of the interface, its address, its license and a contact", () => {
     expect(parsed()).toMatchObject({
       openapi: "3.1.0",
       info: {
-        version: "1.0.0",
+        version: VERSION,
         contact: { email: "security@trust.example" },
         license: { name: "MIT License", identifier: "MIT" },
       },
