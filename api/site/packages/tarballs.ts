@@ -32,7 +32,7 @@ export interface Tarball {
 export type Tarballs = ReadonlyMap<string, Tarball>;
 
 /** Where `npm run packages` puts the tarballs that the service serves. */
-export const TARBALLS = fileURLToPath(new URL("../../tarballs/", import.meta.url));
+export const TARBALLS = fileURLToPath(new URL("../../../tarballs/", import.meta.url));
 
 /** What can be installed from the service. It starts without any and says so. */
 export async function openTarballs(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
