@@ -14,6 +14,7 @@ import { createPayments } from "./payments/index.ts";
 import { elapsedMs } from "./platform/clock.ts";
 import type { Config } from "./platform/config/config.ts";
 import { isAway } from "./platform/db/connection.ts";
+import { addRequestCounts } from "./platform/db/request-counts.ts";
 import { createApp } from "./platform/http/app.ts";
 import { inRequest } from "./platform/http/peers.ts";
 import type { Listed } from "./platform/http/route.ts";
@@ -132,6 +133,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     log: logger,
     accessLog: access,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    shareCounts: (added) => addRequestCounts(pool, added),
   });
   const { probes, observed, watch } = operations;
   return {

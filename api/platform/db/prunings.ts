@@ -19,6 +19,8 @@ const OUTDATED = [
   "lookup_mark t WHERE seen_at < now() - interval '30 days'",
   // Only the hour's own requests are ever asked for.
   "lookup_budget t WHERE hour < floor(extract(epoch FROM now()) / 3600)::int - 24",
+  // A minute that is over counts for nothing.
+  "request_count t WHERE until < now() - interval '1 minute'",
   // Opened and never paid for.
   "seller_exam_open t WHERE until < now() - interval '1 min'",
   // A rehearsal is over after an hour.

@@ -90,3 +90,15 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON counter_change TO trust_api;
 
 COMMENT ON TABLE counter_change IS
   'Changes that are not in counter yet. Triggers only insert here, so transactions that count the same thing do not wait for each other.';
+
+CREATE UNLOGGED TABLE request_count (
+  client text PRIMARY KEY,
+  used int NOT NULL,
+  until timestamptz NOT NULL
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON request_count TO trust_api;
+
+COMMENT ON TABLE request_count IS
+  'Requests of busy clients, which all processes count together for the rate limit. Lost with a crash of the server.';
+COMMENT ON COLUMN request_count.client IS 'a client address, or the /64 of an IPv6 address';
+COMMENT ON COLUMN request_count.until IS 'end of the minute that used counts';

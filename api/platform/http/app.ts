@@ -3,10 +3,10 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
-import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
 import type { Meter } from "../metrics/meter.ts";
 import { POLICY_BESIDE_TERMS, page, pageWith, wantsHtml } from "../page/page.ts";
 import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
+import { createRateLimit, LIMIT_SECONDS, type RateLimitParts } from "./rate-limit.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
 import {
   isPaid,
@@ -46,6 +46,8 @@ export interface AppParts {
   readonly renderProblem: (problem: PageOfProblem, sold: PaidRoute | null) => string;
   /** Requests per minute per client address; 0 for no limit. */
   readonly rateLimitPerMinute: number;
+  /** Counts the requests of busy clients in all processes. */
+  readonly shareCounts: RateLimitParts["share"];
   readonly peers: Clients & {
     /** A trusted id to adopt; null if there is none. */
     requestIdOf(incoming: IncomingMessage): string | null;
@@ -269,21 +271,15 @@ function lengthLimit(limits: ReadonlyMap<string, number>) {
   };
 }
 
-const LIMIT_SECONDS = 60;
-
 /** The headers of draft-ietf-httpapi-ratelimit-headers: the policy and what is left of it. */
-function rateLimit({ rateLimitPerMinute, peers }: AppParts) {
-  const limiter = new RateLimiterMemory({ points: rateLimitPerMinute, duration: LIMIT_SECONDS });
+function rateLimit({ rateLimitPerMinute, shareCounts, peers }: AppParts) {
+  const use = createRateLimit({ most: rateLimitPerMinute, share: shareCounts });
   const policy = `"address";q=${rateLimitPerMinute};w=${LIMIT_SECONDS}`;
   return async (c: Context<Env>, next: () => Promise<void>): Promise<void> => {
-    const left = await limiter.consume(clientOf(c, peers)).catch((limit: unknown) => {
-      if (limit instanceof RateLimiterRes) return limit;
-      throw limit;
-    });
-    const seconds = Math.ceil(left.msBeforeNext / 1000);
+    const { left, seconds, isOver } = await use(clientOf(c, peers));
     setHeader(c, "ratelimit-policy", policy);
-    setHeader(c, "ratelimit", `"address";r=${left.remainingPoints};t=${seconds}`);
-    if (left.consumedPoints > rateLimitPerMinute)
+    setHeader(c, "ratelimit", `"address";r=${left};t=${seconds}`);
+    if (isOver)
       throw new Problem("too_many_requests", {
         detail: `One address may send at most ${rateLimitPerMinute} requests per minute.`,
         headers: { "retry-after": String(seconds) },

@@ -65,6 +65,26 @@ describe("the rate limit", () => {
     expect((await preflight()).status).toBe(204);
   });
 
+  test("is shared by all processes of one database", async () => {
+    const { database } = behindProxy;
+    const shared = { ...config, trustedProxies: ["127.0.0.1", "::1"] };
+    const [one, other] = await Promise.all(
+      [0, 1].map(() => forFile(startService({ chain, database, jobs: false, config: shared }))),
+    );
+    const sender = { "x-forwarded-for": "203.0.113.99" };
+    const ask = (service: TestService | undefined) => get(service as TestService, sender);
+    for (let request = 0; request < LIMIT; request++) expect((await ask(one)).status).toBe(200);
+    const counted = () =>
+      withClient(database.ownerUrl, (client) =>
+        client.query("SELECT used FROM request_count WHERE client = '203.0.113.99'"),
+      );
+    await expect.poll(async () => (await counted()).rows).toEqual([{ used: LIMIT }]);
+    // It has counted nothing of this client yet: its first request is how it finds out.
+    expect((await ask(other)).status).toBe(200);
+    await expect.poll(async () => (await ask(other)).status, { interval: 50 }).toBe(429);
+    expect((await counted()).rows[0]?.used).toBeLessThanOrEqual(LIMIT + 3);
+  });
+
   test("is not mentioned where there is none", async () => {
     const { headers } = await get(open);
     expect([headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([null, null]);

@@ -1,0 +1,74 @@
+import { LRUCache } from "lru-cache";
+import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
+
+export const LIMIT_SECONDS = 60;
+
+/** A client that sends fewer requests than this share of the limit in a minute costs no statement. */
+const SHARED_PART = 40;
+const MOST_CLIENTS = 50_000;
+
+/** What a client has used of its minute, in all processes. */
+interface SharedCount {
+  readonly client: string;
+  readonly used: number;
+  readonly seconds: number;
+}
+
+export interface RateLimitParts {
+  /** Requests a minute for each client. */
+  readonly most: number;
+  /** Adds requests to what all processes count, and returns the totals. */
+  readonly share: (added: readonly (readonly [client: string, requests: number])[]) => Promise<readonly SharedCount[]>;
+}
+
+export interface Used {
+  readonly left: number;
+  /** Until the client's minute ends. */
+  readonly seconds: number;
+  readonly isOver: boolean;
+}
+
+/**
+ * Counts requests of clients for all processes. A request is counted in memory and never waits: every so many of a client's
+ * requests are added to the shared count, and its total replaces the own one. While it cannot be reached, each process counts
+ * for itself. The library's store for PostgreSQL would write a row for each request, and takes the time from the process.
+ */
+export function createRateLimit({ most, share }: RateLimitParts): (client: string) => Promise<Used> {
+  const limiter = new RateLimiterMemory({ points: most, duration: LIMIT_SECONDS });
+  const chunk = Math.max(1, Math.floor(most / SHARED_PART));
+  const unshared = new LRUCache<string, number>({ max: MOST_CLIENTS, ttl: LIMIT_SECONDS * 1_000 });
+  const waiting = new Map<string, number>();
+  let isSharing = false;
+
+  const exchange = async () => {
+    isSharing = true;
+    while (waiting.size > 0) {
+      const added = [...waiting];
+      waiting.clear();
+      for (const { client, used, seconds } of await share(added).catch(() => [])) {
+        const since = (waiting.get(client) ?? 0) + (unshared.get(client) ?? 0);
+        await limiter.set(client, used + since, Math.max(1, Math.ceil(seconds)));
+      }
+    }
+    isSharing = false;
+  };
+  const note = (client: string) => {
+    const requests = (unshared.get(client) ?? 0) + 1;
+    if (requests < chunk) {
+      unshared.set(client, requests);
+      return;
+    }
+    unshared.delete(client);
+    if (waiting.size < MOST_CLIENTS) waiting.set(client, (waiting.get(client) ?? 0) + requests);
+    if (!isSharing) void exchange();
+  };
+  return async (client) => {
+    const state = await limiter.consume(client).catch((limit: unknown) => {
+      if (limit instanceof RateLimiterRes) return limit;
+      throw limit;
+    });
+    const isOver = state.consumedPoints > most;
+    if (!isOver) note(client);
+    return { left: state.remainingPoints, seconds: Math.ceil(state.msBeforeNext / 1_000), isOver };
+  };
+}
