@@ -54,6 +54,7 @@ interface ResultColumns {
   again: string | null;
   reversed_at: Date | null;
   refund: Exam["refund"];
+  removal: { readonly reason: string; readonly at: string } | null;
 }
 
 /** An exam with its result and its correction. */
@@ -69,6 +70,7 @@ const COLUMNS = `e.*, r.outcome, r.level, r.is_public, r.note, r.checks, r.evide
   (SELECT n.id FROM ${TAKEN_AGAIN("e.id")}) AS again,
   (SELECT json_build_object('transaction', '0x' || encode(f.tx, 'hex'), 'block', f.block_number)
     FROM seller_exam_refund f WHERE f.exam = e.id) AS refund,
+  (SELECT json_build_object('reason', m.reason, 'at', m.at) FROM seller_exam_removal m WHERE m.exam = e.id) AS removal,
   (SELECT at FROM seller_exam_gone g WHERE g.exam = e.id) AS reversed_at, (SELECT json_agg(json_build_object(
     'nonce', '0x' || encode(s.nonce, 'hex'), 'transaction', '0x' || encode(s.tx, 'hex'), 'block', s.block_number,
     'from', '0x' || encode(s.payer, 'hex'), 'to', '0x' || encode(s.pay_to, 'hex'), 'value', s.value::text)
@@ -89,7 +91,7 @@ export function createExamStore(pool: pg.Pool): ExamStore {
       return rows[0] ? parse(rows[0]) : null;
     },
     async evidence(id) {
-      const { rows } = await pool.query<{ evidence: string }>(
+      const { rows } = await pool.query<{ evidence: string | null }>(
         named("SELECT evidence FROM seller_exam_result WHERE exam = $1", [id]),
       );
       return rows[0]?.evidence ?? null;
@@ -203,6 +205,7 @@ function parse(row: ExamColumns): Exam {
     correction: parseCorrection(row),
     reversedAt: row.reversed_at,
     refund: row.refund,
+    removal: row.removal && { reason: row.removal.reason, at: new Date(row.removal.at) },
   };
 }
 
@@ -278,6 +281,6 @@ export interface ExamStore {
    */
   complete(id: string, run: string, result: NewResult): Promise<boolean>;
   get(id: string): Promise<Exam | null>;
-  /** JSON of `KeptEvidence`, as it is hashed; null while there is no result. */
+  /** JSON of `KeptEvidence`, as it is hashed; null while there is no result, and once it was removed. */
   evidence(id: string): Promise<string | null>;
 }

@@ -115,6 +115,8 @@ export interface Exam {
   readonly correction: ExamCorrection | null;
   /** When a payment that it rests on was found missing from the chain; null if none was. */
   readonly reversedAt: Date | null;
+  /** Why its evidence was removed, and when; null: it was not. */
+  readonly removal: { readonly reason: string; readonly at: Date } | null;
   /** Where its buyer was paid back, once that is final. */
   readonly refund: { readonly transaction: Hex; readonly block: number } | null;
 }

@@ -47,7 +47,7 @@ CREATE TABLE seller_exam_result (
   is_our_fault boolean NOT NULL DEFAULT false,
   note text,
   checks text NOT NULL,
-  evidence text NOT NULL CHECK (length(evidence) <= 8388608),
+  evidence text CHECK (length(evidence) <= 8388608),
   evidence_sha256 bytea NOT NULL CHECK (length(evidence_sha256) = 32),
   spent numeric(78),
   runs int NOT NULL,
@@ -63,8 +63,35 @@ CREATE INDEX seller_exam_result_origin ON seller_exam_result (origin, ended_at D
 CREATE INDEX seller_exam_result_payee ON seller_exam_result (pay_to, ended_at DESC) WHERE is_public;
 CREATE INDEX seller_exam_result_newest ON seller_exam_result (ended_at DESC, exam DESC) WHERE is_public;
 CREATE INDEX seller_exam_result_ended ON seller_exam_result (origin, ended_at DESC);
-SELECT make_permanent('seller_exam_result');
+SELECT make_permanent('seller_exam_result', 'DELETE');
 GRANT SELECT, INSERT ON seller_exam_result TO trust_api;
+
+CREATE TABLE seller_exam_removal (
+  exam text PRIMARY KEY REFERENCES seller_exam_result (exam),
+  reason text NOT NULL CHECK (length(reason) BETWEEN 1 AND 500),
+  at timestamptz NOT NULL DEFAULT now()
+);
+SELECT make_permanent('seller_exam_removal');
+GRANT SELECT ON seller_exam_removal TO trust_api;
+
+COMMENT ON TABLE seller_exam_removal IS
+  'Exams whose evidence, what a seller answered, was removed on the order of a court or for someone''s privacy. Public and permanent.';
+
+CREATE FUNCTION refuse_all_but_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  complete seller_exam_result := NEW;
+BEGIN
+  complete.evidence := OLD.evidence;
+  IF NEW.evidence IS NOT NULL OR complete IS DISTINCT FROM OLD
+      OR NOT EXISTS (SELECT FROM seller_exam_removal WHERE exam = OLD.exam) THEN
+    RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$;
+COMMENT ON FUNCTION refuse_all_but_removal IS
+  'Rejects every change of a result, except that its evidence becomes null once a row in seller_exam_removal says why.';
+CREATE TRIGGER permanent_but_removal BEFORE UPDATE ON seller_exam_result FOR EACH ROW EXECUTE FUNCTION refuse_all_but_removal();
+ALTER TABLE seller_exam_result ENABLE ALWAYS TRIGGER permanent_but_removal;
 
 COMMENT ON TABLE seller_exam_result IS 'Results of exams. Permanent; one that turns out to be wrong gets a correction.';
 COMMENT ON COLUMN seller_exam_result.level IS 'the level that the seller passed; null: none';
@@ -75,6 +102,7 @@ COMMENT ON COLUMN seller_exam_result.is_our_fault IS
 COMMENT ON COLUMN seller_exam_result.note IS 'why the exam was interrupted; null: it is complete';
 COMMENT ON COLUMN seller_exam_result.checks IS
   'JSON as text, as is evidence: a seller''s words may contain what jsonb rejects';
+COMMENT ON COLUMN seller_exam_result.evidence IS 'null: removed, which seller_exam_removal records';
 COMMENT ON COLUMN seller_exam_result.spent IS
   'what the exam''s payments took from our account, in atomic units of USDC; null: unknown';
 COMMENT ON COLUMN seller_exam_result.runs IS 'how many runs it took';

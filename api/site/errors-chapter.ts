@@ -56,6 +56,10 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     remedy: "Answer at the next.url from the start’s response. No verdict was given, and nothing was charged.",
   },
   session_over: { when: "The behavioral test session has ended.", remedy: "Start a new one." },
+  evidence_removed: {
+    when: "The evidence of an exam was removed on the order of a court, or for someone’s privacy.",
+    remedy: "Use the record: the result, the digest of the evidence, and the log entry stay.",
+  },
   body_too_large: {
     when: "The body is larger than this route accepts.",
     remedy: `Send less; the usual limit is ${MAX_BODY_BYTES / 1024} KiB.`,

@@ -22,6 +22,7 @@ export const PROBLEMS = {
   payer_gas_spent: { status: 429, title: "Payer's gas is spent" },
   payer_refused: { status: 429, title: "Too many failed payments" },
   headers_too_large: { status: 431, title: "Headers too large" },
+  evidence_removed: { status: 451, title: "Evidence removed" },
   internal_error: { status: 500, title: "Internal error" },
   not_available: { status: 503, title: "Temporarily unavailable" },
   payment_pending: { status: 503, title: "Payment not settled yet" },

@@ -78,7 +78,7 @@ const examined = (order: ExamOrder) => ({
 });
 
 /** What the exam found; nothing while it is under way. */
-const found = ({ order, result }: Exam, baseUrl: string) => ({
+const found = ({ order, result, removal }: Exam, baseUrl: string) => ({
   status: result?.outcome ?? ("incomplete" as const),
   note: result?.note ?? null,
   checks: (result?.checks ?? []).map(({ check, outcome, reason, findings }) => ({
@@ -96,7 +96,14 @@ const found = ({ order, result }: Exam, baseUrl: string) => ({
   })),
   spent: result?.spent?.toString() ?? null,
   runs: result?.runs ?? null,
-  evidence: result === null ? null : { url: evidenceUrl(baseUrl, order), sha256: result.evidenceSha256 },
+  evidence:
+    result === null
+      ? null
+      : {
+          url: evidenceUrl(baseUrl, order),
+          sha256: result.evidenceSha256,
+          ...(removal && { removed: { reason: removal.reason, at: removal.at.toISOString() } }),
+        },
 });
 
 function corrected(correction: Exam["correction"], baseUrl: string) {

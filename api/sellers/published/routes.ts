@@ -24,7 +24,7 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
     summary: "Every request and answer of a seller's exam, and what the chain showed, byte for byte as hashed",
     parameters: [inPath({ name: "id", description: "The certificate's id.", schema: examId })],
     output: json(EVIDENCE),
-    problems: ["not_found"],
+    problems: ["not_found", "evidence_removed"],
     handle: (c) => evidence(c, parts),
   },
   {
@@ -40,11 +40,16 @@ export const publishedRoutes = (parts: PublishedRouteParts): readonly Route[] =>
 
 async function evidence(c: Context, { sellers }: PublishedRouteParts): Promise<Response> {
   const id = c.req.param("id") ?? "";
-  const text = await sellers.evidence(id);
+  const [text, found] = await Promise.all([sellers.evidence(id), sellers.exam(id)]);
+  const { removal = null, result = null } = found?.exam ?? {};
+  if (removal !== null)
+    throw new Problem("evidence_removed", {
+      detail: `The evidence of exam ${id} was removed on ${removal.at.toISOString().slice(0, 10)}: ${removal.reason} Its SHA-256 was ${result?.evidenceSha256}; the record and its log entry stay.`,
+    });
   if (text === null) throw new Problem("not_found", { detail: `There is no evidence of an exam ${id.slice(0, 40)}.` });
   return c.body(text, 200, {
     "content-type": "application/json",
-    "cache-control": "public, max-age=86400",
+    "cache-control": "public, max-age=3600",
     "x-robots-tag": "noindex",
   });
 }

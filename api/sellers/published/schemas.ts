@@ -126,7 +126,16 @@ export const SELLER_RECORD = z
     checks: z.array(CHECK),
     spent: atomic.nullable(),
     runs: count.nullable(),
-    evidence: z.object({ url, sha256: sha256Hex }).nullable(),
+    evidence: z
+      .object({
+        url,
+        sha256: sha256Hex,
+        removed: z
+          .object({ reason: z.string(), at: time })
+          .exactOptional()
+          .meta({ description: "Only if the evidence was removed: `url` then returns 451, and the digest stays." }),
+      })
+      .nullable(),
     published: z.boolean().meta({ description: "False: nothing is certified, for or against the seller." }),
     verdict: verdict.nullable(),
     level,

@@ -278,11 +278,12 @@ const badgeSection = (
 ${codeBlock({ id: "badge-markdown", caption: "Markdown", text: sellerBadgeMarkdown(baseUrl, order) })}</section>`;
 
 const moreSection = (
-  { order, result }: Exam,
+  { order, result, removal }: Exam,
   { placed, baseUrl }: Context,
 ): Markup => html`<section aria-labelledby="more"><h2 id="more">Check it yourself</h2>
 <ul class="links"><li><a href="${certJsonUrl(baseUrl, order)}">This record as JSON</a></li>
-${result !== null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence (JSON)</a></li>`}
+${result !== null && removal === null && html`<li><a href="${evidenceUrl(baseUrl, order)}">The evidence (JSON)</a></li>`}
 ${placed !== null && html`<li><a href="${sellerVerifyUrl(baseUrl, siteOf(order))}">This origin’s full record</a></li>`}
 <li><a href="${baseUrl}/inspect">All tests</a></li></ul>
+${removal !== null && html`<p class="measure">The evidence was removed on ${longDay(removal.at)}: ${removal.reason} Its digest, the result, and its log entry stay.</p>`}
 ${result !== null && html`<p class="measure soft small">SHA-256 of the evidence: <span class="mono">${result.evidenceSha256}</span></p>`}</section>`;

@@ -32,10 +32,24 @@ test("an exam is kept as it was ordered and as it ended", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST", other: "https://seller.example/sonnet" });
   const run = await storeOrder(pool, order);
-  expect(await store.get(order.id)).toEqual({ order, result: null, correction: null, reversedAt: null, refund: null });
+  expect(await store.get(order.id)).toEqual({
+    order,
+    result: null,
+    correction: null,
+    reversedAt: null,
+    refund: null,
+    removal: null,
+  });
   const { evidence, ...result } = sampleResult({ evidence: evidenceText([failed("a\u0000b\ud800")]) });
   expect(await store.complete(order.id, run, { ...result, evidence })).toBe(true);
-  expect(await store.get(order.id)).toEqual({ order, result, correction: null, reversedAt: null, refund: null });
+  expect(await store.get(order.id)).toEqual({
+    order,
+    result,
+    correction: null,
+    reversedAt: null,
+    refund: null,
+    removal: null,
+  });
   expect(await store.evidence(order.id)).toBe(evidence);
   expect(await store.get("0".repeat(32))).toBeNull();
 });

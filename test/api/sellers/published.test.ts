@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { jcs } from "../../../api/platform/signing/document.ts";
@@ -20,8 +23,10 @@ import {
   UNPUBLISHED,
 } from "../../support/sellers/samples.ts";
 import { connectOwner } from "../../support/service/database.ts";
+import { bareEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
+const REMOVE = fileURLToPath(new URL("../../../scripts/evidence-remove.ts", import.meta.url));
 const DAY_MS = 86_400_000;
 const PATIENT = { timeout: 30_000, interval: 100 } as const;
 
@@ -184,6 +189,54 @@ describe("a seller's certificate", () => {
       expect(Buffer.from(extra).toString()).toBe(jcs(entry));
     }
   });
+});
+
+test("evidence that a court orders removed is gone in public, and every proof of the exam still verifies", async () => {
+  const id = await held({ origin: "https://removed.example" });
+  const before = (await get(`/cert/${id}`)).body.evidence as { url: string; sha256: string };
+  await expect.poll(async () => (await get(`/cert/${id}.tlog-proof`, "text/plain")).status, PATIENT).toBe(200);
+  const remove = (databaseUrl: string, ...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [REMOVE, ...args], {
+      env: { ...bareEnvironment(), DATABASE_URL: databaseUrl },
+    })
+      .then(({ stdout }) => stdout)
+      .catch(({ stderr }) => String(stderr));
+  const { ownerUrl, apiUrl } = service.database;
+  const reason = ["--reason", "Order of the court of Example, 12 C 34/26."];
+  expect(await remove(apiUrl, id, ...reason)).toMatch(/^The role in DATABASE_URL may not remove evidence/);
+  expect(await remove(ownerUrl, id)).toMatch(/^Expected an ID of 32 hex digits and a reason/);
+  expect(await remove(ownerUrl, "0".repeat(32), ...reason)).toMatch(/^There is no exam 0{32}/);
+  expect((await get(`/cert/${id}/evidence`)).status).toBe(200);
+
+  expect(await remove(ownerUrl, id, ...reason)).toContain(before.sha256);
+  expect(await remove(ownerUrl, id, ...reason)).toMatch(/was removed before: Order of the court/);
+  const gone = await get(`/cert/${id}/evidence`);
+  expectProblem(gone, 451, "evidence_removed");
+  expect(gone.text).toContain(before.sha256);
+  expect(gone.text).toContain("12 C 34/26");
+  const record = await get(`/cert/${id}`);
+  expect(record.body).toMatchObject({
+    verdict: "pass",
+    evidence: { ...before, removed: { reason: reason[1], at: expect.any(String) } },
+  });
+  expect((await get(`/cert/${id}`, "text/html")).text).toContain("The evidence was removed on");
+
+  const { policy } = (await get("/log")).body as { policy: string };
+  const expected = { keys: await parseKeySet((await get("/.well-known/jwks.json")).text), issuer: service.url };
+  const proof = (await get(`/cert/${id}.tlog-proof`, "text/plain")).text;
+  const given = { proof, policy: parsePolicy(policy), expected, subject: { record: record.text } };
+  expect(await checkLogged(given)).toMatchObject({ valid: true, type: "seller_certificate", id });
+
+  // The owner's role can remove nothing else, and nothing without saying why.
+  const owner = await forFile(connectOwner(service.database));
+  for (const change of [
+    `UPDATE seller_exam_result SET evidence = '{}' WHERE exam = '${id}'`,
+    `UPDATE seller_exam_result SET level = NULL WHERE exam = '${id}'`,
+    `UPDATE seller_exam_result SET evidence = NULL WHERE exam = '${passed}'`,
+    `UPDATE seller_exam_removal SET reason = 'another' WHERE exam = '${id}'`,
+    `DELETE FROM seller_exam_removal WHERE exam = '${id}'`,
+  ])
+    await expect(owner.query(change), change).rejects.toThrow("is append-only");
 });
 
 describe("an exam that is not published", () => {

@@ -48,7 +48,14 @@ function hostileExam(words: string): EndedExam {
     ],
   });
   const order = sampleOrder({ url: `https://seller.example/${words}`, method: "GET" });
-  return { order, result, correction: { reason: words, at: NOW, free: null }, reversedAt: null, refund: null };
+  return {
+    order,
+    result,
+    correction: { reason: words, at: NOW, free: null },
+    reversedAt: null,
+    refund: null,
+    removal: null,
+  };
 }
 
 const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
@@ -159,7 +166,7 @@ describe("an exam that certifies nothing", () => {
     return renderSellerPage(
       {
         ...{ order: sampleOrder(), result },
-        ...{ correction: null, reversedAt: null, refund: null, ...over },
+        ...{ correction: null, reversedAt: null, refund: null, removal: null, ...over },
       },
       bare,
     );

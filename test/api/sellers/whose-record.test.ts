@@ -108,7 +108,14 @@ describe("standing", () => {
     const endedAt = new Date(NOW.getTime() - daysAgo * DAY_MS);
     const { evidence: _, ...result } = sampleResult({ endedAt, level });
     const correction = corrected ? { reason: "The examiner's clock was wrong.", at: NOW, free: null } : null;
-    return { order: sampleOrder(order), result, correction, reversedAt: reversed ? NOW : null, refund: null };
+    return {
+      order: sampleOrder(order),
+      result,
+      correction,
+      reversedAt: reversed ? NOW : null,
+      refund: null,
+      removal: null,
+    };
   }
 
   const FAIL = { level: null } as const;
