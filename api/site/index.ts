@@ -17,7 +17,7 @@ interface SiteNeeds extends Pick<SiteParts, "held"> {
 
 /** The pages for people, and the npm packages. It warns if the packages are not built. */
 export async function createSite({ log, now }: Platform, config: Config, { board, arbiter, held }: SiteNeeds) {
-  const { baseUrl, payTo, securityContact } = config;
+  const { baseUrl, payTo, securityContact, abuseContact, operator } = config;
   const site = createFigures({ board, arbiter, held, now });
   const tarballs = await openTarballs(log);
   return {
@@ -25,7 +25,7 @@ export async function createSite({ log, now }: Platform, config: Config, { board
       under("Discovery", [...homeRoutes({ routes, baseUrl, site, now }), ...crawlerRoutes({ routes, baseUrl })]),
     guides: (routes: Table): readonly Listed[] =>
       under("Discovery", [
-        ...guideRoutes({ routes, baseUrl, payTo, tarballs, arbiter, securityContact }),
+        ...guideRoutes({ routes, baseUrl, payTo, tarballs, arbiter, securityContact, abuseContact, operator }),
         ...packageRoutes({ tarballs, baseUrl }),
       ]),
   };

@@ -15,6 +15,7 @@ import { faviconIco, iconPng } from "./icons.ts";
 import type { Tarballs } from "./packages/tarballs.ts";
 import { type PayPage, renderPay } from "./pay-page.ts";
 import { PAY_SCRIPT } from "./pay-script.ts";
+import { privacyMarkdown, renderPrivacy } from "./privacy-page.ts";
 import { renderTerms, terms, termsMarkdown } from "./terms-page.ts";
 
 export interface HomeRouteParts {
@@ -155,6 +156,10 @@ export interface GuideRouteParts extends PayPage {
   readonly arbiter: Arbiter;
   /** A URI for vulnerability reports. */
   readonly securityContact: string;
+  /** A URI for reports of abuse and requests about privacy. */
+  readonly abuseContact: string;
+  /** Who runs the service. */
+  readonly operator: string;
 }
 
 /** An address for the examples; nobody pays with it on the real Base. */
@@ -183,6 +188,7 @@ export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const pay = madeOnce(() => renderPay({ baseUrl, payTo }));
   return [
     termsRoute(parts),
+    privacyRoute(parts),
     docsRoute("/docs", "Documentation: contents and search", () => renderDocs(DOCS_PAGES, docs)),
     ...DOCS_PAGES.map((one) =>
       docsRoute(one.path, `Documentation: ${one.title}`, () => renderDocsPage(one, DOCS_PAGES, docs)),
@@ -197,20 +203,35 @@ export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   ];
 }
 
-function termsRoute({ routes, arbiter, baseUrl, securityContact: contact }: GuideRouteParts): FreeRoute {
+const markdown = (c: Context, text: string): Response =>
+  c.body(text, 200, {
+    "content-type": "text/markdown; charset=utf-8",
+    vary: "Accept",
+    "cache-control": "public, max-age=300",
+  });
+
+function privacyRoute({ baseUrl, operator, abuseContact: contact }: GuideRouteParts): FreeRoute {
+  return {
+    method: "GET",
+    path: "/privacy",
+    summary: "What is stored, for how long and why, and whom to ask",
+    output: { "text/markdown": null, "text/html": null },
+    handle: (c) =>
+      wantsHtml(c)
+        ? page(c, renderPrivacy({ operator, contact }, baseUrl))
+        : markdown(c, privacyMarkdown({ operator, contact })),
+  };
+}
+
+function termsRoute({ routes, arbiter, baseUrl, operator, securityContact: contact }: GuideRouteParts): FreeRoute {
   return {
     method: "GET",
     path: "/terms",
     summary: "Terms of use",
     output: { "text/markdown": null, "text/html": null },
     handle(c) {
-      const sections = terms({ routes: routes(), policy: arbiter.policies()[0].policy, contact });
-      if (wantsHtml(c)) return page(c, renderTerms(sections, baseUrl));
-      return c.body(termsMarkdown(sections), 200, {
-        "content-type": "text/markdown; charset=utf-8",
-        vary: "Accept",
-        "cache-control": "public, max-age=300",
-      });
+      const sections = terms({ routes: routes(), policy: arbiter.policies()[0].policy, operator, contact });
+      return wantsHtml(c) ? page(c, renderTerms(sections, baseUrl)) : markdown(c, termsMarkdown(sections));
     },
   };
 }

@@ -29,12 +29,14 @@ export interface TermsParts {
   /** The arbiter's policy in force. */
   readonly policy: Policy;
   readonly contact: string;
+  /** Who runs the service. */
+  readonly operator: string;
 }
 
 const rule = ({ rules }: Policy, number: number): string => rules.find((one) => one.number === number)?.text ?? "";
 
 /** The terms of use, for people and programs alike. Prices come from the route table. */
-export const terms = ({ routes, policy, contact }: TermsParts): readonly Section[] => [
+export const terms = ({ routes, policy, operator, contact }: TermsParts): readonly Section[] => [
   {
     title: "What we sell",
     paragraphs: [
@@ -83,7 +85,7 @@ export const terms = ({ routes, policy, contact }: TermsParts): readonly Section
     title: "Changes and contact",
     paragraphs: [
       "A change applies to requests made after it is published here. Documents already issued do not change.",
-      `Contact: ${contact}`,
+      `Operator: ${operator}. Contact: ${contact}`,
     ],
   },
 ];

@@ -122,6 +122,12 @@ const ENVIRONMENT = z.object({
     "https:",
     "tel:",
   ]).optional(),
+  ABUSE_CONTACT: url("a URI for reports of abuse and requests about privacy, like mailto:abuse@trust.example", [
+    "mailto:",
+    "https:",
+    "tel:",
+  ]).optional(),
+  OPERATOR: z.string().max(200, "expected at most 200 characters").optional(),
   INDEX_VIEWS_SCHEMA: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,40}$/, "expected a lowercase PostgreSQL schema name")
@@ -199,6 +205,10 @@ export interface Config {
   readonly github: { readonly apiUrl: string; readonly token: string | null };
   /** A URI, published in `security.txt`. */
   readonly securityContact: string;
+  /** A URI for reports of abuse and requests about privacy. */
+  readonly abuseContact: string;
+  /** Who runs the service, for its terms and its privacy page. */
+  readonly operator: string;
   readonly indexViewsSchema: string;
   /** Requests per minute per client address; 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
@@ -228,6 +238,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
   const [facilitatorKey, arbiterKey] = [accountKeyOf("FACILITATOR", env), accountKeyOf("ARBITER", env)];
   if (arbiterKey === null) return { problem: NO_ARBITER };
   const baseUrl = env.BASE_URL ?? `http://localhost:${env.PORT}`;
+  const securityContact = env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`;
   return {
     port: env.PORT,
     host: env.HOST,
@@ -279,7 +290,9 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     arbiterKey,
     arbiterAllowedOrigins: env.ARBITER_ALLOWED_ORIGINS,
     github: { apiUrl: env.GITHUB_API_URL, token: env.GITHUB_TOKEN ?? null },
-    securityContact: env.SECURITY_CONTACT ?? `mailto:security@${new URL(baseUrl).hostname}`,
+    securityContact,
+    abuseContact: env.ABUSE_CONTACT ?? securityContact,
+    operator: env.OPERATOR ?? new URL(baseUrl).hostname,
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     trustedProxies: env.TRUSTED_PROXIES,

@@ -79,6 +79,7 @@ const FOOT_LINKS = [
   { path: "/openapi.json", name: "OpenAPI (JSON)" },
   { path: "/llms.txt", name: "llms.txt" },
   { path: "/terms", name: "Terms" },
+  { path: "/privacy", name: "Privacy" },
 ] as const;
 
 export interface Page {

@@ -11,7 +11,7 @@ import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 const DAY_MS = 86_400_000;
 /** Documents about the service, and pictures, are no skills. */
 const NO_SKILL =
-  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|health|ready|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay$|log\/(checkpoint|tile))|\.(png|tlog-proof)$/;
+  /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|privacy|health|ready|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay$|log\/(checkpoint|tile))|\.(png|tlog-proof)$/;
 
 const scene = await forFile(startScene());
 

@@ -69,6 +69,7 @@ export const SPECIFIED = [
   "GET /llms.txt",
   "GET /llms-full.txt",
   "GET /terms",
+  "GET /privacy",
   "GET /agent-registration",
   "GET /health",
   "GET /status",
