@@ -49,8 +49,8 @@ const TIMEOUT_MS = 10_000;
 const FAILOVER_TIMEOUT_MS = 4_000;
 /** How often a node that is away is asked whether it is back. */
 const RETURN_MS = 1_000;
-/** A provider that answers so is busy, or has lost its own nodes. */
-const isRefusal = (status: number): boolean => status === 429 || status >= 500 || status === 401 || status === 403;
+/** A provider that answers so is busy, unpaid, or has lost its own nodes. The other two refuse a request for what it is. */
+const isRefusal = (status: number): boolean => status >= 400 && status !== 400 && status !== 413;
 
 /** The nodes behind these URLs, in the order in which they are asked. */
 export function openNodes(urls: readonly string[], chainId: number): RpcNodes {
