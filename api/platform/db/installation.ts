@@ -41,6 +41,12 @@ export async function checkInstallation(pool: pg.Pool, settings: Settings): Prom
     FIRST,
     COLUMNS.map((name) => own[name]),
   );
+  return installationProblem(pool, settings);
+}
+
+/** The same without claiming the database: null also if no service has started on it yet. */
+export async function installationProblem(pool: pg.Pool, settings: Settings): Promise<string | null> {
+  const own = identityOf(settings);
   const { rows } = await pool.query<Identity>(SELECT);
   const [known = own] = rows;
   const changed = COLUMNS.find((name) => known[name] !== own[name]);

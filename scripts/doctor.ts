@@ -1,0 +1,25 @@
+// Checks the environment of an installation, before and after its start: `npm run doctor`.
+import { parseConfig } from "../api/platform/config/config.ts";
+import { NETWORKS } from "../api/platform/networks.ts";
+import { inspectAccounts } from "./doctor/accounts.ts";
+import { inspectDatabase } from "./doctor/database.ts";
+import { type Finding, fail } from "./doctor/finding.ts";
+import { inspectNodes } from "./doctor/nodes.ts";
+import { inspectGithub, inspectService, inspectWitnesses } from "./doctor/web.ts";
+
+const LABELS = { ok: "ok  ", note: "note", fail: "FAIL" } as const;
+
+async function inspect(): Promise<readonly Finding[]> {
+  const config = parseConfig(process.env);
+  if ("problem" in config) return config.problem.split("\n").map((line) => fail("environment", line));
+  const nodes = Object.values(NETWORKS).map(({ id }) => inspectNodes(id, config));
+  const others = [inspectAccounts, inspectGithub, inspectWitnesses, inspectService].map((part) => part(config));
+  return (await Promise.all([inspectDatabase(config), ...nodes, ...others])).flat();
+}
+
+const findings = await inspect();
+for (const { level, subject, text } of findings) console.log(`${LABELS[level]} ${subject}: ${text}`);
+const failures = findings.filter(({ level }) => level === "fail").length;
+console.log(failures === 0 ? "\nNothing is wrong." : `\n${failures} to mend; each line says how.`);
+// Pools and sockets of what did not answer must not keep it running.
+process.exit(failures === 0 ? 0 : 1);
