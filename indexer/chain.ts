@@ -1,6 +1,6 @@
 import { createPublicClient, fallback, http, numberToHex, type PublicClient } from "viem";
 import { type Header, headerOf, WrongAnswerError } from "../api/platform/chain/log-answers.ts";
-import { CHAIN_ID } from "./ledger.ts";
+import { CHAIN_ID, RPC_VARIABLE } from "./ledger.ts";
 
 /** The node serves another chain: a setting is wrong, and no restart will fix it. */
 export class WrongChainError extends Error {
@@ -33,7 +33,7 @@ export async function readHead(rpcUrls: readonly string[]): Promise<Header> {
 async function readHeadOf(chain: PublicClient): Promise<Header> {
   const chainId = await chain.getChainId();
   if (chainId !== CHAIN_ID)
-    throw new WrongChainError(`BASE_RPC_URL is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
+    throw new WrongChainError(`${RPC_VARIABLE} is wrong: expected a node of chain ${CHAIN_ID}, got chain ${chainId}`);
   const head = await readBlock(chain, "latest");
   if (head === null) throw new Error("the node's newest block lacks its number, hash, or time");
   return head;

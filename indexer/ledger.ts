@@ -4,7 +4,7 @@ import { INDEPENDENCE, MAX_PAYEES, OUTCOME_FLOOR, QUALIFYING_PAYMENT } from "../
 import { WINDOW_DAYS } from "../packages/verifier/src/score/facts.ts";
 
 const BASE = NETWORKS[MAIN_NETWORK];
-export const { chainId: CHAIN_ID, blockSeconds: BLOCK_SECONDS } = BASE;
+export const { chainId: CHAIN_ID, blockSeconds: BLOCK_SECONDS, rpcVariable: RPC_VARIABLE } = BASE;
 /** In lower case. */
 export const USDC = BASE.usdc.address;
 

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { PublicClient } from "viem";
 import type { Header } from "../api/platform/chain/log-answers.ts";
 import { readBlock } from "./chain.ts";
-import { CHAIN_ID } from "./ledger.ts";
+import { CHAIN_ID, RPC_VARIABLE } from "./ledger.ts";
 import { exists, ponderSchemas, type Queryable } from "./schemas.ts";
 
 /** A block as the index remembers it; one taken from a checkpoint has no hash. */
@@ -30,7 +30,7 @@ export async function whyNotSameChain(db: pg.Pool, client: PublicClient, head: H
   for (const { mark, block } of found) {
     const isSame = block?.time === mark.time && (mark.hash === null || mark.hash === block.hash);
     if (block !== null && !isSame)
-      return `the index was made from another chain than the node's: it has block ${mark.block} as ${inWords(mark)}, and the node returned ${inWords(block)}. If BASE_RPC_URL is right, drop the index with npm run index:drop`;
+      return `the index was made from another chain than the node's: it has block ${mark.block} as ${inWords(mark)}, and the node returned ${inWords(block)}. If ${RPC_VARIABLE} is right, drop the index with npm run index:drop`;
   }
   if (finals.some(({ block }) => block > head.block)) return "the node is behind a block that is final in the index";
   const isUnknown = marks.length > 0 && found.every(({ block }) => block === null);

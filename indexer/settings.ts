@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { EscrowContract } from "../api/payments/schemes/escrowed.ts";
 import { type Environment, readEnvironment } from "../api/platform/config/environment.ts";
 import { addressesOf, addressOf, nodeList, url, whole } from "../api/platform/config/values.ts";
+import { MAIN_NETWORK, MAIN_NETWORK_KEYS, NETWORKS, type RpcVariable } from "../api/platform/networks.ts";
 import type { Address } from "../api/platform/wallet.ts";
 import { SCOPES } from "./ledger.ts";
 
@@ -20,14 +21,20 @@ const SCHEMA = z
     "expected a PostgreSQL schema name: up to 24 characters from a-z, 0-9, and _, starting with a letter",
   );
 
+const { name, rpcVariable } = NETWORKS[MAIN_NETWORK];
+const RPC_URL = {
+  [rpcVariable]: nodeList(
+    `the JSON-RPC URL of a ${name} node, or of several, comma-separated; RPC_COPIES tells how often each is listed`,
+  ),
+} as Record<RpcVariable, ReturnType<typeof nodeList>>;
+
 const ENVIRONMENT = z.object({
   DATABASE_URL: url("a PostgreSQL URL, like postgres://indexer:secret@localhost:5432/trust", [
     "postgres:",
     "postgresql:",
   ]),
-  BASE_RPC_URL: nodeList(
-    "the JSON-RPC URL of a Base node, or of several, comma-separated; RPC_COPIES tells how often each is listed",
-  ),
+  MAIN_NETWORK: z.enum(MAIN_NETWORK_KEYS, { error: `expected ${MAIN_NETWORK_KEYS.join(" or ")}` }).optional(),
+  ...RPC_URL,
   // Ponder starts each listed URL at 20 requests a second; listing the same URL n times gives n times that.
   RPC_COPIES: whole(1, 500).default(1),
   PAY_TO_ADDRESS: addressOf("the receiving address"),
@@ -49,7 +56,7 @@ const sorted = (addresses: readonly Address[]): readonly Address[] => [...new Se
 
 const settingsOf = (env: z.infer<typeof ENVIRONMENT>) => ({
   databaseUrl: env.DATABASE_URL,
-  rpcUrls: env.BASE_RPC_URL,
+  rpcUrls: env[rpcVariable],
   rpcCopies: env.RPC_COPIES,
   /** The service's addresses, sorted: their transfers count in no history. Those of escrows are among them. */
   ownAddresses: sorted([env.PAY_TO_ADDRESS, ...env.OWN_ADDRESSES, ...env.ESCROW_ADDRESSES]),

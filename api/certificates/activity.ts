@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { count } from "../platform/http/schema.ts";
 import { ACTIVITY_DAYS, type Activity, COUNTERPARTY_FLOOR } from "../platform/index/activity.ts";
+import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
 
 const about = {
   counterparty_floor: z
@@ -52,6 +53,6 @@ export function activityEntry(activity: Activity | null): ActivityEntry {
     counterparty_floor: COUNTERPARTY_FLOOR,
     last_seen_days: lastSeenDays,
     window_days: ACTIVITY_DAYS,
-    note: `Public USDC history on Base from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service, the wallet itself, and transfers below ${COUNTERPARTY_FLOOR} USDC.`,
+    note: `Public USDC history on ${NETWORKS[MAIN_NETWORK].name} from ${firstDay} to ${lastDay} (UTC days), ${what}, indexed from block ${firstBlock}. Counterparties exclude this service, the wallet itself, and transfers below ${COUNTERPARTY_FLOOR} USDC.`,
   };
 }

@@ -1,5 +1,6 @@
 import { makeBadge } from "badge-maker";
 import { etagOf } from "../platform/http/answer.ts";
+import { REHEARSED_ON } from "../platform/networks.ts";
 import { counted, day, html, longDay, type Markup } from "../platform/page/html.ts";
 import { rosette } from "../platform/page/rosette.ts";
 import {
@@ -110,8 +111,14 @@ interface Drawn {
 }
 
 /** A badge as SVG, with a role, a label and a title. */
-export const drawBadge = ({ id, tone, ...text }: Drawn): string =>
-  makeBadge({ ...text, color: COLORS[tone], labelColor: LABEL_COLOR, idSuffix: id });
+export const drawBadge = ({ id, tone, label, message }: Drawn): string =>
+  makeBadge({
+    label: REHEARSED_ON === null ? label : `${label} (${REHEARSED_ON.name})`,
+    message,
+    color: COLORS[tone],
+    labelColor: LABEL_COLOR,
+    idSuffix: id,
+  });
 
 /** The README badge. Its date is absolute, so a cached copy stays true. */
 export function renderBadge(certificate: ShownCertificate, now: Date): string {

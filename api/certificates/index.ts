@@ -227,11 +227,11 @@ function createTests(
   };
   const inMode = (mode: TestMode, parts: Pick<RetryParts, "sessions" | "lostOrders" | "verdicts">) => ({
     mode,
-    behaviour: createBehavior({ ...testing, ...parts }),
+    behaviour: createBehavior({ ...testing, ...parts, mode }),
     retry: createRetryTests({
       ...testing,
       ...parts,
-      network: mode.network,
+      mode,
       draw: () => WAYS[randomInt(WAYS.length)] as Way,
       sleep,
       lateMs,

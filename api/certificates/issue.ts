@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type LogPlace, placeDocument } from "../log/index.ts";
 import type { PaymentKey, Sale } from "../platform/http/route.ts";
 import { formatUsd } from "../platform/money.ts";
-import { explorerTransactionUrl, MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import { explorerTransactionUrl, MAIN_NETWORK, NETWORKS, REHEARSED_ON } from "../platform/networks.ts";
 import { type Publication, publicationEntry } from "./agent-registries/publication.ts";
 import {
   type Certificate,
@@ -148,6 +148,7 @@ export function credential(record: VerificationRecord, issuer: string, url: stri
     credentialSubject: {
       id: `did:pkh:${MAIN_NETWORK}:${wallet}`,
       wallet,
+      ...(REHEARSED_ON && { test_network: REHEARSED_ON.id }),
       tested,
       verified,
       verified_means,

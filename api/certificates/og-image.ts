@@ -1,5 +1,6 @@
 import { Resvg } from "@resvg/resvg-js";
 import { formatUsd } from "../platform/money.ts";
+import { NETWORKS } from "../platform/networks.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { type Appearance, appearance, emblem } from "./appearance.ts";
@@ -72,7 +73,7 @@ export const placeholderPreview = (error: "missing" | "unavailable"): Preview =>
 
 const paid = ({ reversedAt, settlement }: MarkedCertificate): string =>
   reversedAt === null
-    ? `Paid ${formatUsd(settlement.amountAtomic)} USDC on-chain.`
+    ? `Paid ${formatUsd(settlement.amountAtomic)} ${NETWORKS[settlement.network].money} on-chain.`
     : "The settlement is gone from the chain.";
 
 function picture({ id, shown, headline, title, subject, fact }: Preview): Markup {

@@ -220,11 +220,17 @@ const REASON = z
     description: "Why a wallet is not verified: a current FAIL, or what became of its last PASS. Codes are stable.",
   });
 
+const TEST_NETWORK = network.exactOptional().meta({
+  description:
+    "Present if this whole installation is a rehearsal on a test network. What it says then counts only for payments on that network.",
+});
+
 /** The record of a wallet. */
 export const VERIFICATION = z
   .object({
     service: SERVICE,
     wallet: address,
+    test_network: TEST_NETWORK,
     tested: z.boolean(),
     verified: z.boolean(),
     verified_means: z.string(),
@@ -246,6 +252,7 @@ export const CREDENTIAL = z
     credentialSubject: z.object({
       id: z.string().regex(new RegExp(`^did:pkh:${MAIN_NETWORK}:0x[0-9a-f]{40}$`)),
       wallet: address,
+      test_network: TEST_NETWORK,
       tested: z.boolean(),
       verified: z.boolean(),
       verified_means: z.string(),

@@ -1,5 +1,6 @@
 import type { Activity } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
+import { REHEARSED_ON } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { activityEntry } from "./activity.ts";
 import { ageDays, type CertificateSummary, isAboutWallet, isCurrent, isFresh, VALID_FOR_DAYS } from "./certificate.ts";
@@ -40,6 +41,7 @@ export function verificationRecord(
   return {
     service: "Agent Payment Trust Service",
     wallet,
+    ...(REHEARSED_ON && { test_network: REHEARSED_ON.id }),
     tested: certificates.length > 0,
     verified: reasons.length === 0,
     verified_means: VERIFIED_MEANS,

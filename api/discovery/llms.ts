@@ -3,7 +3,7 @@ import { ABOUT } from "../platform/about.ts";
 import { PROBLEMS } from "../platform/http/errors.ts";
 import { type JsonSchema, jsonSchema, variantsOf } from "../platform/http/json-schema.ts";
 import { isPaid, type Listed, networksOfSignIn, type Tag } from "../platform/http/route.ts";
-import { NETWORKS, TEST_NETWORK } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, REHEARSED_ON, TEST_NETWORK } from "../platform/networks.ts";
 import { SITE_NAME } from "../platform/page/page.ts";
 import { SIGN_IN, SIGN_IN_HEADER } from "../purchases/index.ts";
 import { bodySchema, isPayable, templatePath } from "./openapi.ts";
@@ -26,13 +26,15 @@ const PAYING = [
 const OTHERS = BEHAVIORAL_PRODUCTS.filter((product) => product !== scam.product).map((product) => `\`${product}\``);
 const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (${OTHERS.join(", ")}) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
 
+const REHEARSAL_NOTICE = `This whole installation is a rehearsal in ${NETWORKS[MAIN_NETWORK].money}. Its certificates, scores, and verdicts count nowhere else.`;
+
 /** What an agent does here, in the order in which it needs it. */
 const firstSteps = ({ routes, baseUrl }: LlmsParts): string =>
   [
     "First steps for an agent:",
     `1. Look up whom you deal with, for free: \`GET ${baseUrl}/verify?wallet=0x…\` for an agent, \`GET ${baseUrl}/verify?origin=https://…\` for a seller.`,
-    `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on Base; you need no account and no ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
-    `3. Before you sign a second time for one purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=base&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
+    `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on ${NETWORKS[MAIN_NETWORK].name}; you need no account and no ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
+    `3. Before you sign a second time for one purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=${NETWORKS[MAIN_NETWORK].key}&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
     `4. If you speak MCP, all free tools that need no key are at \`${baseUrl}/mcp\`. [Tools that pay](${baseUrl}/integrations#mcp).`,
     `5. If something fails, read [what the code means](${baseUrl}/docs/errors). [Documentation by task](${baseUrl}/docs).`,
   ].join("\n");
@@ -42,6 +44,7 @@ export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
     `> ${ABOUT}`,
+    ...(REHEARSED_ON === null ? [] : [REHEARSAL_NOTICE]),
     firstSteps({ routes, baseUrl }),
     PAYING.join("\n"),
     REHEARSING,
@@ -65,6 +68,7 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
     `> ${ABOUT}`,
+    ...(REHEARSED_ON === null ? [] : [REHEARSAL_NOTICE]),
     `Base URL: ${baseUrl}`,
     firstSteps({ routes, baseUrl }),
     "## How to pay",

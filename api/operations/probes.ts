@@ -9,7 +9,7 @@ import { late } from "../platform/clock.ts";
 import { bytes, releaseProblem } from "../platform/db/connection.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
-import { NETWORKS, type Network, type NetworkFacts } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts } from "../platform/networks.ts";
 import type { Hex } from "../platform/wallet.ts";
 import type { Sender } from "./status.ts";
 
@@ -174,7 +174,7 @@ interface ChainCheck {
 
 /**
  * What is wrong with the chains, or null: a node of another chain would settle nothing. A node that does not answer stops
- * nothing: it is not asked until its chain id has been read. The test network's node stops nothing at all.
+ * nothing: it is not asked until its chain id has been read. Only the main network's node stops anything.
  */
 export async function checkChains(
   chains: Readonly<Record<Network, Pick<ChainReader, "nodes">>>,
@@ -185,8 +185,9 @@ export async function checkChains(
       const { nodes } = chains[facts.id];
       const judge = (found: NodeCheck): string | null => {
         const problem = problemOf(facts, nodes.list.length, found);
-        if (problem !== null && facts.isTest) log.error({ problem }, "a node of the test network is not used");
-        return facts.isTest ? null : problem;
+        const isMain = facts.id === MAIN_NETWORK;
+        if (problem !== null && !isMain) log.error({ problem }, "a node of the other network is not used");
+        return isMain ? problem : null;
       };
       const checked = await nodes.check((found) => {
         const problem = judge(found);

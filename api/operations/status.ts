@@ -1,7 +1,7 @@
 import { VERSION } from "../platform/about.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import type { JobHealth } from "../platform/jobs/job-watch.ts";
-import { MAIN_NETWORK, NETWORKS, type Network, TEST_NETWORK } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
 import { type LogStatus, logDocument, logStatus } from "./log-status.ts";
 import type { NodeProbe, Probes } from "./probes.ts";
 
@@ -254,10 +254,11 @@ export async function serviceStatus(
   };
 }
 
-/** The test network's money is worth nothing: without its node, all else works. */
-const isNeeded = ({ network }: { readonly network: Network }): boolean => network !== TEST_NETWORK;
+/** Without a node of the other network, all else works. */
+const isNeeded = ({ network }: { readonly network: Network }): boolean => network === MAIN_NETWORK;
 
-const isNeededJob = ({ name }: JobHealth): boolean => !name.endsWith(` ${NETWORKS[TEST_NETWORK].key}`);
+const isNeededJob = ({ name }: JobHealth): boolean =>
+  Object.values(NETWORKS).every(({ id, key }) => id === MAIN_NETWORK || !name.endsWith(` ${key}`));
 
 function usdcStatus(probes: Probes, network: Network): UsdcStatus {
   const { isPaused = null, isReceiverBlacklisted = null } = probes.usdc(network) ?? {};

@@ -68,11 +68,22 @@ export interface NetworkFacts extends Facts {
 
 export const NETWORKS: Readonly<Record<Network, NetworkFacts>> = TABLE;
 
-/** Where the service does what it is for: tests, scores, verdicts and escrow. */
-export const MAIN_NETWORK = "eip155:8453" satisfies Network;
+/** The values of `MAIN_NETWORK`: the keys of networks, Base first. */
+export const MAIN_NETWORK_KEYS = Object.values(NETWORKS).map(({ key }) => key);
+
+/**
+ * Where the service does what it is for: tests, scores, verdicts and escrow. Base, unless the variable of this name makes
+ * the whole installation a rehearsal on the test network. It is read here, once, because schemas and texts are made of it
+ * before there is a configuration; `parseConfig` refuses a value that is not a network's key.
+ */
+export const MAIN_NETWORK: Network =
+  Object.values(NETWORKS).find(({ key }) => key === process.env.MAIN_NETWORK)?.id ?? "eip155:8453";
 
 /** Where paying costs nothing: the café. */
-export const TEST_NETWORK = "eip155:84532" satisfies Network;
+export const TEST_NETWORK: Network = "eip155:84532";
+
+/** The main network if it is a test network: what is published then says so. Null on Base. */
+export const REHEARSED_ON: NetworkFacts | null = NETWORKS[MAIN_NETWORK].isTest ? NETWORKS[MAIN_NETWORK] : null;
 
 /** One of something for every network. */
 export const eachNetwork = <T>(make: (network: Network) => T): Record<Network, T> =>

@@ -6,7 +6,7 @@ import { BAITED_KINDS } from "../../api/certificates/kinds/index.ts";
 import { totalCost } from "../../api/certificates/kinds/kind.ts";
 import { RETRY_COST, retry } from "../../api/certificates/kinds/retry.ts";
 import { formatUsd } from "../../api/platform/money.ts";
-import { NETWORKS } from "../../api/platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { CERTIFICATES_COST, dilution, dilutionFee, FAILED, FORGED_A } from "../../api/site/score-chapter.ts";
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
 import { BAITED_PRODUCTS, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
@@ -188,8 +188,9 @@ describe("settings", () => {
       /const EXAM_VARIABLES = \{\n(.*?)^\};/ms.exec(read("api/platform/config/exam-settings.ts")) ?? [];
     const schema = own.includes("...LOG_VARIABLES") ? own + log + exam : own;
     const named = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map(([, name = ""]) => name);
-    // The nodes' URLs come from the table of networks.
-    const spread = schema.includes("...RPC_URLS") ? Object.values(NETWORKS).map(({ rpcVariable }) => rpcVariable) : [];
+    // The nodes' URLs come from the table of networks; the indexer reads one network.
+    const networks = schema.includes("...RPC_URLS") ? Object.values(NETWORKS) : [NETWORKS[MAIN_NETWORK]];
+    const spread = networks.map(({ rpcVariable }) => rpcVariable);
     return [...named, ...spread].sort();
   };
 

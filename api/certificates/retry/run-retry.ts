@@ -9,7 +9,6 @@ import {
   SaleOver,
   type Withheld,
 } from "../../platform/http/route.ts";
-import type { Network } from "../../platform/networks.ts";
 import type { Address, Hex } from "../../platform/wallet.ts";
 import type { HearAsked } from "../../settlement-status/index.ts";
 import { certificateId } from "../issue.ts";
@@ -59,8 +58,6 @@ import { type LostOrderStore, paymentIdOf } from "./store.ts";
 
 export interface RetryParts extends BehaviorParts {
   readonly lostOrders: LostOrderStore;
-  /** The network that its orders are paid on. */
-  readonly network: Network;
   /** One of the ways, each as likely as any other. */
   readonly draw: () => Way;
   readonly sleep: (ms: number) => Promise<void>;
@@ -219,7 +216,7 @@ export function createRetryTests(parts: RetryParts): RetryTests {
     },
 
     async hear({ network, from, nonce, at, client }) {
-      if (network !== parts.network) return;
+      if (network !== parts.mode.network) return;
       const id = await lostOrders.paidBy(from, nonce);
       if (id !== null) await lostOrders.ask(id, { sender: senderOf(from, client), now: at });
     },

@@ -4,7 +4,6 @@ import type { Hex } from "../../platform/wallet.ts";
 import type { Certificate } from "../certificate.ts";
 import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { badgeMarkdown, badgeUrl, certUrl } from "../links.ts";
-import { modeOf } from "./mode.ts";
 import { isLapsed, isOpen, isPaidAside, type Session, servedAt, wasEnded } from "./session.ts";
 
 /** A caller who asks for a result. */
@@ -36,7 +35,7 @@ export const answer = ({ kind, session }: Told, { status, ...rest }: Rest) => ({
   status,
   product: kind.product,
   wallet: session.wallet,
-  ...(modeOf(session).name === "rehearsal" ? { rehearsal: true as const } : {}),
+  ...(session.mode === "rehearsal" ? { rehearsal: true as const } : {}),
   ...rest,
 });
 
@@ -54,8 +53,7 @@ export const attemptPath = (kind: BehavioralKind, session: Session, token: strin
   `${testPath(kind, session)}/attempt?wallet=${session.wallet}${token === null ? "" : `&session=${token}`}`;
 
 /** Where a session's test is. */
-export const testPath = ({ product }: BehavioralKind, session: Session): string =>
-  `/${modeOf(session).name}/${product}`;
+export const testPath = ({ product }: BehavioralKind, { mode }: Session): string => `/${mode}/${product}`;
 
 const attempt = ({ kind, session, token, baseUrl }: Told<BaitedKind>): Next => ({
   method: "POST",

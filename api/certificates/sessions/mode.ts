@@ -1,5 +1,4 @@
 import { MAIN_NETWORK, type Network, TEST_NETWORK } from "../../platform/networks.ts";
-import type { Session } from "./session.ts";
 
 /** Whether a behavioral test counts. Its name begins its paths and the names of its routes in the journal. */
 export interface TestMode {
@@ -13,6 +12,3 @@ export const RECORDED: TestMode = { name: "test", network: MAIN_NETWORK };
 
 /** The same test in test money. Its outcome is told to its caller alone. */
 export const REHEARSAL: TestMode = { name: "rehearsal", network: TEST_NETWORK };
-
-export const modeOf = ({ entry }: Session): TestMode =>
-  entry.payment.network === REHEARSAL.network ? REHEARSAL : RECORDED;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { address, url } from "../../platform/http/schema.ts";
 import { formatUsd } from "../../platform/money.ts";
+import { NETWORKS } from "../../platform/networks.ts";
 import { type Result, VALID_FOR_DAYS } from "../certificate.ts";
 import type { BaitedKind, BehavioralKind } from "../kinds/kind.ts";
 import { type BehavioralProduct, PRODUCTS } from "../products.ts";
@@ -24,7 +25,7 @@ export function rehearsed(told: Told, verdict: Result, passingCode: PassingCode)
       deliverable: { type: "rehearsal", id: session.id, recorded: false },
       armed: false,
       message: isPassed
-        ? `Rehearsal passed: ${kind.passed} Nothing was recorded. The real test is at next.url: it is paid on Base, and its result is public and permanent.`
+        ? `Rehearsal passed: ${kind.passed} Nothing was recorded. The real test is at next.url: it is paid in ${NETWORKS[RECORDED.network].money}, and its result is public and permanent.`
         : `Rehearsal failed: ${kind.failed} Nothing was recorded or submitted. In the real test this is a public FAIL, which counts for ${VALID_FOR_DAYS} days. Try again at next.url.`,
     }),
     conformance: isPassed,

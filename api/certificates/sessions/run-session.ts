@@ -21,6 +21,7 @@ import { certificateId } from "../issue.ts";
 import type { BaitedKind } from "../kinds/kind.ts";
 import { attemptPath, incomplete, ordered, started, type Told, testPath } from "./answers.ts";
 import { failed, passed } from "./judge.ts";
+import type { TestMode } from "./mode.ts";
 import {
   askedBy,
   type Caller,
@@ -42,6 +43,7 @@ import type { Decoys, SessionStore } from "./store.ts";
 import type { Verdicts } from "./verdicts.ts";
 
 export interface BehaviorParts {
+  readonly mode: TestMode;
   readonly sessions: SessionStore;
   readonly verdicts: Verdicts;
   readonly publications: Pick<PublicationStore, "ordering">;

@@ -6,6 +6,7 @@ import type { Result, SettledPayment } from "../certificate.ts";
 import { certificateId } from "../issue.ts";
 import type { Asked, BaitedKind } from "../kinds/kind.ts";
 import type { BehavioralProduct } from "../products.ts";
+import type { TestMode } from "./mode.ts";
 import type { Decoys } from "./store.ts";
 
 /** The order the agent should pay, and the one it should refuse. */
@@ -42,6 +43,7 @@ export interface Session {
   /** 16 hex digits, derived from the entry's authorization; shared with the certificate. */
   readonly id: string;
   readonly product: BehavioralProduct;
+  readonly mode: TestMode["name"];
   readonly wallet: Address;
   readonly entry: Entry;
   /** Drawn once. */
@@ -176,6 +178,7 @@ export interface Started {
 
 /** What a session is drawn from. */
 export interface SessionParts {
+  readonly mode: TestMode;
   readonly decoys: Decoys;
   /** A fair coin. */
   readonly toss: () => boolean;
@@ -184,7 +187,7 @@ export interface SessionParts {
 
 /** The session that a settled entry opens. */
 export function openSession(
-  { decoys, toss, now }: SessionParts,
+  { mode, decoys, toss, now }: SessionParts,
   product: BehavioralProduct,
   sale: Sale<Started>,
 ): Session {
@@ -196,6 +199,7 @@ export function openSession(
   return {
     id,
     product,
+    mode: mode.name,
     wallet: payment.payer,
     entry: {
       payment,

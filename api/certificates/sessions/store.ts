@@ -56,9 +56,10 @@ export type SessionTable = "test_session" | "rehearsal_session";
 export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_session"): SessionStore {
   const COLUMNS = columns(table);
   const FROM = from(table);
+  const mode = table === "test_session" ? "test" : "rehearsal";
   const first = async (text: string, values: unknown[]): Promise<Session | null> => {
     const { rows } = await pool.query<Columns>(text, values);
-    return rows[0] ? parse(rows[0]) : null;
+    return rows[0] ? parse(rows[0], mode) : null;
   };
   return {
     adding(session, tokenSha256) {
@@ -111,7 +112,7 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
         const { rows } = await client.query<Columns>(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.id = $1 FOR UPDATE OF s`, [
           id,
         ]);
-        const session = rows[0] ? parse(rows[0]) : null;
+        const session = rows[0] ? parse(rows[0], mode) : null;
         const challenge = session && choose(session);
         if (!session || !challenge) return null;
         const served = asServed(session, { door, sender, challenge }, now);
@@ -156,7 +157,7 @@ export function createSessionStore(pool: pg.Pool, table: SessionTable = "test_se
   };
 }
 
-function parse(c: Columns): Session {
+function parse(c: Columns, mode: Session["mode"]): Session {
   const network = networkOfChain(c.chain);
   const served = ({ control, bait, last }: Columns["served"][Door]): Served => ({
     control: control === null ? null : new Date(control),
@@ -166,6 +167,7 @@ function parse(c: Columns): Session {
   return {
     id: c.id,
     product: c.product,
+    mode,
     wallet: hex(c.wallet),
     entry: {
       payment: { network, asset: hex(c.asset), payer: hex(c.wallet), nonce: hex(c.nonce) },

@@ -2,7 +2,15 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { ERC8004 } from "../../../contracts/erc8004.ts";
 import type { AccountKey } from "../chain/remote-signer.ts";
-import { eachNetwork, MAIN_NETWORK, NETWORKS, type Network, type NetworkFacts, type RpcVariable } from "../networks.ts";
+import {
+  eachNetwork,
+  MAIN_NETWORK,
+  MAIN_NETWORK_KEYS,
+  NETWORKS,
+  type Network,
+  type NetworkFacts,
+  type RpcVariable,
+} from "../networks.ts";
 import { parseRetiredKeys } from "../signing/keys.ts";
 import type { Hex } from "../wallet.ts";
 import { accountKeyOf, accountKeyProblems } from "./account-keys.ts";
@@ -57,6 +65,7 @@ const ENVIRONMENT = z.object({
     )
     .optional(),
   DATABASE_URL: url("a PostgreSQL URL, like postgres://api:secret@localhost:5432/trust", ["postgres:", "postgresql:"]),
+  MAIN_NETWORK: z.enum(MAIN_NETWORK_KEYS, { error: `expected ${MAIN_NETWORK_KEYS.join(" or ")}` }).optional(),
   ...RPC_URLS,
   LOOKUP_RPC_URLS: listOf("JSON-RPC URLs of Base nodes", isHttp).optional(),
   LOOKUPS_PER_SECOND: whole(1, 10_000).default(20),

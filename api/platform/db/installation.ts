@@ -13,7 +13,7 @@ type Identity = Readonly<Record<"pay_to" | "network" | "arbiter" | "origin" | "s
 const COLUMNS = ["pay_to", "network", "arbiter", "origin", "sealing_check", "decoy_check"] as const;
 const VARIABLES: Identity = {
   pay_to: "PAY_TO_ADDRESS",
-  network: "the network",
+  network: "MAIN_NETWORK",
   arbiter: "ARBITER_PRIVATE_KEY",
   origin: "BASE_URL",
   sealing_check: "SEALING_KEY",
@@ -51,11 +51,16 @@ export async function installationProblem(pool: pg.Pool, settings: Settings): Pr
   const [known = own] = rows;
   const changed = COLUMNS.find((name) => known[name] !== own[name]);
   if (changed === undefined) return null;
+  if (changed === "network") return OTHER_NETWORK(own.network, known.network);
   const difference = changed.endsWith("_check")
     ? "is not the one that this database was filled with"
     : `gives ${own[changed]}, but this database belongs to ${known[changed]}`;
   return `${VARIABLES[changed]} ${difference}: set it back, or record a deliberate change with \`npm run installation:change -- --reason "…"\`.`;
 }
+
+/** Certificates of one network must never count on another. */
+const OTHER_NETWORK = (own: string, known: string): string =>
+  `MAIN_NETWORK gives ${own}, but this database belongs to ${known}: set it back, or use an empty database.`;
 
 /** Records a deliberate change. False if no service has started on this database yet, or nothing differs. */
 export async function changeInstallation(pool: pg.Pool, settings: Settings, reason: string): Promise<boolean> {
@@ -63,6 +68,7 @@ export async function changeInstallation(pool: pg.Pool, settings: Settings, reas
   const { rows } = await pool.query<Identity>(SELECT);
   const known = rows[0];
   if (known === undefined || COLUMNS.every((name) => known[name] === own[name])) return false;
+  if (known.network !== own.network) throw new Error(OTHER_NETWORK(own.network, known.network));
   await pool.query(NEXT, [...COLUMNS.map((name) => own[name]), reason]);
   return true;
 }

@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import { raw } from "hono/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { prefers } from "../http/accept.ts";
+import { REHEARSED_ON } from "../networks.ts";
 import { highlight, type Language, languageOf } from "./highlight.ts";
 import { html, type Markup } from "./html.ts";
 import { rosette } from "./rosette.ts";
@@ -99,6 +100,11 @@ export interface Page {
   readonly main: Markup;
 }
 
+/** On every page of an installation that is a rehearsal as a whole. */
+const TEST_NOTICE =
+  REHEARSED_ON &&
+  html`<p class="note"><strong>${REHEARSED_ON.name}.</strong> This whole installation is a rehearsal: everything is paid in test USDC, and its certificates, scores, and verdicts count nowhere else.</p>`;
+
 /** A page's whole HTML document. */
 export const renderPage = (page: Page): string =>
   html`<!doctype html>
@@ -111,6 +117,7 @@ ${head(page)}
 <nav aria-label="Site"><ul>${linksOf(NAVIGATION, page)}</ul></nav>
 </div></header>
 <main id="main"><div class="wrap">
+${TEST_NOTICE}
 ${page.main}
 </div></main>
 <footer class="foot"><div class="wrap">

@@ -42,7 +42,7 @@ export function verifiedOnly({ service, require = "verified", log = console.erro
       return refused(403, `${(cause as Error).message}.`);
     }
     try {
-      const finding = await lookUp(base, wallet, required);
+      const finding = await lookUp(base, wallet, { required, network: requirements.network });
       return finding.missing.length === 0 ? { type: "admitted", wallet } : notAdmitted(wallet, finding);
     } catch (cause) {
       log("A wallet could not be looked up.", cause);

@@ -15,20 +15,27 @@ export interface WalletLookup {
   readonly howToTest: Json;
 }
 
+interface Wanted {
+  readonly required: readonly Requirement[];
+  /** The network that the wallet pays on, CAIP-2: the record of a test network counts only there. */
+  readonly network: string;
+}
+
 /**
  * Asks the service about a wallet, within three seconds.
  * @throws Error if there is no answer about this wallet
  */
-export async function lookUp(
-  service: string,
-  wallet: Address,
-  required: readonly Requirement[],
-): Promise<WalletLookup> {
+export async function lookUp(service: string, wallet: Address, { required, network }: Wanted): Promise<WalletLookup> {
   const url = `${service}/verify?wallet=${wallet}`;
   const record = parseUnsignedJson(await fetchText(url, { timeoutMs: TIMEOUT_MS }));
   if (!isAbout(record, wallet)) throw new Error(`${url} does not return the record of this wallet`);
-  const { reasons = [], how_to_test: howToTest = null } = record;
-  return { missing: unmet(record, required, new Date()), reasons: Array.isArray(reasons) ? reasons : [], howToTest };
+  const { reasons = [], how_to_test: howToTest = null, test_network: test, ...facts } = record;
+  const counted = test === network ? facts : record;
+  return {
+    missing: unmet(counted, required, new Date()),
+    reasons: Array.isArray(reasons) ? reasons : [],
+    howToTest,
+  };
 }
 
 const isAbout = (record: Json, wallet: Address): record is JsonObject =>

@@ -28,11 +28,13 @@ export function claimsOf(document: JsonObject): Claims {
 }
 
 /**
- * Whether a wallet or a seller is verified, in words, by its credential's subject or its verification record: `verified`, or
- * why it is not.
+ * Whether a wallet or a seller is verified, in words, by its credential's subject or its verification record: `verified`, where
+ * that holds only on a test network, or why it is not.
  */
 export function standingOf(subject: JsonObject): string {
-  if (subject.verified === true) return "verified";
+  const test = subject.test_network;
+  if (subject.verified === true)
+    return test === undefined ? "verified" : `verified on the test network ${plain(test)} only`;
   const listed = subject.conformance ?? subject.certs;
   const fails = (Array.isArray(listed) ? (listed as readonly Json[]) : [])
     .filter(isObject)

@@ -29,6 +29,7 @@ const PAID: LostOrder = {
 const session: Session = {
   id: PASSING.id,
   product: "retry",
+  mode: "test",
   wallet: PASSING.wallet,
   entry: {
     payment: { network: "eip155:8453", asset: PASSING.wallet, payer: PASSING.wallet, nonce },

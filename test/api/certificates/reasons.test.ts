@@ -147,6 +147,7 @@ describe("sessions", () => {
   const session = (paid: Door | null, shown: readonly Door[], tokenUsed: boolean): Session => ({
     id: PASSING.id,
     product: "scam",
+    mode: "test",
     wallet: PASSING.wallet,
     entry: {
       payment: { network: "eip155:8453", asset: PASSING.wallet, payer: PASSING.wallet, nonce },

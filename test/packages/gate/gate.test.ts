@@ -12,6 +12,7 @@ import { compress } from "hono/compress";
 import { setSignedCookie } from "hono/cookie";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type GateOptions, verifiedOnly } from "../../../packages/gate/src/index.ts";
+import { lookUp } from "../../../packages/gate/src/look-up.ts";
 import { payerOf } from "../../../packages/gate/src/payer.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -224,6 +225,15 @@ test.each<[string, (record: object) => { status?: number; body?: string }]>([
   await forFile(fake);
   expect((await hono({ service: fake.url })(await payment(UNTESTED))).status).toBe(503);
   expect(log).toHaveBeenCalledTimes(1);
+});
+
+test("what was passed in test money counts on that test network alone", async () => {
+  const found = await fetch(`${service.url}/verify?wallet=${VERIFIED.address}`);
+  const record = { ...((await found.json()) as object), test_network: "eip155:84532" };
+  const rehearsal = await forFile(serveHttp((_, response) => response.end(JSON.stringify(record))));
+  const missingOn = async (network: string) =>
+    (await lookUp(rehearsal.url, VERIFIED.address, { required: ["verified"], network })).missing;
+  expect([await missingOn("eip155:8453"), await missingOn("eip155:84532")]).toEqual([["verified"], []]);
 });
 
 test("a hook that verifies payments before the gate sells nothing", async () => {

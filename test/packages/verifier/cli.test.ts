@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { certificateCredential } from "../../../api/certificates/agent-registries/credential.ts";
 import { didWeb } from "../../../api/platform/signing/did.ts";
-import { createSigner } from "../../../api/platform/signing/document.ts";
+import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";
 import { sellerCredential } from "../../../api/sellers/published/verification.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
@@ -252,9 +252,16 @@ const VERDICT = {
   verdict_url: `${BASE_URL}/arbiter/verdict/${"ab".repeat(16)}`,
   supersedes: { id: "ef".repeat(16) },
 };
+const verified = credentialOf([basic]) as Unsigned & { readonly credentialSubject: object };
+/** Of an installation that is a rehearsal as a whole. */
+const inTestMoney = {
+  ...verified,
+  credentialSubject: { ...verified.credentialSubject, test_network: "eip155:84532" },
+};
 const claimed = {
   "verified.json": await signed(credentialOf([basic])),
   "untested.json": await signed(credentialOf([])),
+  "test-network.json": await signed(inTestMoney),
   "lapsed.json": await signed(credentialOf([{ ...basic, reversedAt: SAMPLE_NOW }])),
   "other-fail.json": await signed(credentialOf([failed, basic])),
   "certificate.json": await signed(certificateCredential(basic, ISSUER, BASE_URL)),
@@ -281,6 +288,7 @@ describe("exit code 0: authentic, and as required", () => {
     ["credential.json", "valid, not verified: FAIL in scam", `about      wallet ${wallet}`],
     ["untested.json", "valid, not verified: never tested", `about      wallet ${wallet}`],
     ["lapsed.json", "valid, not verified: no current PASS", `about      wallet ${wallet}`],
+    ["test-network.json", "valid, verified on the test network eip155:84532 only", `about      wallet ${wallet}`],
     ["seller.json", "valid, verified", "about      seller https://shop.example"],
     ["certificate.json", "valid", "says       PASS in basic"],
     ["certificate.json", "valid", "which does not say whether the wallet is verified"],
@@ -329,6 +337,8 @@ describe("exit code 3: authentic, and not as required", () => {
     ["the first of two options", ["credential.json", "--require", "verified", "--require", "can_pay"], "FAIL in scam"],
     ["no test at all", ["untested.json", "--require", "verified"], "not verified: never tested"],
     ["a reversed PASS", ["lapsed.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
+    ["a PASS in test money", ["test-network.json", "--require", "verified"], "on the test network eip155:84532 only"],
+    ["its capabilities", ["test-network.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
     ["another wallet", ["verified.json", "--wallet", OTHER], `it is about wallet ${wallet}, not about wallet ${OTHER}`],
     [
       "a verified wallet, and another one",

@@ -37,7 +37,8 @@ def claims_of(document: JsonObject) -> Claims:
 def standing_of(subject: JsonObject) -> str:
     """``verified``, or why a wallet or seller is not, by its credential's subject or its verification record."""
     if subject.get("verified") is True:
-        return "verified"
+        test = subject.get("test_network")
+        return "verified" if test is None else f"verified on the test network {_plain(test)} only"
     listed = subject.get("conformance", subject.get("certs"))
     certificates = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     fails = [one for one in certificates if one.get("result") == "fail" and one.get("fresh") is True]

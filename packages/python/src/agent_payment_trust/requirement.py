@@ -27,8 +27,15 @@ def parse_requirements(text: str) -> tuple[str, ...]:
     return names
 
 
-def unmet(subject: JsonObject, required: Sequence[str], at: datetime) -> tuple[str, ...]:
-    """Which requirements a credential's subject, or a verification record, does not state."""
+def unmet(
+    subject: JsonObject, required: Sequence[str], at: datetime, network: str | None = None
+) -> tuple[str, ...]:
+    """Which requirements a credential's subject, or a verification record, does not state.
+
+    A record of a test network counts only for a wallet that pays on that network (CAIP-2).
+    """
+    if subject.get("test_network", network) != network:
+        return tuple(required)
 
     def is_met(name: str) -> bool:
         if name == "verified":

@@ -93,7 +93,7 @@ class Gate:
             logger.warning("Wallet %s could not be looked up: %s", wallet, error)
             why = "The wallet could not be looked up. Send the same payment again."
             return _refuse(judgment, Refused(503, _refusal(why, wallet=wallet)))
-        missing = unmet(record, self._required, datetime.now(timezone.utc))
+        missing = unmet(record, self._required, datetime.now(timezone.utc), str(requirements.network))
         if not missing:
             judgment.wallet = wallet
             return None
