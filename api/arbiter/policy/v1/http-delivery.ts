@@ -1,10 +1,9 @@
-import { z } from "zod";
 import { type Fetched, type FetchFailure, isWanted } from "../../../platform/web/guarded-fetch/request.ts";
-import { claimFault, type GuardSettings, type TargetFault } from "../../../platform/web/target.ts";
+import type { GuardSettings } from "../../../platform/web/target.ts";
 import { malformed, refuse, unicodeText } from "../../claim.ts";
 import type { Fact } from "../../facts.ts";
 import { type Category, category, fetchesOf, type JudgedCondition, printable } from "../category.ts";
-import { conditionsOf, sha256Hex, wholeNumber } from "./ci-status.ts";
+import { conditionsOf, sha256Hex, urlField, wholeNumber } from "../conditions.ts";
 import { decide } from "./decide.ts";
 import { FETCH_LIMITS_V1, MAX_ATTEMPTS_V1, UNDECIDED_STATUSES_V1 } from "./tables.ts";
 
@@ -17,37 +16,8 @@ export interface Conditions {
   readonly expectContains: string | null;
 }
 
-const MAX_URL_LENGTH = 2_048;
 const MAX_CONTAINS_BYTES = 4_096;
 const { maxBodyBytes: MAX_BODY_BYTES } = FETCH_LIMITS_V1;
-
-const REFUSALS: Readonly<Record<TargetFault, { readonly rule: number; readonly message: string }>> = {
-  scheme: { rule: 2, message: "expected an http or https URL" },
-  credentials: {
-    rule: 2,
-    message: "deliverables that require credentials are not verified, and this URL contains credentials",
-  },
-  port: { rule: 2, message: "expected port 80 or 443" },
-  name: { rule: 2, message: "expected a public host name" },
-  address: { rule: 2, message: "expected a public address" },
-  own_host: { rule: 7, message: "the service does not arbitrate deliverables on its own host" },
-};
-
-/** A user name before the host, even an empty one, which `URL` drops. */
-const HAS_USERINFO = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*@/i;
-
-const urlField = (settings: GuardSettings) =>
-  z
-    .string()
-    .min(1)
-    .max(MAX_URL_LENGTH)
-    // `URL` silently drops or turns these, so that the text would not say where it leads.
-    .regex(/^[^\p{Cc}\s\\]+$/u, "expected a URL without whitespace, control characters, or backslashes")
-    .superRefine((text, issues) => {
-      if (!URL.canParse(text)) return malformed(issues, [], "expected an absolute URL");
-      const fault = HAS_USERINFO.test(text) ? "credentials" : claimFault(new URL(text), settings);
-      if (fault !== null) refuse(issues, [], REFUSALS[fault]);
-    });
 
 const minBytes = wholeNumber(0, Number.MAX_SAFE_INTEGER).superRefine((bytes, issues) => {
   if (bytes > MAX_BODY_BYTES)

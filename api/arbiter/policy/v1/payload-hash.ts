@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Measure } from "../../../platform/web/guarded-fetch/request.ts";
 import { malformed, unicodeText } from "../../claim.ts";
 import { type Category, category, type JudgedCondition } from "../category.ts";
-import { conditionsOf, sha256Hex } from "./ci-status.ts";
+import { conditionsOf, sha256Hex } from "../conditions.ts";
 
 /** Measures the payload while reading it, so that no store ever gets it (policy, rule 6). */
 interface Conditions {

@@ -20,8 +20,8 @@ import { bareHost, type GuardSettings, isAllowedOrigin } from "../../../platform
 import { type Issues, malformed, refuse } from "../../claim.ts";
 import type { Fact } from "../../facts.ts";
 import { type Category, type Claimed, category, type Observation, type Question } from "../category.ts";
+import { conditionsOf } from "../conditions.ts";
 import type { PolicyCategory } from "../policy.ts";
-import { conditionsOf } from "../v1/ci-status.ts";
 
 /** Without redirects: one that answers for another host does not speak for this one. */
 const DID_LIMITS_V2: FetchLimits = {
