@@ -1,4 +1,5 @@
 import { CAP_LIMITS } from "../../packages/verifier/src/score/bands.ts";
+import { CATEGORY_MENU } from "../../packages/verifier/src/vocabulary.ts";
 import {
   BAITED_KINDS,
   BEHAVIORAL_PRODUCTS,
@@ -232,6 +233,11 @@ ${inBoth("scores", nodePrograms(baseUrl, wallet).scores, pythonPrograms(baseUrl,
 ${scoreChapter(baseUrl)}`,
 };
 
+/** `<code>payload-hash</code> compares a hash; …` */
+const CLAIMS = Object.entries(CATEGORY_MENU).map(
+  ([name, does], index) => html`${index > 0 && "; "}<code>${name}</code> ${does}`,
+);
+
 const VERDICT: DocsPage = {
   path: "/docs/verdict",
   reader: "escrow-systems",
@@ -257,7 +263,7 @@ ${inLanguages(
   }),
 )}</section>
 <section aria-labelledby="categories"><h2 id="categories">What can be claimed</h2>
-<p class="measure"><code>payload-hash</code> compares a hash; <code>http-delivery</code> fetches a URL and compares status, size, hash and text; <code>ci-status</code> reads a commit’s check runs; <code>offer-breach</code> compares a payment with the offer that the seller signed. <code>POST /arbiter/verify/scored</code> adds both parties’ risk tiers to the document. They never change the verdict.</p></section>
+<p class="measure">${CLAIMS}. <code>POST /arbiter/verify/scored</code> adds both parties’ risk tiers to the document. They never change the verdict.</p></section>
 <section aria-labelledby="contract"><h2 id="contract">In a contract</h2>
 <p class="measure">A contract cannot check Ed25519, so every verdict also carries an EIP-712 signature, <code>attestation</code>, which <code>contracts/VerdictLib.sol</code> in the repository checks:</p>
 ${codeBlock(VERDICT_CONTRACT)}

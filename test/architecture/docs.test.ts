@@ -9,7 +9,7 @@ import { formatUsd } from "../../api/platform/money.ts";
 import { MAIN_NETWORK, NETWORKS } from "../../api/platform/networks.ts";
 import { CERTIFICATES_COST, dilution, dilutionFee, FAILED, FORGED_A } from "../../api/site/score-chapter.ts";
 import { INDEPENDENCE, PAYMENT_VALUE_BANDS, QUALIFYING_PAYMENT } from "../../packages/verifier/src/score/bands.ts";
-import { BAITED_PRODUCTS, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
+import { BAITED_PRODUCTS, CATEGORIES, PRODUCT_MENU, PRODUCTS } from "../../packages/verifier/src/vocabulary.ts";
 import { GENERATED, type RouteLine, readRoutes, renderTables, withTables } from "../../scripts/docs-tables.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -53,6 +53,11 @@ describe("generated tables", () => {
 test("docs/certificates.md has a row for each test", () => {
   const rows = [...read("docs/certificates.md").matchAll(/^\| `(\w+)` \| `(\w+)`/gm)].map(([, ...row]) => row);
   expect(rows).toEqual(PRODUCT_MENU.map((name) => [name, PRODUCTS[name].capability]));
+});
+
+test("docs/arbiter.md has a row for each category", () => {
+  const [, table = ""] = /^\| Category \|.*\n(.*?)\n\n/ms.exec(read("docs/arbiter.md")) ?? [];
+  expect([...table.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name)).toEqual(CATEGORIES);
 });
 
 test("docs/behavior.md describes each test with a bait", () => {

@@ -60,6 +60,14 @@ export const CAPABILITIES: readonly Capability[] = names.map((name) => PRODUCTS[
 export const productOf = (capability: Capability): Product =>
   PRODUCT_MENU.find((name) => PRODUCTS[name].capability === capability) as Product;
 
-/** What the arbiter verifies. */
-export const CATEGORIES = ["http-delivery", "payload-hash", "ci-status", "offer-breach"] as const;
-export type CategoryName = (typeof CATEGORIES)[number];
+/** What the arbiter verifies: each category with what it does, as a sentence goes on after its name. */
+export const CATEGORY_MENU = {
+  "http-delivery": "fetches a URL and compares status, size, hash and text",
+  "payload-hash": "compares a hash",
+  "ci-status": "reads a commit’s check runs",
+  "offer-breach": "compares a payment with the offer that the seller signed",
+} as const;
+
+export type CategoryName = keyof typeof CATEGORY_MENU;
+
+export const CATEGORIES = Object.keys(CATEGORY_MENU) as readonly CategoryName[];
