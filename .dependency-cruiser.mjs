@@ -69,7 +69,7 @@ export default {
         // The verifier is compiled into the tarballs of the others, and the terms of a hold into the exam.
         pathNot: [
           "^packages/$1/",
-          "^packages/(verifier|seller-check)/src/(index|requirement|fetch-text|strict-json|vocabulary)\\.ts$",
+          "^packages/(verifier|seller-check)/src/(index|networks|requirement|fetch-text|strict-json|vocabulary)\\.ts$",
           "^packages/escrow/src/(authorization|payment-info|contest-terms)\\.ts$",
         ],
       },

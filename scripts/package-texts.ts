@@ -1,3 +1,4 @@
+import { NETWORKS } from "../api/platform/networks.ts";
 import { CAPABILITIES, SINGLE_PRODUCTS } from "../packages/verifier/src/vocabulary.ts";
 import type { RouteLine } from "./docs-tables.ts";
 
@@ -21,6 +22,8 @@ type Fill = (text: string, priceOf: (path: string) => string) => string;
 const listed = (text: string): string =>
   filled(text, /(?<=<!-- capabilities -->).*?(?=<!-- end -->)/s, ofBoth(code(CAPABILITIES)));
 
+const networks = Object.values(NETWORKS);
+
 /** By file, relative to `packages/`. */
 const FILLS: Readonly<Record<string, Fill>> = {
   "action/src/vocabulary.ts": () =>
@@ -33,6 +36,32 @@ export const SINGLE_PRODUCTS = [${quoted(SINGLE_PRODUCTS)}] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 export type SingleProduct = (typeof SINGLE_PRODUCTS)[number];
 `,
+  "verifier/src/networks.ts": () =>
+    `// Written by \`npm run docs\` from the service's own table.
+
+/** The chains that the service knows, by CAIP-2. Circle's USDC has the name of its EIP-712 domain; the version is "2". */
+export const NETWORKS = {
+${networks
+  .map(
+    ({ id, key, chainId, usdc: { address, name } }) => `  "${id}": {
+    key: "${key}",
+    chainId: ${chainId},
+    usdc: { address: "${address}", name: "${name}" },
+  },
+`,
+  )
+  .join("")}} as const;
+
+export type Network = keyof typeof NETWORKS;
+`,
+  "escrow/src/escrow-scheme.ts": (text) =>
+    filled(
+      text,
+      /(?<=^const USDC: .* = \{\n).*?(?=^\};)/ms,
+      networks.map(({ id, usdc }) => `  "${id}": "${usdc.address}",\n`).join(""),
+    ),
+  "python/src/agent_payment_trust/cli/offer_receipt.py": (text) =>
+    filled(text, /(?<=^_NETWORKS = )\{.*\}$/m, `{${networks.map(({ key, id }) => `"${key}": "${id}"`).join(", ")}}`),
   "action/action.yml": (text, priceOf) =>
     [
       [/(?<=must have a fresh PASS: )[^"]*/, CAPABILITIES.join(", ")] as const,

@@ -1,14 +1,7 @@
 import { type Hex, hashTypedData, isAddressEqual, recoverAddress } from "viem";
+import { NETWORKS } from "./networks.ts";
 import { InputError, quote } from "./refusal.ts";
 import { isObject, type Json, type JsonObject, parseStrictJson } from "./strict-json.ts";
-
-/**
- * Circle's USDC by chain id, with the name of its EIP-712 domain; the version is "2" on both (developers.circle.com).
- */
-const USDC: Readonly<Record<number, { readonly address: Hex; readonly name: string }>> = {
-  8453: { address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", name: "USD Coin" },
-  84532: { address: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", name: "USDC" },
-};
 
 /** What USDC accepts as an order to pay (EIP-3009). */
 const TYPES = {
@@ -47,9 +40,12 @@ export async function checkFailProof(source: string | Uint8Array): Promise<FailP
   const message = object(typed.message, "proof.typed_data.message");
   const challenge = object(proof.challenge, "proof.challenge");
   const chainId = Number(object(typed.domain, "proof.typed_data.domain").chainId);
-  const usdc = USDC[chainId];
+  const known = Object.values(NETWORKS);
+  const usdc = known.find((network) => network.chainId === chainId)?.usdc;
   if (usdc === undefined)
-    throw new InputError(`The typed data is for chain ${quote(chainId)}; expected 8453 or 84532.`);
+    throw new InputError(
+      `The typed data is for chain ${quote(chainId)}; expected ${known.map((network) => network.chainId).join(" or ")}.`,
+    );
   const { digest, signer } = await recover(proof, message, { chainId, ...usdc });
   const stated = statedSignature(record);
   const checks = [

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NETWORKS, type Network } from "../../../verifier/src/networks.ts";
 import { wallet } from "../fields.ts";
 import { freeTool } from "../free-tool.ts";
 import { readSettlement, SETTLEMENT } from "../settlement.ts";
@@ -9,7 +10,9 @@ export const settlementStatus = freeTool({
   description:
     "Whether a USDC authorization (EIP-3009), to any payee, has settled, can still settle, or never can. Call it before you sign a second time for the same purchase: only expired, canceled or replaced with final true mean that the first can never be charged. Free.",
   input: z.strictObject({
-    network: z.enum(["base", "base-sepolia", "eip155:8453", "eip155:84532"]).default("eip155:8453"),
+    network: z
+      .enum([...Object.values(NETWORKS).map(({ key }) => key), ...(Object.keys(NETWORKS) as Network[])])
+      .default("eip155:8453"),
     from: wallet,
     nonce: z
       .string()

@@ -1,12 +1,13 @@
 import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { PaymentRequiredV1Schema, PaymentRequiredV2Schema } from "@x402/core/schemas";
 import { type Address, getAddress, isAddress } from "viem";
+import { NETWORKS } from "../../../verifier/src/networks.ts";
 import type { Answer } from "./exchange.ts";
 import { AUTH_CAPTURE, type HoldTerms, holdTermsOf } from "./hold.ts";
 import { usdc } from "./usdc.ts";
 
 /** Names of version 1 for the networks that an exam can pay on. */
-const NAMES_V1: Readonly<Record<string, string>> = { base: "eip155:8453", "base-sepolia": "eip155:84532" };
+const NAMES_V1: ReadonlyMap<unknown, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
 
 /** One way to pay that an exam can use: EIP-3009 under the scheme `exact`, or `auth-capture`. */
 export interface Terms {
@@ -133,7 +134,7 @@ function termsOf(quote: Quote, entry: Readonly<Record<string, unknown>>, url: st
     return `an entry has the scheme ${String(scheme)}, and this exam pays under exact and, in version 2, ${AUTH_CAPTURE}`;
   if (assetTransferMethod !== "eip3009")
     return `an entry wants ${String(assetTransferMethod)}, and this exam signs EIP-3009`;
-  const chain = quote.version === 1 ? (NAMES_V1[String(network)] ?? String(network)) : String(network);
+  const chain = quote.version === 1 ? (NAMES_V1.get(network) ?? String(network)) : String(network);
   if (!/^eip155:\d+$/.test(chain)) return `an entry is for ${chain}, which is not an EVM chain`;
   if (!isAddress(String(asset), { strict: false })) return "an entry's asset is not an address";
   if (!isAddress(String(payTo), { strict: false })) return "an entry's payTo is not an address";

@@ -1,4 +1,5 @@
 import { fetchText } from "../fetch-text.ts";
+import { NETWORKS } from "../networks.ts";
 import { checkSigned, type Expected, type SignedReport } from "../offer-receipt/check.ts";
 import { documentUrlFor } from "../offer-receipt/speaker.ts";
 import { type Kind, readStatement, type Statement } from "../offer-receipt/statement.ts";
@@ -154,10 +155,7 @@ function receiptIn(value: JsonObject): SignedPart {
 const isGiven = ([, value]: readonly [string, Json | undefined]): boolean => value !== undefined;
 
 /** An answer in version 1 names networks by a key, and what is signed by CAIP-2. A key that is not known says nothing. */
-const KEYS: ReadonlyMap<Json | undefined, string> = new Map([
-  ["base", "eip155:8453"],
-  ["base-sepolia", "eip155:84532"],
-]);
+const KEYS: ReadonlyMap<Json | undefined, string> = new Map(Object.entries(NETWORKS).map(([id, { key }]) => [key, id]));
 
 const caip2 = (network: Json | undefined): Json | undefined =>
   typeof network === "string" && !network.includes(":") ? KEYS.get(network) : network;

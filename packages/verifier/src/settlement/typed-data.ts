@@ -7,6 +7,7 @@ import {
   parseErc6492Signature,
   recoverAddress,
 } from "viem";
+import { NETWORKS, type Network } from "../networks.ts";
 import type { JsonObject } from "../strict-json.ts";
 
 const FIELDS = [
@@ -21,23 +22,13 @@ const FIELDS = [
 /** The two forms that USDC takes (EIP-3009). */
 const FORMS = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
 
-/** Circle's USDC; name and version are those of its EIP-712 domain. */
-const USDC: Readonly<Record<string, { name: string; chainId: number; verifyingContract: Hex }>> = {
-  "eip155:8453": {
-    name: "USD Coin",
-    chainId: 8453,
-    verifyingContract: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
-  },
-  "eip155:84532": { name: "USDC", chainId: 84532, verifyingContract: "0x036cbd53842c5426634e7929541ec2318f3dcf7e" },
-};
-
 /** What a payer signs (EIP-712) for this authorization; null for a chain, a form or a member that is not known. */
 export function digestOf(authorization: JsonObject, network: string, form: string): Hex | null {
-  const usdc = USDC[network];
-  if (usdc === undefined || !FORMS.includes(form)) return null;
+  if (!Object.hasOwn(NETWORKS, network) || !FORMS.includes(form)) return null;
+  const { chainId, usdc } = NETWORKS[network as Network];
   try {
     return hashTypedData({
-      domain: { ...usdc, version: "2" },
+      domain: { name: usdc.name, version: "2", chainId, verifyingContract: usdc.address },
       types: { [form]: FIELDS },
       primaryType: form,
       message: authorization,
