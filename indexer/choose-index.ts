@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import pg from "pg";
 import type { Header } from "../api/platform/chain/log-answers.ts";
 import { expectRows, type History } from "./history/history.ts";
-import { ROWS_VERSION, WINDOW_BLOCKS } from "./ledger.ts";
+import { ROWS_VERSION } from "./history/rows.ts";
+import { WINDOW_BLOCKS } from "./ledger.ts";
 import { type Deployment, findIndexes, type Queryable } from "./schemas.ts";
 import type { IndexerSettings } from "./settings.ts";
 

@@ -14,13 +14,6 @@ export const KEPT_DAYS = WINDOW_DAYS + 1;
 export const DAY_SECONDS = 86_400;
 export const WINDOW_BLOCKS = (WINDOW_DAYS * DAY_SECONDS) / BLOCK_SECONDS;
 
-/**
- * The number of the rows: of the tables, and of what the handlers and the preload put into them. Raise it when either
- * changes for the same chain and settings; then a new index is made beside the old one. A change of anything else (the
- * code's form, Ponder, the node) keeps the index. `test/indexer/golden.slow.test.ts` says when the number is due.
- */
-export const ROWS_VERSION = 1;
-
 // Amounts and counts of the score; other values need another ROWS_VERSION.
 /** The smallest authorized payment that qualifies, and the smallest transfer that makes a counterparty. */
 export const QUALIFYING_ATOMIC = BigInt(QUALIFYING_PAYMENT);

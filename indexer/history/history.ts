@@ -2,9 +2,10 @@ import pg from "pg";
 import type { PublicClient } from "viem";
 import type { Header } from "../../api/platform/chain/log-answers.ts";
 import { readBlock } from "../chain.ts";
-import { ROWS_VERSION, type Scope } from "../ledger.ts";
+import type { Scope } from "../ledger.ts";
 import { exists, type Queryable } from "../schemas.ts";
 import type { IndexerSettings } from "../settings.ts";
+import { ROWS_VERSION } from "./rows.ts";
 
 /** Ponder considers a Base block final once this many have followed. */
 const FINAL_AFTER_BLOCKS = 30;

@@ -5,11 +5,19 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { ROWS_VERSION } from "../ledger.ts";
 import type { IndexerSettings } from "../settings.ts";
 import { type Duck, openDuck, quote } from "./duck.ts";
 import { type History, readHistory, UnfitHistoryError } from "./history.ts";
-import { asCsvRows, createTable, historyTables, keyColumns, namesOf, relationsOf, rowsOf } from "./rows.ts";
+import {
+  asCsvRows,
+  createTable,
+  historyTables,
+  keyColumns,
+  namesOf,
+  ROWS_VERSION,
+  relationsOf,
+  rowsOf,
+} from "./rows.ts";
 import { readFiles } from "./transfers.ts";
 
 export interface LoadPlan {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NETWORKS } from "../../api/platform/networks.ts";
+import { historyTables, namesOf } from "../../indexer/history/rows.ts";
 import { codeOf, importsOf, SOURCES, textOf } from "./sources.ts";
 
 /** The rules of `docs/architecture.md` that are about text. `.dependency-cruiser.mjs` has those about imports. */
@@ -54,6 +55,19 @@ test("only the table of networks tells one chain from another", () => {
     (file) => file !== home && file !== "indexer/ponder.config.ts",
   );
   expect(others.filter((file) => tells.test(textOf(file)))).toEqual([]);
+});
+
+test("a preloaded history has the columns of the index's tables", () => {
+  const schema = textOf("indexer/ponder.schema.ts").replaceAll('{ mode: "number" }', "");
+  const columnsOf = (table: string): readonly string[] => {
+    const [, columns = ""] =
+      new RegExp(`onchainTable\\(\\s*"${table}",\\s*\\(t\\) => \\(\\{(.*?)\\}\\)`, "s").exec(schema) ?? [];
+    return [...columns.matchAll(/(\w+): (?:\w+\(t\)|t\.)/g)].map(([, name = ""]) =>
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    );
+  };
+  for (const table of historyTables("selective"))
+    expect([table, ...namesOf(table)]).toEqual([table, ...columnsOf(table)]);
 });
 
 describe("the packages", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import pg from "pg";
 import { expect, test, vi } from "vitest";
-import { ROWS_VERSION } from "../../indexer/ledger.ts";
+import { ROWS_VERSION } from "../../indexer/history/rows.ts";
 import { FEE_RECIPIENT } from "../support/escrow/contract.ts";
 import { forFile } from "../support/for-file.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";
@@ -20,7 +20,7 @@ const CHAIN = join(import.meta.dirname, "golden-chain.json.gz");
 const ROWS = join(import.meta.dirname, "golden-rows.json");
 const SCOPES = ["full", "selective"] as const;
 const WRITES = process.env.GOLDEN === "write";
-const ADVICE = `The index differs from what version ${ROWS_VERSION} says. If that is meant, raise ROWS_VERSION in indexer/ledger.ts and run this test once with GOLDEN=write; if not, every operator's index would be a mixture`;
+const ADVICE = `The index differs from what version ${ROWS_VERSION} says. If that is meant, raise ROWS_VERSION in indexer/history/rows.ts and run this test once with GOLDEN=write; if not, every operator's index would be a mixture`;
 
 type Golden = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 

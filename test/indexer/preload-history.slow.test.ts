@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { connectChain } from "../../indexer/chain.ts";
 import { chooseIndex, nameOf } from "../../indexer/choose-index.ts";
 import { expectFit, isFinalOn, readHistory } from "../../indexer/history/history.ts";
-import { ROWS_VERSION } from "../../indexer/ledger.ts";
+import { ROWS_VERSION } from "../../indexer/history/rows.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { generateChain } from "../support/indexer/generated-chain.ts";
 import { launchIndexer } from "../support/indexer/launched.ts";

@@ -3,6 +3,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createActivityIndex } from "../../api/platform/index/activity.ts";
 import type { Address } from "../../api/platform/wallet.ts";
+import { createTable, keyColumns, namesOf } from "../../indexer/history/rows.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { forFile } from "../support/for-file.ts";
 import { freshDatabase } from "../support/service/database.ts";
@@ -15,8 +16,10 @@ const DAY_0 = Date.UTC(2026, 0, 1) / 1000 / DAY_SECONDS;
 const at = (day: number, second = 0) => new Date(((DAY_0 + day) * DAY_SECONDS + second) * 1000);
 const TABLES = `
   create table live.coverage (id int primary key, scope text not null, first_block int not null);
-  create table live.wallet_day (wallet bytea, day int, paid int not null, touched int not null, ages bytea, last_at int8 not null,
-    primary key (wallet, day));
+  set search_path = live;
+  ${createTable("wallet_day")};
+  alter table wallet_day add primary key (${keyColumns("wallet_day")});
+  reset search_path;
   create table live.position (block int8 not null, at int8 not null);
   insert into live.coverage values (0, 'full', 41000000);
   insert into live.position values (1, ${at(10_000).getTime() / 1000})`;
@@ -42,8 +45,11 @@ interface Row {
 async function write(wallet: Address, rows: readonly Row[]): Promise<void> {
   for (const { day, second = 0, paid = 0, touched = 1, ages = null } of rows) {
     const bytes = [Buffer.from(wallet.slice(2), "hex"), ages === null ? null : Buffer.from(ages, "base64")];
-    const values = [bytes[0], DAY_0 + day, paid, touched, bytes[1], (DAY_0 + day) * DAY_SECONDS + second];
-    await owner.query("insert into live.wallet_day values ($1, $2, $3, $4, $5, $6)", values);
+    const [key, last_at] = [DAY_0 + day, (DAY_0 + day) * DAY_SECONDS + second];
+    const row: Record<string, unknown> = { wallet: bytes[0], day: key, paid, touched, ages: bytes[1], last_at };
+    // Columns that are not read here are 0.
+    const values = namesOf("wallet_day").map((name) => (Object.hasOwn(row, name) ? row[name] : 0));
+    await owner.query(`insert into live.wallet_day values (${values.map((_, place) => `$${place + 1}`)})`, values);
   }
 }
 
@@ -131,7 +137,7 @@ describe("the activity of a wallet", () => {
   const index = () => createActivityIndex(reader, { viewsSchema: "live" });
 
   test("a wallet never seen has nothing, and no last day", async () => {
-    expect(await index().activity(freshWallet(), at(100, 5))).toEqual({
+    expect(await index().activity(freshWallet(), at(100, 5))).toMatchObject({
       settledPayments: 0,
       distinctCounterparties: 0,
       lastSeenDays: null,

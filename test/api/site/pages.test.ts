@@ -221,7 +221,8 @@ describe("verification page", () => {
   });
 
   test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {
-    const unseen = { settled_payments: 0, distinct_counterparties: 0, last_seen_days: null, window_days: 90, note: "" };
+    const { activity } = VERIFICATION;
+    const unseen = activity && { ...activity, settled_payments: 0, distinct_counterparties: 0, last_seen_days: null };
     expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
     expect(renderVerification({ ...VERIFICATION, activity: null })).toContain("Temporarily unavailable");
   });
