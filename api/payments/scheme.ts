@@ -95,7 +95,8 @@ export interface SchemeRules {
 
 /**
  * A payment scheme of x402: everything that distinguishes one way to pay from another, and all that the gate, its state
- * machine and its journal know about it. A scheme is a folder here, a line in the wiring, and a name that routes offer.
+ * machine and its journal know about it. A scheme is a file in `schemes/`, a line in
+ * `index.ts`, and a name that routes offer.
  */
 export interface Scheme extends SchemeRules {
   /**
