@@ -67,8 +67,7 @@ const NOWHERE = "http://127.0.0.1:1";
 const SETTINGS = {
   HOST: "localhost",
   DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
-  BASE_RPC_URL: NOWHERE,
-  BASE_SEPOLIA_RPC_URL: NOWHERE,
+  ...Object.fromEntries(Object.values(NETWORKS).map(({ rpcVariable }) => [rpcVariable, NOWHERE])),
   FACILITATOR_URL: NOWHERE,
   PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,
   ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,

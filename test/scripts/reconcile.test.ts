@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { encodeFunctionData } from "viem";
 import { beforeAll, describe, expect, test } from "vitest";
+import { eachNetwork } from "../../api/platform/networks.ts";
 import { COMMERCE_PAYMENTS } from "../../contracts/commerce-payments.ts";
 import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { USDC_ABI } from "../../scripts/embedded/usdc.ts";
@@ -28,7 +29,7 @@ const { address: operator } = await deployOperator(chain, COMMERCE_PAYMENTS, PAY
 const service = await forFile(
   startService({
     chain,
-    config: { escrowAddresses: [operator], rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } },
+    config: { escrowAddresses: [operator], rpcUrls: eachNetwork(() => node.url) },
   }),
 );
 const owner = await forFile(connectOwner(service.database));

@@ -5,6 +5,7 @@ import { requireDistinctOrders } from "../../../api/certificates/kinds/distinct-
 import { recipient } from "../../../api/certificates/kinds/recipient.ts";
 import { retry } from "../../../api/certificates/kinds/retry.ts";
 import { scam } from "../../../api/certificates/kinds/scam.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
 const payee = (value: bigint) => ({ value, to: "payee" as const });
@@ -42,8 +43,7 @@ test("the service does not start with such a test, and says why in one line", as
     ...bareEnvironment(),
     HOST: "localhost",
     DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
-    BASE_RPC_URL: nowhere,
-    BASE_SEPOLIA_RPC_URL: nowhere,
+    ...Object.fromEntries(Object.values(NETWORKS).map(({ rpcVariable }) => [rpcVariable, nowhere])),
     FACILITATOR_URL: nowhere,
     PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,
     ARBITER_PRIVATE_KEY: `0x${"22".repeat(32)}`,

@@ -1,5 +1,6 @@
 import { type Hex, type LocalAccount, parseEventLogs } from "viem";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { operatorAbi } from "../../../contracts/abi.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -37,7 +38,7 @@ describe("outcomes on a chain that changes", async () => {
   const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
   const at: EscrowScene = { chain, escrow: await deployEscrow(chain) };
   const faulty = await forFile(startFaultyNode(chain));
-  const rpcUrls = { "eip155:8453": faulty.url, "eip155:84532": faulty.url };
+  const rpcUrls = eachNetwork(() => faulty.url);
   const service = await forFile(startService({ chain, config: { rpcUrls, escrowAddresses: [at.escrow.address] } }));
   // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
   await chain.mine(10);

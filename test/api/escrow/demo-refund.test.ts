@@ -1,5 +1,6 @@
 import { x402Client } from "@x402/fetch";
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { EscrowScheme, paymentId } from "../../../packages/escrow/src/index.ts";
 import { selfRefund } from "../../../packages/escrow/src/self-refund.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
@@ -17,7 +18,7 @@ import { startService } from "../../support/service/service.ts";
 const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address], rpcUrls } }));
 
 const url = `${service.url}/escrow/demo`;

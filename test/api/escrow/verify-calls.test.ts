@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { createService } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/nodes.ts";
@@ -17,7 +18,7 @@ import { startService } from "../../support/service/service.ts";
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 64 }));
 const [current, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const escrowAddresses = [current.address, earlier.address];
 const service = await forFile(startService({ chain, jobs: false, config: { rpcUrls, escrowAddresses } }));
 const pool = await forFile(connect(service.config.databaseUrl));

@@ -1,5 +1,6 @@
 import { type Address, encodeFunctionData, type Hex, type LocalAccount } from "viem";
 import { beforeEach, describe, expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
@@ -29,9 +30,7 @@ const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
 // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
 await chain.mine(10);
 const node = await forFile(startHoldingNode(chain));
-const service = await forFile(
-  startService({ chain, config: { ...ALONE, rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } } }),
-);
+const service = await forFile(startService({ chain, config: { ...ALONE, rpcUrls: eachNetwork(() => node.url) } }));
 
 beforeEach(async () => {
   payer = await newPayer(chain);

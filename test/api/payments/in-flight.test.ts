@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { createSeal } from "../../../api/platform/db/seal.ts";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { away, startFaultyNode } from "../../support/chain/nodes.ts";
@@ -25,7 +26,7 @@ const MOST = 16;
 const chain = await forFile(startTestChain());
 const node = await forFile(startFaultyNode(chain));
 const facilitator = await forFile(startFacilitator(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const config = { rpcUrls, facilitator: { remote: facilitator.url } };
 const service = await forFile(startService({ chain, jobs: false, config, patienceMs: 1_500 }));
 

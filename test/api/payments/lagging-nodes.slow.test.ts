@@ -7,6 +7,7 @@ import {
   numberToHex,
 } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE } from "../../support/base-like/profiles.ts";
@@ -202,7 +203,7 @@ describe("one node that lags", () => {
   async function stage(plan: Partial<TestServicePlan> = { config: { facilitator: { remote: facilitator.url } } }) {
     const node = await startFaultyNode(chain);
     nodes.push(node);
-    const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+    const rpcUrls = eachNetwork(() => node.url);
     const service = await startService({ chain, ...plan, config: { ...plan.config, rpcUrls } });
     services.push(service);
     const signed = await signedByNext();

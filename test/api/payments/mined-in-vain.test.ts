@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { lookFor } from "../../../api/payments/commands.ts";
 import { createChain } from "../../../api/platform/chain/chain.ts";
 import type { Expected } from "../../../api/platform/chain/view.ts";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
@@ -190,7 +191,7 @@ describe("a settlement that fails", async () => {
   });
 
   describe("three payments that are mined without settling", () => {
-    const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+    const rpcUrls = eachNetwork(() => node.url);
     const services = {
       "in transactions of their own": ALONE,
       "by the fixed gas limit of the batch": {},

@@ -2,6 +2,7 @@ import { toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, expect, test } from "vitest";
 import { ERC1271 } from "../../../api/platform/chain/signatures.ts";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { standingStillAt, startFaultyNode } from "../../support/chain/nodes.ts";
 import { replyTo } from "../../support/chain/rpc.ts";
@@ -19,7 +20,7 @@ const chain = await forFile(startTestChain());
 // anvil knows the state of loaded blocks only at its head.
 await chain.mine(2);
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, config: { rpcUrls } }));
 const basic = `${service.url}/test/basic`;
 const SIGNED = toFunctionSelector(ERC1271[0]);

@@ -2,6 +2,7 @@ import { parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { connect } from "../../../api/platform/db/connection.ts";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { createExamStore } from "../../../api/sellers/exam-store.ts";
 import { createExamWork } from "../../../api/sellers/exam-work-store.ts";
 import { EXAM_PRICE } from "../../../api/sellers/products.ts";
@@ -195,7 +196,7 @@ describe("refunds", async () => {
       chain,
       now: () => new Date(Date.now() + minutes * 60_000),
       config: {
-        rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url },
+        rpcUrls: eachNetwork(() => node.url),
         exams: { key: EXAM_KEY, daily: 50_000_000n },
         arbiterAllowedOrigins: shops.map(({ url }) => url),
       },

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import type { Status } from "../../../api/settlement-status/decide.ts";
 import { createLookUp, type LookUp } from "../../../api/settlement-status/look-up.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
@@ -71,9 +72,9 @@ async function play(given: World, areOnBranch: boolean, each: (told: Told) => vo
   const start = (facts: FinalFacts) => {
     const reader = nodesOf(given.branches, scene);
     return createLookUp({
-      readers: { "eip155:8453": reader, "eip155:84532": reader },
+      readers: eachNetwork(() => reader),
       known: async () => null,
-      facts: { "eip155:8453": facts, "eip155:84532": facts },
+      facts: eachNetwork(() => facts),
       now: () => new Date(Number(timeOf(scene.head)) * 1000),
     });
   };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { createLookUp } from "../../../api/settlement-status/look-up.ts";
 import type { Question } from "../../../api/settlement-status/question.ts";
 import type { AuthorizationReader, FinalFacts } from "../../../api/settlement-status/reading.ts";
@@ -20,9 +21,9 @@ function stage(branches: readonly Branch[], end: number | null, facts: FinalFact
   const scene = { head: 0, nodes: [] as readonly NodeKind[], areOnBranch: false };
   const start = (reader: AuthorizationReader = nodesOf(branches, scene)) =>
     createLookUp({
-      readers: { "eip155:8453": reader, "eip155:84532": reader },
+      readers: eachNetwork(() => reader),
       known: async () => null,
-      facts: { "eip155:8453": facts, "eip155:84532": facts },
+      facts: eachNetwork(() => facts),
       now: () => new Date(Number(timeOf(scene.head)) * 1000),
     });
   const question: Question = {

@@ -1,5 +1,6 @@
 import { x402Client } from "@x402/fetch";
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { usdcEventsAbi } from "../../../contracts/abi.ts";
 import { EscrowScheme } from "../../../packages/escrow/src/index.ts";
 import { selfRefund } from "../../../packages/escrow/src/self-refund.ts";
@@ -22,7 +23,7 @@ const node = await forFile(startFaultyNode(chain));
 const service = await forFile(
   startService({
     chain,
-    config: { escrowAddresses: [escrow.address], rpcUrls: { "eip155:8453": node.url, "eip155:84532": node.url } },
+    config: { escrowAddresses: [escrow.address], rpcUrls: eachNetwork(() => node.url) },
   }),
 );
 const owner = await forFile(connectOwner(service.database));

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -26,7 +27,7 @@ const node = await forFile(
     );
   }),
 );
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, config: { ...ALONE, rpcUrls } }));
 
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hex } from "viem";
-import { NETWORKS } from "../../../api/platform/networks.ts";
+import { eachNetwork, NETWORKS, type Network } from "../../../api/platform/networks.ts";
 import { startAnvil } from "../../../scripts/embedded/anvil.ts";
 import { DEV_FUNDS } from "../../../scripts/embedded/chain.ts";
 import { installCommercePayments } from "../../../scripts/embedded/commerce-payments.ts";
@@ -35,7 +35,7 @@ export interface BaseLike extends Omit<Time, "isHalted"> {
   /** The chain itself, for the test: always right, counted nowhere. Its transactions are mined at once, even in a halt. */
   readonly chain: TestChain;
   /** Both networks' node URLs in a service's configuration. */
-  readonly rpcUrls: Readonly<Record<"eip155:8453" | "eip155:84532", string>>;
+  readonly rpcUrls: Readonly<Record<Network, string>>;
   readonly blockSeconds: number;
   readonly calls: CallCount;
   readonly pool: Pick<Pool, "fate" | "forget" | "waiting">;
@@ -78,7 +78,7 @@ export async function startBaseLike(plan: BaseLikePlan = {}): Promise<BaseLike> 
     },
     ...front,
     chain,
-    rpcUrls: { "eip155:8453": front.url, "eip155:84532": front.url },
+    rpcUrls: eachNetwork(() => front.url),
     blockSeconds: profile.blockSeconds,
     calls,
     pool,

@@ -6,6 +6,7 @@ import { connect } from "../../../api/platform/db/connection.ts";
 import { createPrunings } from "../../../api/platform/db/prunings.ts";
 import { createHttpServer, listen } from "../../../api/platform/http/server.ts";
 import { runJobs } from "../../../api/platform/jobs/run-jobs.ts";
+import { NETWORKS } from "../../../api/platform/networks.ts";
 import { createService, type Service } from "../../../api/service.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
 import type { TestChain } from "../chain/chain.ts";
@@ -108,8 +109,7 @@ function environment(port: number, database: TestDatabase, chain: TestChain): Co
     PORT: String(port),
     HOST: "localhost",
     DATABASE_URL: database.apiUrl,
-    BASE_RPC_URL: chain.rpcUrl,
-    BASE_SEPOLIA_RPC_URL: chain.rpcUrl,
+    ...Object.fromEntries(Object.values(NETWORKS).map(({ rpcVariable }) => [rpcVariable, chain.rpcUrl])),
     FACILITATOR_PRIVATE_KEY: RELAYER.key,
     PAY_TO_ADDRESS: PAY_TO,
     SIGNING_KEY: randomBytes(32).toString("base64url"),

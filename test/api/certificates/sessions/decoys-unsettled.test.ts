@@ -1,5 +1,6 @@
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
+import { eachNetwork } from "../../../../api/platform/networks.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { refuse } from "../../../support/chain/rpc.ts";
@@ -17,7 +18,7 @@ const HOUR = 3_600;
 const clock = newClock();
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 32 }));
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, jobs: false, now: clock.now, config: { ...ALONE, rpcUrls } }));
 const owner = await forFile(ownerOf(service.database));
 const ground = { chain, owner, at: service.url };

@@ -1,6 +1,7 @@
 import type { Address, LocalAccount } from "viem";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { LEAST_REFUND, REFUNDS_A_DAY } from "../../../../api/certificates/decoys/refund.ts";
+import { eachNetwork } from "../../../../api/platform/networks.ts";
 import { devAccount } from "../../../../scripts/embedded/dev-accounts.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/nodes.ts";
@@ -16,7 +17,7 @@ import { giveBack, giver, newClock, ownerOf, pay, sentBy } from "../../../suppor
 const clock = newClock();
 const chain = await forFile(startTestChain());
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, jobs: false, now: clock.now, config: { rpcUrls } }));
 const owner = await forFile(ownerOf(service.database));
 const ground = { chain, owner, at: service.url };

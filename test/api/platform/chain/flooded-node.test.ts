@@ -2,7 +2,7 @@ import { numberToHex, type PublicClient } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { ChainReader } from "../../../../api/platform/chain/chain.ts";
 import { createContractSignatures } from "../../../../api/platform/chain/signatures.ts";
-import { NETWORKS } from "../../../../api/platform/networks.ts";
+import { eachNetwork, NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
 import { settlementParts } from "../../../../api/settlement-status/index.ts";
@@ -105,7 +105,7 @@ test("a statement is sold while thousands of networks flood what is free", async
   const { settlements, statements } = settlementParts(
     {
       pool: noDatabase as never,
-      chains: { "eip155:8453": chain, "eip155:84532": chain },
+      chains: eachNetwork(() => chain),
       log: { warn: () => undefined } as never,
       now: () => new Date(Number(TIME) * 1_000),
       peers: {} as never,
