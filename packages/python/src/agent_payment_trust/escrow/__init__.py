@@ -14,5 +14,13 @@ except ImportError as error:
     ) from error
 
 from .client import AuthCaptureEvmScheme, RefusedTerms, trusted_operators
+from .store import POSTGRES_TABLE, DeliveryStore, PostgresStore
 
-__all__ = ["AuthCaptureEvmScheme", "RefusedTerms", "trusted_operators"]
+__all__ = [
+    "POSTGRES_TABLE",
+    "AuthCaptureEvmScheme",
+    "DeliveryStore",
+    "PostgresStore",
+    "RefusedTerms",
+    "trusted_operators",
+]

@@ -13,7 +13,7 @@ from eth_account.signers.local import LocalAccount
 from .delivery import Delivery, on_wire, sign_delivery
 from .payment import Payment
 from .payment_info import MEMBERS
-from .store import Ending, MemoryStore
+from .store import DeliveryStore, Ending
 
 _Answer = Ending | Literal["pending", "refused"]
 
@@ -30,7 +30,7 @@ _PASSING = (404, 408, 425, 429)
 class Arbiter:
     """Forwards deliveries to ``POST {url}/escrow/verify``, signed by the merchant."""
 
-    def __init__(self, url: str, account: LocalAccount, store: MemoryStore) -> None:
+    def __init__(self, url: str, account: LocalAccount, store: DeliveryStore) -> None:
         self.url = url
         self._account = account
         self._store = store
@@ -56,7 +56,24 @@ class Arbiter:
         while answer == "pending" and time.time() < payment.info.authorization_expiry:
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST_RETRY_SECONDS)
+            if await self._is_decided(payment.id):
+                return
             answer = await self._attempt(payment, delivery)
+
+    async def _record(self, payment_id: bytes, ending: Ending) -> None:
+        try:
+            await self._store.decide(payment_id, ending)
+        except Exception:
+            logger.exception("The decision on payment 0x%s could not be stored: %s", payment_id.hex(), ending)
+
+    async def _is_decided(self, payment_id: bytes) -> bool:
+        """Whether another process has the arbiter's decision."""
+        try:
+            kept = await self._store.get(payment_id)
+        except Exception:
+            logger.exception("The store of deliveries could not be read.")
+            return False
+        return kept is not None and kept.decision != "pending"
 
     async def _attempt(self, payment: Payment, delivery: Delivery) -> _Answer:
         try:
@@ -68,11 +85,11 @@ class Arbiter:
         code = answer.get("code") if isinstance(answer, dict) else None
         decision = answer.get("decision") if isinstance(answer, dict) else None
         if response.is_success and (decision == "release" or decision == "refund"):
-            self._store.decide(payment.id, decision)
+            await self._record(payment.id, decision)
             return "release" if decision == "release" else "refund"
         logger.warning("The arbiter answered %s for 0x%s: %s", response.status_code, payment.id.hex(), response.text)
         if code == "escrow_over":
-            self._store.decide(payment.id, "ended")
+            await self._record(payment.id, "ended")
             return "ended"
         is_final = response.is_client_error and response.status_code not in _PASSING
         return "refused" if is_final or code == "payer_gas_spent" else "pending"

@@ -8,19 +8,22 @@ import re
 import time
 from dataclasses import dataclass
 from typing import Any, Literal
+from weakref import WeakValueDictionary
 
 import httpx
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_account.signers.local import LocalAccount
-from eth_typing import BlockNumber, HexStr
+from eth_typing import BlockNumber, ChecksumAddress, HexStr
 from eth_utils.address import is_address, to_checksum_address
 from eth_utils.crypto import keccak
-from web3 import AsyncHTTPProvider, AsyncWeb3
+from eth_utils.currency import from_wei
+from web3 import AsyncHTTPProvider, AsyncWeb3, HTTPProvider, Web3
 from web3.contract.async_contract import AsyncContract, AsyncContractFunction
 from web3.exceptions import ContractCustomError, ContractLogicError, Web3Exception, Web3RPCError
 from web3.types import TxReceipt
 
+from .exact import ExactPayment
 from .payment import Payment
 from .payment_info import MEMBERS, ZERO_ADDRESS
 from .terms import AUTH_CAPTURE, COMMERCE, EscrowFacts, Token
@@ -34,6 +37,10 @@ _MINED_WITHIN_SECONDS = 60
 _HOLD_GAS = 250_000
 #: The least that an authorization must still be valid for, in seconds: what a hold needs to be mined.
 _LEAST_SECONDS_VALID = 6
+#: What a transfer may use: one takes up to 100,000, a wallet's contract that checks its signature more.
+_TRANSFER_GAS = 250_000
+#: More than the lifetime of an authorization; nodes limit what one search may cover.
+_SEARCHED_BLOCKS = 1_000
 #: What common nodes search at a time, and how far back to look: 11 days on Base.
 _BLOCKS_A_REQUEST, _MOST_REQUESTS = 10_000, 50
 _DELIVERY_DOMAIN = ("Agent Payment Trust Delivery", "1")
@@ -85,9 +92,26 @@ _ABI: list[Any] = [
     *(_function(name, [], ["address"]) for name in ("ESCROW", "COLLECTOR", "USDC", "FEE_RECIPIENT")),
     _function("owed", [{"name": "account", "type": "address"}], ["uint256"]),
     *(_function(name, [], ["string"]) for name in ("name", "version")),
+    _function("authorizationState", [{"name": "a", "type": "address"}, {"name": "n", "type": "bytes32"}], ["bool"]),
+    _function(
+        "transferWithAuthorization",
+        [
+            {"name": "from", "type": "address"},
+            {"name": "to", "type": "address"},
+            {"name": "value", "type": "uint256"},
+            {"name": "validAfter", "type": "uint256"},
+            {"name": "validBefore", "type": "uint256"},
+            {"name": "nonce", "type": "bytes32"},
+            {"name": "signature", "type": "bytes"},
+        ],
+        [],
+        "nonpayable",
+    ),
     _function("isValidSignature", [{"name": "hash", "type": "bytes32"}, {"name": "s", "type": "bytes"}], ["bytes4"]),
 ]
 _HELD = keccak(text="Held(bytes32,address,address,uint256,uint48,uint48,uint48,uint256,uint48)")
+_USED = keccak(text="AuthorizationUsed(address,bytes32)")
+_TRANSFER = keccak(text="Transfer(address,address,uint256)")
 
 
 @dataclass(frozen=True)
@@ -115,14 +139,17 @@ class NotHeld:
     why: str = ""
 
 
+#: One sender at a time for each account, so that two transactions never use the same nonce.
+_sending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+
 class Chain:
     """A node, and the account that sends holds and pays their gas."""
 
     def __init__(self, rpc_url: str, account: LocalAccount) -> None:
         self._web3 = AsyncWeb3(AsyncHTTPProvider(rpc_url))
         self._account = account
-        # One sender at a time, so that two holds never use the same nonce.
-        self._sending = asyncio.Lock()
+        self._sending = _sending.setdefault(account.address, asyncio.Lock())
 
     async def read_escrows(self, arbiter_url: str) -> list[EscrowFacts]:
         """The contracts that the service arbitrates on this chain, at most one per scheme; stock clients' first.
@@ -207,12 +234,14 @@ class Chain:
                 return Held(await self._transaction_of(payment), state.refundable_from, False)
             if payment.info.pre_approval_expiry < time.time() + _LEAST_SECONDS_VALID:
                 return NotHeld("refused", f"its validBefore is {payment.info.pre_approval_expiry}, which is too soon")
-            refusal = await self._simulate(payment, signature)
+            call = self._authorize(payment, signature)
+            refusal = await self._simulate(call, _HOLD_GAS)
             if refusal is not None and refusal[0] not in _HELD_MEANWHILE:
                 return NotHeld("refused", refusal[1])
             if refusal is None:
                 try:
-                    held = _held_in(await self._send(payment, signature), payment)
+                    receipt = await self._send(call, payment.offer.escrow.chain_id, _HOLD_GAS)
+                    held = _held_in(receipt, payment)
                     if held is not None:
                         return held
                 except (Web3Exception, ValueError, OSError, asyncio.TimeoutError) as error:
@@ -221,10 +250,50 @@ class Chain:
             await asyncio.sleep(0.1 * 2**attempt * (1 + random.random()))
         raise last
 
-    async def _simulate(self, payment: Payment, signature: bytes) -> tuple[str, str] | None:
-        """The name and the text of a contract's refusal, or None if it would hold the payment."""
+    async def paid_by(self, payment: ExactPayment) -> str | None:
+        """The transaction that has made an ordinary payment. None while its authorization is unused; ``elsewhere`` if it
+        is used and no transaction shows this payment."""
+        usdc = self._contract(payment.offer.escrow.usdc.address)
+        if not await usdc.functions.authorizationState(payment.payer, payment.nonce).call():
+            return None
+        head: int = await self._web3.eth.block_number
+        payer = payment.payer.lower().removeprefix("0x")
+        topics = [HexStr(f"0x{_USED.hex()}"), HexStr(f"0x{payer:0>64}"), HexStr(f"0x{payment.nonce.hex()}")]
+        start = BlockNumber(max(0, head - _SEARCHED_BLOCKS))
+        logs = await self._web3.eth.get_logs({"address": usdc.address, "topics": topics, "fromBlock": start})
+        if not logs:
+            return "elsewhere"
+        transaction = logs[0]["transactionHash"]
+        receipt = await self._web3.eth.get_transaction_receipt(transaction)
+        return f"0x{bytes(transaction).hex()}" if _has_paid(receipt, payment) else "elsewhere"
+
+    async def refused_by_usdc(self, payment: ExactPayment) -> str | None:
+        """Why USDC would refuse an ordinary payment, or None if it would not.
+
+        :raises Exception: if the node fails
+        """
+        refusal = await self._simulate(self._transfer(payment), _TRANSFER_GAS)
+        return None if refusal is None else refusal[1]
+
+    async def settle(self, payment: ExactPayment) -> str | None:
+        """Send an ordinary payment, and return its transaction. None if it reverted.
+
+        :raises Exception: if it is unknown whether it was mined
+        """
+        receipt = await self._send(self._transfer(payment), payment.offer.escrow.chain_id, _TRANSFER_GAS)
+        return f"0x{bytes(receipt['transactionHash']).hex()}" if receipt["status"] == 1 else None
+
+    def _transfer(self, payment: ExactPayment) -> AsyncContractFunction:
+        usdc = self._contract(payment.offer.escrow.usdc.address)
+        times = payment.valid_after, payment.valid_before
+        return usdc.functions.transferWithAuthorization(
+            payment.payer, payment.payee, payment.value, *times, payment.nonce, payment.signature
+        )
+
+    async def _simulate(self, call: AsyncContractFunction, gas: int) -> tuple[str, str] | None:
+        """The name and the text of a contract's refusal, or None if it would accept the call."""
         try:
-            await self._authorize(payment, signature).call({"from": self._account.address, "gas": _HOLD_GAS})
+            await call.call({"from": self._account.address, "gas": gas})
         except ContractCustomError as error:
             return _described(str(error.data))
         except (ContractLogicError, Web3RPCError) as error:
@@ -233,16 +302,11 @@ class Chain:
             raise
         return None
 
-    async def _send(self, payment: Payment, signature: bytes) -> TxReceipt:
+    async def _send(self, call: AsyncContractFunction, chain_id: int, gas: int) -> TxReceipt:
         async with self._sending:
             nonce = await self._web3.eth.get_transaction_count(self._account.address, "pending")
-            transaction = await self._authorize(payment, signature).build_transaction(
-                {
-                    "from": self._account.address,
-                    "nonce": nonce,
-                    "gas": _HOLD_GAS,
-                    "chainId": payment.offer.escrow.chain_id,
-                }
+            transaction = await call.build_transaction(
+                {"from": self._account.address, "nonce": nonce, "gas": gas, "chainId": chain_id}
             )
             fields: dict[str, Any] = {**transaction}
             signed = self._account.sign_transaction(fields)
@@ -280,6 +344,21 @@ class Chain:
         return self._web3.eth.contract(address=to_checksum_address(address), abi=_ABI)
 
 
+def short_of_gas(rpc_url: str, address: ChecksumAddress) -> str | None:
+    """That an account cannot pay for the gas of a hold, in one sentence, or None if it can.
+
+    :raises Exception: if the node does not answer
+    """
+    eth = Web3(HTTPProvider(rpc_url)).eth
+    balance = eth.get_balance(address)
+    if balance >= _HOLD_GAS * eth.gas_price:
+        return None
+    return (
+        f"The merchant's account {address} has {from_wei(balance, 'ether')} ETH, too little for the gas of a hold: "
+        "no sale can be made until it has more."
+    )
+
+
 def _has_reverted(error: Web3Exception) -> bool:
     """Whether a call was refused or ran out of gas, as opposed to a failure of the node."""
     return isinstance(error, ContractLogicError) or re.search("out ?of ?gas", str(error), re.IGNORECASE) is not None
@@ -294,6 +373,25 @@ def _held_in(receipt: TxReceipt, payment: Payment) -> Held | None:
             refundable_from = int.from_bytes(bytes(log["data"])[-32:], "big")
             return Held(f"0x{bytes(receipt['transactionHash']).hex()}", refundable_from, True)
     return None
+
+
+def _has_paid(receipt: TxReceipt, payment: ExactPayment) -> bool:
+    """Whether a transaction has made a payment. Another transfer may carry any amount, so this one must directly follow
+    its authorization."""
+    usdc = payment.offer.escrow.usdc.address.lower()
+    shown = [
+        ([bytes(topic) for topic in log["topics"]], bytes(log["data"]))
+        for log in receipt["logs"]
+        if log["address"].lower() == usdc
+    ]
+    events = [event for event in shown if event[0] and event[0][0] in (_USED, _TRANSFER)]
+    at = next((at for at, (topics, _) in enumerate(events) if topics[0] == _USED and topics[2] == payment.nonce), None)
+    if at is None or at + 1 == len(events):
+        return False
+    topics, data = events[at + 1]
+    parties = [bytes.fromhex(one.removeprefix("0x")) for one in (payment.payer, payment.payee)]
+    is_between = topics[0] == _TRANSFER and [topic[12:] for topic in topics[1:3]] == parties
+    return is_between and int.from_bytes(data, "big") == payment.value
 
 
 def _described(data: str) -> tuple[str, str]:

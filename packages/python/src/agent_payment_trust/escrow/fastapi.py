@@ -19,14 +19,15 @@ from fastapi.routing import APIRoute
 
 from .exchange import Handler, delivered, received, response_of
 from .seller import Asked, create_seller
+from .store import DeliveryStore
 
 Validate = Callable[[Request], Awaitable[str | None] | str | None]
 
 
 def escrowed(
     *,
-    account: LocalAccount,
-    rpc_url: str,
+    account: LocalAccount | Callable[[], LocalAccount],
+    rpc_url: str | Callable[[], str],
     arbiter_url: str,
     price: str,
     validate: Validate | None = None,
@@ -35,6 +36,8 @@ def escrowed(
     least_seconds_left: int | None = None,
     contest_seconds: int = 0,
     contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
+    exact: bool = False,
+    store: DeliveryStore | None = None,
 ) -> type[APIRoute]:
     """The route class of escrowed routes: ``APIRouter(route_class=escrowed(…))``.
 
@@ -42,8 +45,9 @@ def escrowed(
     goes to the arbiter, who releases or refunds the money. A handler finds the payment's id in
     ``request.state.escrow_payment_id``.
 
-    :param account: the merchant: it receives the payments, signs deliveries, and sends the holds
-    :param rpc_url: JSON-RPC of the chain to sell on
+    :param account: the merchant: it receives the payments, signs deliveries, and sends the holds. A function is called
+        once, by the first request, so that loading the program needs no key
+    :param rpc_url: JSON-RPC of the chain to sell on, or a function like that of ``account``
     :param arbiter_url: the trust service, like ``https://trust.example``
     :param price: US dollars like ``"0.10"``
     :param validate: refuses a request by a text, before anything is held for it. What it raises is the server's 500
@@ -52,6 +56,10 @@ def escrowed(
         1200 by default
     :param contest_seconds: for how long after a good delivery its buyer may contest it, up to 1200
     :param contest_conditions: what you promise of the response (``expect``) or of a public URL (``http-delivery``)
+    :param exact: whether ordinary buyers can pay as well: a last term of the scheme ``exact``, which pays the merchant
+        immediately. Its buyer has no hold, no arbiter, and no refund, and the terms say so
+    :param store: where deliveries are stored; in the memory of the process by default. Several processes need a shared
+        one, like ``PostgresStore``
     :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
     """
     seller = create_seller(
@@ -64,7 +72,9 @@ def escrowed(
         least_left=least_seconds_left,
         contest_seconds=contest_seconds,
         contest_conditions=contest_conditions,
-    )
+        exact=exact,
+        store=store,
+    ).start()
 
     async def serve(request: Request, handler: Handler) -> Response:
         whole = request

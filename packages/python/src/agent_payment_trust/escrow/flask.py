@@ -27,6 +27,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from .delivery import MAX_BODY_BYTES, Delivery, failure
 from .seller import MAX_REQUEST_BYTES, Asked, Seller, TooLarge, create_seller
+from .store import DeliveryStore
 
 logger = logging.getLogger("agent_payment_trust.escrow")
 
@@ -40,8 +41,8 @@ _CONDITIONAL = re.compile(r"HTTP_(IF_.*|RANGE)")
 
 def escrowed(
     *,
-    account: LocalAccount,
-    rpc_url: str,
+    account: LocalAccount | Callable[[], LocalAccount],
+    rpc_url: str | Callable[[], str],
     arbiter_url: str,
     price: str,
     validate: Validate | None = None,
@@ -50,6 +51,8 @@ def escrowed(
     least_seconds_left: int | None = None,
     contest_seconds: int = 0,
     contest_conditions: Mapping[str, Mapping[str, Any]] | None = None,
+    exact: bool = False,
+    store: DeliveryStore | None = None,
 ) -> Callable[[View], View]:
     """A decorator of views, below the one of the route.
 
@@ -73,15 +76,19 @@ def escrowed(
             least_left=least_seconds_left,
             contest_seconds=contest_seconds,
             contest_conditions=contest_conditions,
+            exact=exact,
+            store=store,
         )
 
     # What is wrong with the options is said when the program starts.
-    make()
+    make().start()
 
     def seller() -> Seller:
         """One of each process: a server may fork after it has loaded the program."""
         with lock:
-            return sellers.setdefault(os.getpid(), make())
+            if os.getpid() not in sellers:
+                sellers[os.getpid()] = make()
+            return sellers[os.getpid()]
 
     def decorate(view: View) -> View:
         @wraps(view)

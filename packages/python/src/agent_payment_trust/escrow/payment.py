@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,8 +50,21 @@ class Payment:
     signature: bytes
     #: What the salt is made of, if the offer has a window.
     salt_nonce: int = 0
+
+    @property
+    def id(self) -> bytes:
+        return payment_id(self.offer.escrow.chain_id, self.offer.escrow.custody, self.info)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A payment as its header carries it. None of it has been checked."""
+
+    #: Empty if the client left it out.
+    accepted: Mapping[str, Any]
+    payload: Mapping[str, Any]
     #: The URL that the payment says it is for; None if it does not say.
-    resource: Any = None
+    resource: Any
 
     def is_for(self, url: str) -> bool:
         """Whether the resource that the payment names has this URL's path. The query is input, which a buyer may mend."""
@@ -63,16 +76,12 @@ class Payment:
             return False
         return (named.path or "/") == (urlsplit(url).path or "/")
 
-    @property
-    def id(self) -> bytes:
-        return payment_id(self.offer.escrow.chain_id, self.offer.escrow.custody, self.info)
 
-
-def read_payment(headers: Mapping[str, str], offers: Sequence[Offer], now: float) -> Payment | None:
-    """Read the payment headers of a request, and find the offer that the payment takes. None without a payment.
+def decode_header(headers: Mapping[str, str]) -> Header | None:
+    """Decode the payment header of a request. None without a payment.
 
     :raises MalformedPayment: if it cannot be read
-    :raises PaymentRefused: if it does not match an offer
+    :raises PaymentRefused: if it is of version 1
     """
     header = headers.get("payment-signature")
     only_old = header is None
@@ -84,46 +93,65 @@ def read_payment(headers: Mapping[str, str], offers: Sequence[Offer], now: float
         # A client of version 1 is shown the terms, which it cannot sign.
         kind = PaymentRefused if only_old else MalformedPayment
         raise kind("x402Version is not 2, and this sale takes version 2 only.")
-    accepted = _object(envelope.get("accepted", {}), "accepted")
-    payload = _object(envelope.get("payload"), "payload")
+    resource = envelope.get("resource")
+    return Header(
+        accepted=as_object(envelope.get("accepted", {}), "accepted"),
+        payload=as_object(envelope.get("payload"), "payload"),
+        resource=resource.get("url") if isinstance(resource, dict) else resource,
+    )
+
+
+def read_payment(header: Header, offers: Sequence[Offer], now: float) -> Payment:
+    """Find the offer that a payment takes.
+
+    :raises MalformedPayment: if it cannot be read
+    :raises PaymentRefused: if it does not match an offer
+    """
+    accepted = header.accepted
     scheme = accepted.get("scheme", COMMERCE)
     offer = next((one for one in offers if one.escrow.scheme == scheme), None)
     if offer is None:
-        raise _mismatch("accepted.scheme", scheme, " or ".join(one.escrow.scheme for one in offers))
-    if accepted.get("network", offer.escrow.network) != offer.escrow.network:
-        raise _mismatch("accepted.network", accepted["network"], offer.escrow.network)
-    resource = envelope.get("resource")
-    named = resource.get("url") if isinstance(resource, dict) else resource
-    return replace(_matching(offer, accepted, payload, now), resource=named)
+        raise mismatch("accepted.scheme", scheme, " or ".join(one.escrow.scheme for one in offers))
+    check_network(header, offer)
+    return _matching(offer, accepted, header.payload, now)
+
+
+def check_network(header: Header, offer: Offer) -> None:
+    """
+    :raises PaymentRefused: if the payment names another network than the offer
+    """
+    network = offer.escrow.network
+    if header.accepted.get("network", network) != network:
+        raise mismatch("accepted.network", header.accepted["network"], network)
 
 
 def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, Any], now: float) -> Payment:
     """The terms are the offer's own; from the payment come only its account, its expiries, and its salt."""
     escrow = offer.escrow
     if "permit2Authorization" in payload:
-        raise _mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
-    order = _object(payload.get("authorization"), "payload.authorization")
+        raise mismatch("payload", "a permit2Authorization", "an EIP-3009 authorization alone")
+    order = as_object(payload.get("authorization"), "payload.authorization")
     if escrow.scheme == AUTH_CAPTURE:
-        extra = _object(accepted.get("extra"), "accepted.extra")
+        extra = as_object(accepted.get("extra"), "accepted.extra")
         expiries = extra.get("captureDeadline"), extra.get("refundDeadline")
         salt = payload.get("salt")
     else:
-        stated = _object(payload.get("paymentInfo"), "payload.paymentInfo")
+        stated = as_object(payload.get("paymentInfo"), "payload.paymentInfo")
         expiries = stated.get("authorizationExpiry"), stated.get("refundExpiry")
         salt = stated.get("salt")
     info = PaymentInfo(
         operator=escrow.address,
-        payer=_address(order.get("from"), "authorization.from"),
+        payer=as_address(order.get("from"), "authorization.from"),
         receiver=offer.merchant,
         token=escrow.usdc.address,
         max_amount=offer.price,
-        pre_approval_expiry=_whole(order.get("validBefore"), 48, "authorization.validBefore"),
-        authorization_expiry=_whole(expiries[0], 48, "the release's deadline"),
-        refund_expiry=_whole(expiries[1], 48, "the refund's deadline"),
+        pre_approval_expiry=as_whole(order.get("validBefore"), 48, "authorization.validBefore"),
+        authorization_expiry=as_whole(expiries[0], 48, "the release's deadline"),
+        refund_expiry=as_whole(expiries[1], 48, "the refund's deadline"),
         min_fee_bps=FEE_BPS,
         max_fee_bps=FEE_BPS,
         fee_receiver=escrow.fee_receiver,
-        salt=_whole(salt, 256, "salt"),
+        salt=as_whole(salt, 256, "salt"),
     )
     _check_expiries(info, offer, now)
     salt_nonce = _bound_salt_nonce(payload, offer, info)
@@ -131,11 +159,9 @@ def _matching(offer: Offer, accepted: Mapping[str, Any], payload: Mapping[str, A
     for name in ("to", "value", "validAfter", "nonce"):
         want = f"0x{wanted[name].hex()}" if name == "nonce" else str(wanted[name])
         if str(order.get(name)).lower() != want.lower():
-            raise _mismatch(f"authorization.{name}", order.get(name), want)
-    signature = payload.get("signature", payload.get("collectorData"))
-    if not isinstance(signature, str) or not re.fullmatch(r"0x([0-9a-fA-F]{2}){1,4096}", signature):
-        raise MalformedPayment("payload.signature is not hex.")
-    return Payment(offer, info, bytes.fromhex(signature[2:]), salt_nonce)
+            raise mismatch(f"authorization.{name}", order.get(name), want)
+    signature = as_bytes(payload.get("signature", payload.get("collectorData")), "payload.signature")
+    return Payment(offer, info, signature, salt_nonce)
 
 
 def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInfo) -> int:
@@ -143,11 +169,11 @@ def _bound_salt_nonce(payload: Mapping[str, Any], offer: Offer, info: PaymentInf
     given = payload.get("saltNonce")
     if offer.contest is None:
         if given is not None and offer.escrow.scheme == AUTH_CAPTURE:
-            raise _mismatch("payload.saltNonce", given, "none: the offer binds the salt to nothing")
+            raise mismatch("payload.saltNonce", given, "none: the offer binds the salt to nothing")
         return 0
-    salt_nonce = 0 if given is None else _whole(given, 256, "payload.saltNonce")
+    salt_nonce = 0 if given is None else as_whole(given, 256, "payload.saltNonce")
     if info.salt != offer.contest.salt(salt_nonce):
-        raise _mismatch("the salt", info.salt, "the hash of the offer's policy and payload.saltNonce")
+        raise mismatch("the salt", info.salt, "the hash of the offer's policy and payload.saltNonce")
     return salt_nonce
 
 
@@ -155,18 +181,18 @@ def _check_expiries(info: PaymentInfo, offer: Offer, now: float) -> None:
     """Only upper bounds depend on the time, so that a payment that was accepted once stays accepted."""
     latest = int(now) + 1 + MAX_TIMEOUT_SECONDS + _CLOCK_SKEW_SECONDS
     if info.pre_approval_expiry > latest:
-        raise _mismatch("authorization.validBefore", info.pre_approval_expiry, f"at most {latest}")
+        raise mismatch("authorization.validBefore", info.pre_approval_expiry, f"at most {latest}")
     least, most = info.pre_approval_expiry + _LEAST_AUTHORIZATION_SECONDS, latest + AUTHORIZATION_SECONDS
     if not least <= info.authorization_expiry <= most:
-        raise _mismatch("the release's deadline", info.authorization_expiry, f"{least} to {most}")
+        raise mismatch("the release's deadline", info.authorization_expiry, f"{least} to {most}")
     if offer.contest is not None:
         end = info.authorization_expiry + offer.contest.refund_seconds
         if info.refund_expiry != end:
-            raise _mismatch("the refund's deadline", info.refund_expiry, end)
+            raise mismatch("the refund's deadline", info.refund_expiry, end)
         return
     end = info.authorization_expiry + AUTHORIZATION_SECONDS
     if not info.authorization_expiry <= info.refund_expiry <= end:
-        raise _mismatch("the refund's deadline", info.refund_expiry, f"{info.authorization_expiry} to {end}")
+        raise mismatch("the refund's deadline", info.refund_expiry, f"{info.authorization_expiry} to {end}")
 
 
 def account_signature(payment: Payment) -> bytes | None:
@@ -230,22 +256,28 @@ def _decode(header: str) -> Mapping[str, Any]:
         value = parse_unsigned_json(base64.b64decode(text + "=" * (-len(text) % 4), validate=True))
     except (ValueError, Refusal) as error:
         raise MalformedPayment(f"The payment header is not base64-encoded JSON: {error}.") from None
-    return _object(value, "the payment")
+    return as_object(value, "the payment")
 
 
-def _object(value: object, name: str) -> Mapping[str, Any]:
+def as_object(value: object, name: str) -> Mapping[str, Any]:
     if isinstance(value, dict):
         return value
     raise MalformedPayment(f"{name} is not a JSON object.")
 
 
-def _address(value: object, name: str) -> str:
+def as_address(value: object, name: str) -> str:
     if isinstance(value, str) and is_address(value.lower()):
         return to_checksum_address(value.lower())
     raise MalformedPayment(f"{name} is not an address: 0x and 40 hex digits.")
 
 
-def _whole(value: object, bits: int, name: str) -> int:
+def as_bytes(value: object, name: str) -> bytes:
+    if isinstance(value, str) and re.fullmatch(r"0x([0-9a-fA-F]{2}){1,4096}", value):
+        return bytes.fromhex(value[2:])
+    raise MalformedPayment(f"{name} is not hex.")
+
+
+def as_whole(value: object, bits: int, name: str) -> int:
     """A whole number as a decimal text, a hex text, or a JSON number."""
     number = value if type(value) is int else -1
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,78}|0x[0-9a-fA-F]{1,64}", value):
@@ -255,5 +287,5 @@ def _whole(value: object, bits: int, name: str) -> int:
     raise MalformedPayment(f"{name} is not a whole number of at most {bits} bits.")
 
 
-def _mismatch(field: str, got: object, wanted: object) -> PaymentRefused:
+def mismatch(field: str, got: object, wanted: object) -> PaymentRefused:
     return PaymentRefused(f"The payment does not match the offer: {field} is {str(got)[:100]}, expected {wanted}.")

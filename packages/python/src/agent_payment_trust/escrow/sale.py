@@ -13,9 +13,10 @@ from .arbiter import Arbiter
 from .chain import Chain, Held, NotHeld
 from .contest import CONTEST_ROOM_SECONDS, ContestTerms
 from .delivery import Delivery
+from .only_once import claim_delivery, leased
 from .payment import Payment
 from .rules import is_coded, refund_reason
-from .store import KeptDelivery, MemoryStore
+from .store import DeliveryStore, KeptDelivery
 from .terms import REFUNDABLE_AFTER_SECONDS
 
 #: The time that a decided release gets to be mined. With less, the buyer could get both the goods and the refund.
@@ -88,7 +89,7 @@ class Order:
 class Sales:
     """Sells. The same payment again, at the same time or later, gets the same answer."""
 
-    def __init__(self, chain: Chain, arbiter: Arbiter, store: MemoryStore, least_seconds_left: int) -> None:
+    def __init__(self, chain: Chain, arbiter: Arbiter, store: DeliveryStore, least_seconds_left: int) -> None:
         self._chain = chain
         self._arbiter = arbiter
         self._store = store
@@ -99,8 +100,8 @@ class Sales:
 
         :raises Exception: if it is unknown whether the payment is held; the same request may be sent again
         """
-        async with _lock(order.payment.id):
-            kept = self._store.get(order.payment.id)
+        async with lock_of(order.payment.id):
+            kept = await self._store.get(order.payment.id)
             return await (self._sell_once(order) if kept is None else self._replay(order, kept))
 
     async def _sell_once(self, order: Order) -> Sold | Unsold | Refusal:
@@ -112,19 +113,37 @@ class Sales:
                 return Refusal(refusal)
         held = await self._chain.hold(payment, order.signature)
         if isinstance(held, NotHeld):
-            return _unsold(held, shown)
+            return await self._unless_sold(order, _unsold(held, shown))
         if not held.is_own:
             left = held.refundable_from - await self._chain.latest_time()
             if left < self._least_seconds_left:
-                return _too_late(held, shown)
-        # If it is held already, the refusal is the delivery, and the arbiter refunds it immediately.
-        delivery = await order.run() if refusal is None else refusal
-        kept = self._store.keep(payment.id, KeptDelivery(delivery, order.resource, held.transaction))
+                return await self._unless_sold(order, _too_late(held, shown))
+        return await self._deliver(order, refusal, held.transaction)
+
+    async def _unless_sold(self, order: Order, unsold: Unsold) -> Sold | Unsold:
+        """Another process may have sold it since the first look, and stores its answer before the release."""
+        kept = await self._store.get(order.payment.id)
+        return unsold if kept is None else await self._replay(order, kept)
+
+    async def _deliver(self, order: Order, refusal: Delivery | None, transaction: str) -> Sold | Unsold:
+        """Make the delivery of a held payment, unless another process did or is doing so."""
+        payment = order.payment
+        claim = await claim_delivery(self._store, payment.id, order.resource)
+        if isinstance(claim, KeptDelivery):
+            return await self._replay(order, claim)
+        if claim.resource != order.resource:
+            return bought_other(payment.id, claim.resource)
+        if claim.lease is None:
+            return being_made(payment.id)
+        async with leased(self._store, payment.id, claim.lease):
+            # If it is held already, the refusal is the delivery, and the arbiter refunds it immediately.
+            delivery = await order.run() if refusal is None else refusal
+        kept = await self._store.keep(payment.id, KeptDelivery(delivery, order.resource, transaction))
         return await self._hand_over(order, kept, is_replay=False)
 
     async def _replay(self, order: Order, kept: KeptDelivery) -> Sold | Unsold:
         if kept.resource != order.resource:
-            return Unsold("conflict", f"Payment 0x{order.payment.id.hex()} already bought {kept.resource}.")
+            return bought_other(order.payment.id, kept.resource)
         return await self._hand_over(order, kept, is_replay=True)
 
     async def _hand_over(self, order: Order, kept: KeptDelivery, *, is_replay: bool) -> Sold | Unsold:
@@ -176,9 +195,17 @@ class Sales:
 _locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
 
-def _lock(payment_id: bytes) -> asyncio.Lock:
+def lock_of(payment_id: bytes) -> asyncio.Lock:
     """One request at a time sells by a payment, at all routes of the process."""
     return _locks.setdefault(payment_id, asyncio.Lock())
+
+
+def bought_other(payment_id: bytes, resource: str) -> Unsold:
+    return Unsold("conflict", f"Payment 0x{payment_id.hex()} already bought {resource}.")
+
+
+def being_made(payment_id: bytes) -> Unsold:
+    return _not_yet(f"The response for payment 0x{payment_id.hex()} is still being made.")
 
 
 def _unsold(outcome: NotHeld, shown: str) -> Unsold:

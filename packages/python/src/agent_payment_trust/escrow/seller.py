@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import logging
 import re
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from eth_account.signers.local import LocalAccount
 
 from ..issuer import origin_of
 from .arbiter import Arbiter
-from .chain import Chain
+from .chain import Chain, short_of_gas
 from .contest import ContestTerms, parse_contest
 from .delivery import Delivery, signed_for_buyer
+from .exact import EXACT, exact_requirements, read_exact
+from .exact_sale import ExactOrder, ExactSales, SoldExactly, Uncharged
 from .payment import (
+    Header,
     MalformedPayment,
     Payment,
     PaymentRefused,
     account_signature,
+    decode_header,
     digest_of,
     read_payment,
     unwrapped,
 )
 from .rules import is_coded, refund_reason
 from .sale import Order, Refusal, Sales, Sold, Unsold, least_seconds_left
-from .store import SHARED
+from .store import SHARED, DeliveryStore, KeptDelivery
 from .terms import Offer, parse_price, requirements
 
 logger = logging.getLogger("agent_payment_trust.escrow")
+
+_Outcome: TypeAlias = "Sold | SoldExactly | Uncharged | Unsold | Refusal"
 
 #: The largest request that is sold, in bytes.
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
@@ -70,59 +78,92 @@ class Asked:
     run: Callable[[str], Awaitable[Delivery]]
 
 
+@dataclass(frozen=True)
+class _Opened:
+    """Everything that needs the merchant's key and node."""
+
+    account: LocalAccount
+    rpc_url: str
+    chain: Chain
+    sales: Sales
+    exact: ExactSales
+
+
 @dataclass
 class Seller:
     """Sells: an unpaid request is answered 402 with the terms; a paid one is held on the chain, then handled, and its
     response goes to the arbiter, who releases or refunds the money."""
 
-    account: LocalAccount
-    rpc_url: str
+    account: LocalAccount | Callable[[], LocalAccount]
+    rpc_url: str | Callable[[], str]
     arbiter_url: str
     price: int
     description: str
     origin: str | None
     contest: ContestTerms | None
     least_seconds_left: int
-    _chain: Chain = field(init=False)
-    _sales: Sales = field(init=False)
+    takes_exact: bool
+    store: DeliveryStore
+    _opened: _Opened | None = None
     _offers: list[Offer] | None = None
     #: Sales go on when a buyer hangs up.
-    _running: set[asyncio.Task[Sold | Unsold | Refusal]] = field(default_factory=set)
+    _running: set[asyncio.Task[_Outcome]] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        self._chain = Chain(self.rpc_url, self.account)
-        arbiter = Arbiter(self.arbiter_url, self.account, SHARED)
-        self._sales = Sales(self._chain, arbiter, SHARED, self.least_seconds_left)
+    def start(self) -> Seller:
+        """Say now what would keep every sale from being made, unless the first request reads the key or the node."""
+        if not callable(self.account) and not callable(self.rpc_url):
+            _tell_without_gas(self.open())
+        return self
+
+    def open(self) -> _Opened:
+        """Read the key and the node, once.
+
+        :raises Exception: if one is missing
+        """
+        if self._opened is None:
+            account = self.account() if callable(self.account) else self.account
+            rpc_url = self.rpc_url() if callable(self.rpc_url) else self.rpc_url
+            if not isinstance(rpc_url, str) or not rpc_url.startswith("http"):
+                raise ValueError(f"rpc_url is {rpc_url!r}; expected the http or https URL of a node.")
+            chain = Chain(rpc_url, account)
+            arbiter = Arbiter(self.arbiter_url, account, self.store)
+            sales = Sales(chain, arbiter, self.store, self.least_seconds_left)
+            self._opened = _Opened(account, rpc_url, chain, sales, ExactSales(chain, self.store))
+        return self._opened
 
     async def serve(self, asked: Asked) -> Delivery:
         """Answer a request.
 
-        :raises Exception: what the merchant's check of the input raised; nothing was held then
+        :raises Exception: what the merchant's check of the input raised, or what is missing of the key and the node;
+            nothing was held then
         """
+        if self._opened is None:
+            _tell_without_gas(self.open())
         try:
             return await self._serve(asked)
         except CheckFailed as failed:
             raise failed.__cause__ or failed from None
 
     async def _serve(self, asked: Asked) -> Delivery:
+        opened = self.open()
         try:
-            offers = await self._known_offers()
+            offers = await self._known_offers(opened)
         except Exception:
             logger.exception("The escrow could not be read.")
             return _unavailable("The escrow is temporarily unreachable. Send the same request again.")
         url = asked.url if self.origin is None else re.sub(r"^\w+://[^/]+", self.origin, asked.url)
         try:
-            payment = read_payment(asked.headers, offers, time.time())
-            if payment is None:
+            header = decode_header(asked.headers)
+            if header is None:
                 refusal = await _refusal(asked)
                 return refusal if refusal is not None else self._required(offers, url, "Payment required.")
             if asked.method == "HEAD":
                 raise MalformedPayment("A HEAD request has no response to pay for. Nothing was held.")
-            if not payment.is_for(url):
-                named = str(payment.resource)[:200]
+            sale = await self._sale(opened, asked, header, offers)
+            if not header.is_for(url):
+                named = str(header.resource)[:200]
                 error = f"The payment is for {named}, which is another resource. Nothing was held."
                 return _json(409, {"error": f"{error} Do not sign again; send the same header there."})
-            signature = await self._signature(payment)
             await asked.receive()
         except CheckFailed:
             raise
@@ -135,12 +176,8 @@ class Seller:
         except Exception:
             logger.exception("A payment could not be checked.")
             return _unavailable("The payment could not be checked. Do not sign again; send the same header again.")
-        parts = urlsplit(asked.url)
-        resource = f"{asked.method} {parts.path}{f'?{parts.query}' if parts.query else ''}"
-        shown = f"0x{payment.id.hex()}"
-        order = Order(payment, signature, resource, validate=lambda: _refusal(asked), run=lambda: asked.run(shown))
         try:
-            task = asyncio.create_task(self._sales.sell(order))
+            task = asyncio.create_task(sale())
             self._running.add(task)
             task.add_done_callback(self._running.discard)
             outcome = await asyncio.shield(task)
@@ -149,61 +186,80 @@ class Seller:
         except Exception:
             logger.exception("A payment could not be completed.")
             return _unavailable("The payment could not be completed. Do not sign again; send the same header again.")
-        return self._answer(outcome, offers, url)
+        return self._answer(opened, outcome, offers, url)
 
-    async def _known_offers(self) -> list[Offer]:
+    async def _sale(
+        self, opened: _Opened, asked: Asked, header: Header, offers: list[Offer]
+    ) -> Callable[[], Coroutine[Any, Any, _Outcome]]:
+        """How to sell what a payment is for.
+
+        :raises MalformedPayment: if the payment cannot be read
+        :raises PaymentRefused: if it does not match an offer, or its payer did not sign it
+        """
+        parts = urlsplit(asked.url)
+        resource = f"{asked.method} {parts.path}{f'?{parts.query}' if parts.query else ''}"
+
+        async def validate() -> Delivery | None:
+            return await _refusal(asked)
+
+        if self.takes_exact and header.accepted.get("scheme") == EXACT:
+            exact = read_exact(header, offers[0], time.time())
+            bought = ExactOrder(exact, resource, validate, run=lambda: asked.run(f"0x{exact.id.hex()}"))
+            return lambda: opened.exact.sell(bought)
+        payment = read_payment(header, offers, time.time())
+        signature = await self._signature(opened.chain, payment)
+        order = Order(payment, signature, resource, validate, run=lambda: asked.run(f"0x{payment.id.hex()}"))
+        return lambda: opened.sales.sell(order)
+
+    async def _known_offers(self, opened: _Opened) -> list[Offer]:
         """Read the contracts on the first request, and again after a failure."""
         if self._offers is None:
-            escrows = await self._chain.read_escrows(self.arbiter_url)
-            self._offers = [Offer(escrow, self.account.address, self.price, self.contest) for escrow in escrows]
+            escrows = await opened.chain.read_escrows(self.arbiter_url)
+            self._offers = [Offer(escrow, opened.account.address, self.price, self.contest) for escrow in escrows]
         return self._offers
 
-    async def _signature(self, payment: Payment) -> bytes:
+    async def _signature(self, chain: Chain, payment: Payment) -> bytes:
         """The payer's signature as the hold takes it. Held terms are public: only it keeps others from the goods."""
         own = account_signature(payment)
         if own is not None:
             return own
         plain = unwrapped(payment.signature)
-        if plain and await self._chain.accepts_signature(payment.info.payer, digest_of(payment), plain):
+        if plain and await chain.accepts_signature(payment.info.payer, digest_of(payment), plain):
             return plain
         raise PaymentRefused(f"{payment.info.payer} did not sign these terms. A contract wallet must be deployed.")
 
-    def _answer(self, outcome: Sold | Unsold | Refusal, offers: list[Offer], url: str) -> Delivery:
+    def _answer(self, opened: _Opened, outcome: _Outcome, offers: list[Offer], url: str) -> Delivery:
         if isinstance(outcome, Refusal):
             return outcome.delivery
+        if isinstance(outcome, Uncharged):
+            return _passed_on(outcome.delivery, {})
         if isinstance(outcome, Unsold):
             if outcome.kind == "payment_required":
                 return self._required(offers, url, outcome.error)
             return _json(409, {"error": outcome.error}) if outcome.kind == "conflict" else _unavailable(outcome.error)
+        replayed = {"x-idempotent-replay": "true"} if outcome.is_replay else {}
+        if isinstance(outcome, SoldExactly):
+            settled = _settled(outcome.kept, outcome.payment.offer, outcome.payment.payer)
+            return _passed_on(outcome.kept.delivery, {**settled, **replayed})
         delivery = self._withheld(outcome) if outcome.withheld else outcome.kept.delivery
         payment, kept = outcome.payment, outcome.kept
-        settled = {
-            "success": True,
-            "transaction": kept.transaction,
-            "network": payment.offer.escrow.network,
-            "payer": payment.info.payer,
-            "amount": str(payment.offer.price),
-        }
         headers = {
-            "payment-response": _encoded(settled),
+            **_settled(kept, payment.offer, payment.info.payer),
             "x-escrow-payment": f"0x{payment.id.hex()}",
             "x-escrow-decision": kept.decision,
-            **({"x-idempotent-replay": "true"} if outcome.is_replay else {}),
-            **({} if outcome.withheld else self._contest_headers(outcome)),
+            **replayed,
+            **({} if outcome.withheld else self._contest_headers(opened.account, outcome)),
         }
-        if not delivery.header("cache-control"):
-            headers["cache-control"] = "no-store"
-        others = tuple(one for one in delivery.headers if one[0] not in headers)
-        return Delivery(delivery.status, (*others, *headers.items()), delivery.body)
+        return _passed_on(delivery, headers)
 
-    def _contest_headers(self, outcome: Sold) -> dict[str, str]:
+    def _contest_headers(self, account: LocalAccount, outcome: Sold) -> dict[str, str]:
         """What the arbiter released is signed for its buyer as well, who can so show what it got."""
         payment, kept = outcome.payment, outcome.kept
         if payment.offer.contest is None or kept.decision != "release":
             return {}
         return {
             "x-escrow-contest": f"{self.arbiter_url}/escrow/contest/0x{payment.id.hex()}",
-            "x-escrow-delivery": signed_for_buyer(self.account, payment.offer, payment.id, kept.delivery),
+            "x-escrow-delivery": signed_for_buyer(account, payment.offer, payment.id, kept.delivery),
         }
 
     def _withheld(self, outcome: Sold) -> Delivery:
@@ -222,6 +278,10 @@ class Seller:
     def _required(self, offers: list[Offer], url: str, error: str) -> Delivery:
         """The 402: x402 version 2 terms in its header; its body has nothing that a version 1 client could sign."""
         accepts = [requirements(offer, time.time()) for offer in offers]
+        through = "through an escrow"
+        if self.takes_exact:
+            accepts.append(exact_requirements(offers[0]))
+            through = f'through an escrow, or without its protection by "{EXACT}"'
         for length in (1000, 100):
             header = _encoded(
                 {
@@ -239,15 +299,15 @@ class Seller:
             if len(header) <= _LONGEST_HEADER:
                 break
         schemes = " or ".join(f'"{one["scheme"]}"' for one in accepts)
-        explained = f"{error} This sale goes through an escrow: x402 version 2, scheme {schemes}; see PAYMENT-REQUIRED."
+        explained = f"{error} This sale goes {through}: x402 version 2, scheme {schemes}; see PAYMENT-REQUIRED."
         headers = {"payment-required": header, "cache-control": "no-store"}
         return _json(402, {"x402Version": 1, "error": explained, "accepts": []}, headers)
 
 
 def create_seller(
     *,
-    account: LocalAccount,
-    rpc_url: str,
+    account: LocalAccount | Callable[[], LocalAccount],
+    rpc_url: str | Callable[[], str],
     arbiter_url: str,
     price: str,
     description: str,
@@ -255,16 +315,41 @@ def create_seller(
     least_left: int | None,
     contest_seconds: int,
     contest_conditions: Mapping[str, Mapping[str, Any]] | None,
+    exact: bool,
+    store: DeliveryStore | None,
 ) -> Seller:
     """A seller by the options of ``escrowed``.
 
-    :raises ValueError: for an invalid price, origin, contest, or ``least_seconds_left``
+    :raises ValueError: for an invalid price, origin, node, contest, or ``least_seconds_left``
     """
     if origin is not None and origin_of(origin) != origin:
         raise ValueError(f'origin is {origin!r}; expected an origin like "https://shop.example", without a path.')
     contest = parse_contest(contest_seconds, contest_conditions)
-    left = least_seconds_left(least_left, contest)
-    return Seller(account, rpc_url, arbiter_url.rstrip("/"), parse_price(price), description, origin, contest, left)
+    return Seller(
+        account=account,
+        rpc_url=rpc_url,
+        arbiter_url=arbiter_url.rstrip("/"),
+        price=parse_price(price),
+        description=description,
+        origin=origin,
+        contest=contest,
+        least_seconds_left=least_seconds_left(least_left, contest),
+        takes_exact=exact,
+        store=SHARED if store is None else store,
+    )
+
+
+def _tell_without_gas(opened: _Opened) -> None:
+    """Log one line if the account that sends the holds cannot pay for one, without waiting for the node."""
+
+    def look() -> None:
+        # The first sale reports what is wrong with the node.
+        with contextlib.suppress(Exception):
+            short = short_of_gas(opened.rpc_url, opened.account.address)
+            if short is not None:
+                logger.warning("%s", short)
+
+    threading.Thread(target=look, name="escrow gas", daemon=True).start()
 
 
 async def _refusal(asked: Asked) -> Delivery | None:
@@ -278,6 +363,25 @@ async def _refusal(asked: Asked) -> Delivery | None:
 def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -> Delivery:
     given = (("content-type", "application/json"), *(headers or {}).items())
     return Delivery(status, given, json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _settled(kept: KeptDelivery, offer: Offer, payer: str) -> dict[str, str]:
+    settled = {
+        "success": True,
+        "transaction": kept.transaction,
+        "network": offer.escrow.network,
+        "payer": payer,
+        "amount": str(offer.price),
+    }
+    return {"payment-response": _encoded(settled)}
+
+
+def _passed_on(delivery: Delivery, headers: Mapping[str, str]) -> Delivery:
+    """A response of the handler as it is sent, with these headers in place of its own."""
+    cached = {} if delivery.header("cache-control") else {"cache-control": "no-store"}
+    added = {**headers, **cached}
+    others = tuple(one for one in delivery.headers if one[0] not in added)
+    return Delivery(delivery.status, (*others, *added.items()), delivery.body)
 
 
 def _unavailable(error: str) -> Delivery:

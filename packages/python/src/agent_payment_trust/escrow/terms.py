@@ -66,18 +66,24 @@ class Offer:
     contest: ContestTerms | None = None
 
 
-def requirements(offer: Offer, now: float) -> dict[str, Any]:
-    """The x402 version 2 payment requirements of an offer; their expiries count from ``now``, in Unix seconds."""
-    escrow, seconds, contest = offer.escrow, math.ceil(now), offer.contest
-    offered = {} if contest is None else contest.offered
-    common = {
-        "scheme": escrow.scheme,
+def common_requirements(offer: Offer, scheme: str) -> dict[str, Any]:
+    """What terms of every scheme state."""
+    escrow = offer.escrow
+    return {
+        "scheme": scheme,
         "network": escrow.network,
         "amount": str(offer.price),
         "asset": to_checksum_address(escrow.usdc.address),
         "payTo": to_checksum_address(offer.merchant),
         "maxTimeoutSeconds": MAX_TIMEOUT_SECONDS,
     }
+
+
+def requirements(offer: Offer, now: float) -> dict[str, Any]:
+    """The x402 version 2 payment requirements of an offer; their expiries count from ``now``, in Unix seconds."""
+    escrow, seconds, contest = offer.escrow, math.ceil(now), offer.contest
+    offered = {} if contest is None else contest.offered
+    common = common_requirements(offer, escrow.scheme)
     token = {"name": escrow.usdc.name, "version": escrow.usdc.version}
     fee = {"minFeeBps": FEE_BPS, "maxFeeBps": FEE_BPS}
     address, receiver = to_checksum_address(escrow.address), to_checksum_address(escrow.fee_receiver)
