@@ -80,8 +80,9 @@ async function serve({ chain, store, log }: ExactParts, purchase: ExactPurchase,
       await free();
       return { type: "failed", delivery };
     }
-    const transaction = paid ?? (await settle(chain, payment));
-    if (transaction === null) {
+    // A transfer that reverts may do so because a stranger has submitted the same authorization meanwhile.
+    const transaction = paid ?? (await settle(chain, payment)) ?? (await paidBy(chain, payment));
+    if (transaction === "unused" || transaction === "elsewhere") {
       await free();
       return { type: "payment_required", error: "The payment cannot be made: USDC refused it when it was sent." };
     }

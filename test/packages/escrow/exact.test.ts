@@ -117,16 +117,25 @@ test("refused input is not charged", async () => {
   expect([await spent(buyer), handler.mock.calls.length]).toEqual([0n, 0]);
 });
 
-test("a payment that somebody else has submitted buys its answer", async () => {
-  const shop = await open();
-  const buyer = await newBuyer(chain);
-  const { header } = await buyExactly(shop, buyer, { send: false });
-  const { authorization: a, signature } = decodeHeader(header).payload;
-  const times = { validAfter: BigInt(a.validAfter), validBefore: BigInt(a.validBefore) };
-  await broadcast(chain, { authorization: { ...a, ...times, value: BigInt(a.value) }, signature });
-  expect((await pay(shop, header)).status).toBe(200);
-  expect([await spent(buyer), handler.mock.calls.length]).toEqual([PRICE, 1]);
-});
+test.each(["before its sale", "while the handler runs"])(
+  "a payment that a stranger submits %s buys its answer",
+  async (when) => {
+    const shop = await open();
+    const buyer = await newBuyer(chain);
+    const { header } = await buyExactly(shop, buyer, { send: false });
+    const { authorization: a, signature } = decodeHeader(header).payload;
+    const times = { validAfter: BigInt(a.validAfter), validBefore: BigInt(a.validBefore) };
+    const submit = () => broadcast(chain, { authorization: { ...a, ...times, value: BigInt(a.value) }, signature });
+    if (when === "before its sale") await submit();
+    else
+      handler.mockImplementationOnce(async (c) => {
+        await submit();
+        return c.json({ haiku: "An old silent pond" });
+      });
+    expect((await pay(shop, header)).status).toBe(200);
+    expect([await spent(buyer), handler.mock.calls.length]).toEqual([PRICE, 1]);
+  },
+);
 
 test.each([
   ["another payee", { to: `0x${"11".repeat(20)}` }, "authorization.to"],
