@@ -91,6 +91,17 @@ export default {
       },
     },
     {
+      name: "telemetry-is-loaded-late",
+      comment: "OpenTelemetry's packages cost memory and time, so they are loaded only where a collector is named.",
+      severity: "error",
+      from: { path: "^(api|scripts|indexer)/", pathNot: "^api/platform/telemetry/otel\\.ts$" },
+      to: {
+        dependencyTypesNot: ["type-only"],
+        path: "node_modules/@opentelemetry/|^api/platform/telemetry/otel\\.ts$",
+        dynamic: false,
+      },
+    },
+    {
       name: "only-benches-import-benches",
       severity: "error",
       from: { pathNot: "^bench/" },

@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import { createMetricsApp } from "./operations/metrics-app.ts";
+import { createMetricsApp, createSampling } from "./operations/metrics-app.ts";
 import { checkChains, checkDatabase } from "./operations/probes.ts";
 import { createMeter } from "./operations/prometheus.ts";
 import { createBacklogReader } from "./payments/journal/upkeep-store.ts";
@@ -24,8 +24,12 @@ async function main(): Promise<void> {
   const log = pino({ level: config.logLevel, mixin: requestFacts });
   const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
   const access = pino({ level: config.logLevel }, buffered);
+  const telemetry =
+    config.telemetry === null
+      ? null
+      : (await import("./platform/telemetry/otel.ts")).startTelemetry(config.telemetry, { log });
   const pool = connect(config.databaseUrl);
-  const meter = config.metrics === null ? null : createMeter();
+  const meter = config.metrics === null && !config.telemetry?.metrics ? null : createMeter();
   let isStopping = false;
   const build = () => createService(config, pool, { log, access, meter, isReady: () => !isStopping });
   const built = await build().catch(startProblem);
@@ -44,11 +48,15 @@ async function main(): Promise<void> {
   const servers = [createHttpServer(fetch, { perAddress }), createHttpServer(fetch, { perAddress })];
   const taken = await listenOr("PORT", servers, { port: config.port, host: config.host });
   if (taken !== null) return fail(taken);
+  const sampling = createSampling({
+    probes: () => service.probes,
+    observed: () => service.observed(),
+    backlog: createBacklogReader(pool),
+    now: () => new Date(),
+  });
+  if (meter !== null) telemetry?.sendMetrics(async () => meter.collect(await sampling()));
   if (meter !== null && config.metrics !== null) {
-    const backlog = createBacklogReader(pool);
-    const probes = () => service.probes;
-    const observed = () => service.observed();
-    const metrics = createMetricsApp({ probes, observed, backlog, exposition: meter, now: () => new Date() });
+    const metrics = createMetricsApp(meter.contentType, async () => meter.expose(await sampling()));
     const own = [createHttpServer(metrics.fetch, { perAddress }), createHttpServer(metrics.fetch, { perAddress })];
     const busy = await listenOr("METRICS_PORT", own, config.metrics);
     if (busy !== null) return fail(busy);
@@ -89,6 +97,7 @@ async function main(): Promise<void> {
     await stopJobs();
     await service.gate.drain();
     await Promise.all(drained);
+    await telemetry?.stop();
     await pool.end();
     end();
   };

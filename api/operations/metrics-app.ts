@@ -5,28 +5,24 @@ import type { Probes } from "./probes.ts";
 import { type Sample, samplesOf } from "./series.ts";
 import { PATIENCE_MS, serviceStatus } from "./status.ts";
 
-export interface MetricsParts {
+export interface SampleParts {
   /** Those of the service as it is now. */
   readonly probes: () => Probes;
   /** The last look at the chains. Both reject if the database does not answer. */
   readonly observed: () => Promise<Observed | null>;
   readonly backlog: () => Promise<Backlog>;
-  readonly exposition: { readonly contentType: string; expose(samples: readonly Sample[]): Promise<string> };
   readonly now: () => Date;
 }
 
 /** The application on the metrics port: `GET /metrics` and nothing else. Concurrent scrapes share one look. */
-export function createMetricsApp(parts: MetricsParts): Hono {
+export function createMetricsApp(contentType: string, expose: () => Promise<string>): Hono {
   let scrape: Promise<string> | null = null;
   const app = new Hono();
   app.get("/metrics", async (c) => {
-    scrape ??= look(parts).finally(() => {
+    scrape ??= expose().finally(() => {
       scrape = null;
     });
-    return c.body(await scrape, 200, {
-      "content-type": parts.exposition.contentType,
-      "cache-control": "no-store",
-    });
+    return c.body(await scrape, 200, { "content-type": contentType, "cache-control": "no-store" });
   });
   return app;
 }
@@ -35,13 +31,15 @@ export function createMetricsApp(parts: MetricsParts): Hono {
  * Reads the database alone, whose part of the status limits how long that may take; the backlog is requested only if the
  * database answered.
  */
-async function look({ probes, observed, backlog, exposition, now }: MetricsParts): Promise<string> {
-  const last = Promise.race([observed().catch(() => null), probes().late(PATIENCE_MS)]);
-  const facts = last.then((one) => one?.facts ?? null);
-  const status = await serviceStatus(probes(), now(), facts);
-  const isThere = status.database.ok;
-  const [waiting, age] = isThere
-    ? await Promise.all([backlog().catch(() => null), last.then((one) => one?.ageSeconds ?? null)])
-    : [null, null];
-  return exposition.expose(samplesOf(status, { backlog: waiting, observationSeconds: age }));
-}
+export const createSampling =
+  ({ probes, observed, backlog, now }: SampleParts) =>
+  async (): Promise<readonly Sample[]> => {
+    const last = Promise.race([observed().catch(() => null), probes().late(PATIENCE_MS)]);
+    const facts = last.then((one) => one?.facts ?? null);
+    const status = await serviceStatus(probes(), now(), facts);
+    const isThere = status.database.ok;
+    const [waiting, age] = isThere
+      ? await Promise.all([backlog().catch(() => null), last.then((one) => one?.ageSeconds ?? null)])
+      : [null, null];
+    return samplesOf(status, { backlog: waiting, observationSeconds: age });
+  };

@@ -1,4 +1,13 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import PQueue from "p-queue";
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from "prom-client";
 import type { Meter } from "../platform/metrics/meter.ts";
 import { NETWORKS } from "../platform/networks.ts";
 import { type Sample, SERIES } from "./series.ts";
@@ -12,12 +21,14 @@ const SETTLEMENT_BUCKETS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300];
 
 export interface PrometheusMeter extends Meter {
   readonly contentType: string;
-  /**
-   * Everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. One call
-   * at a time.
-   */
+  /** Everything as Prometheus text: the counters, the process, and these samples in place of the previous ones. */
   expose(samples: readonly Sample[]): Promise<string>;
+  /** The same as values. */
+  collect(samples: readonly Sample[]): Promise<readonly Collected[]>;
 }
+
+/** A metric and its values now. */
+type Collected = MetricObjectWithValues<MetricValue<string>>;
 
 /** Counts within this process, in its own registry. */
 export function createMeter(): PrometheusMeter {
@@ -83,6 +94,8 @@ export function createMeter(): PrometheusMeter {
   ]);
   const outcomeGas = counter("trust_outcome_batch_gas_total", "Gas of these transactions.", ["network"]);
   const series = createSeries(registers);
+  // What one reads, another one must not replace meanwhile.
+  const turns = new PQueue({ concurrency: 1 });
   return {
     request: ({ method, route, status, seconds }) =>
       requests.observe(
@@ -116,17 +129,20 @@ export function createMeter(): PrometheusMeter {
     certificate: (product, result) => certificates.inc({ product, result }),
     verdict: (category, outcome) => verdicts.inc({ category, outcome }),
     contentType: registry.contentType,
-    async expose(samples) {
-      for (const [name, { labels }] of Object.entries(SERIES) as [Sample["name"], { labels: readonly string[] }][]) {
-        series[name].reset();
-        // The library sets unlabeled metrics to 0, but the lag of an index that does not answer is not 0.
-        if (labels.length === 0) series[name].remove();
-      }
-      // Right after a reset, adding sets the value of both gauges and counters.
-      for (const { name, labels, value } of samples) series[name].inc(labels, value);
-      return registry.metrics();
-    },
+    expose: (samples) => turns.add(() => fill(samples).metrics()),
+    collect: (samples) => turns.add(() => fill(samples).getMetricsAsJSON()),
   };
+
+  function fill(samples: readonly Sample[]): Registry {
+    for (const [name, { labels }] of Object.entries(SERIES) as [Sample["name"], { labels: readonly string[] }][]) {
+      series[name].reset();
+      // The library sets unlabeled metrics to 0, but the lag of an index that does not answer is not 0.
+      if (labels.length === 0) series[name].remove();
+    }
+    // Right after a reset, adding sets the value of both gauges and counters.
+    for (const { name, labels, value } of samples) series[name].inc(labels, value);
+    return registry;
+  }
 }
 
 type Series = Record<Sample["name"], Pick<Gauge, "reset" | "remove" | "inc">>;

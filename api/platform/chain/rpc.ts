@@ -1,5 +1,6 @@
 import { Agent, request } from "undici";
 import { BaseError, ContractFunctionRevertedError } from "viem";
+import { isTraced, traced } from "../telemetry/tracing.ts";
 
 /** The most that a node may answer, in bytes: viem's own limit. */
 const MOST_BYTES = 10 * 1024 * 1024;
@@ -15,10 +16,15 @@ const CALLER = { accept: "*/*", "user-agent": "node" };
  * answer, which has been read when the response comes back. Redirects are not followed: payers' signatures go to the
  * configured node alone. Nothing is compressed. Of a failure only the code is told, because a node's address may be secret.
  */
-export async function rpcFetch(
-  url: string | URL | Request,
-  { headers, body, signal }: RequestInit = {},
-): Promise<Response> {
+export function rpcFetch(url: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  if (!isTraced()) return post(url, init);
+  const methods = [...String(init.body).matchAll(/"method":"(\w+)"/g)].map(([, name]) => name);
+  const method = [...new Set(methods)].join(", ");
+  const attributes = { "rpc.system": "jsonrpc", "rpc.method": method, "trust.rpc.calls": methods.length };
+  return traced(method, { kind: "client", attributes }, () => post(url, init));
+}
+
+async function post(url: string | URL | Request, { headers, body, signal }: RequestInit): Promise<Response> {
   const own = { ...CALLER, ...Object.fromEntries(new Headers(headers)) };
   const sent = { method: "POST", headers: own, body: String(body), signal: signal ?? null, dispatcher: nodes } as const;
   const { answer, text } = await read(request(String(url), sent)).catch((error: NodeJS.ErrnoException) => {

@@ -19,6 +19,7 @@ import { EXAM_VARIABLES, type ExamSettings, examSettings } from "./exam-settings
 import { type FacilitatorAuth, facilitatorAuth } from "./facilitator-auth.ts";
 import { LOG_VARIABLES, type LogSettings, logSettings, policyProblem } from "./log-settings.ts";
 import { roleProblems } from "./roles.ts";
+import { type TelemetrySettings, telemetrySettings } from "./telemetry-settings.ts";
 import {
   accountKey,
   addressesOf,
@@ -225,6 +226,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** A separate port for metrics only; null to disable it. */
   readonly metrics: { readonly port: number; readonly host: string } | null;
+  /** Null if nothing is sent to an OpenTelemetry collector. */
+  readonly telemetry: TelemetrySettings | null;
   /** How long a shutdown keeps accepting connections, so that a load balancer notices. */
   readonly drainSeconds: number;
   /** How long it may take after that before it cuts off pending requests. */
@@ -241,7 +244,8 @@ export function parseConfig(environment: Environment): Config | { readonly probl
   if (!isSet("ARBITER_PRIVATE_KEY") && !isSet("ARBITER_ADDRESS")) problems.push(NO_ARBITER);
   if (isSet("FACILITATOR_AUTH") && !isSet("FACILITATOR_URL")) problems.push(AUTH_ALONE);
   if (env?.RETIRED_SIGNING_KEYS.includes(env.SIGNING_KEY)) problems.push(PRIVATE_KEY_RETIRED);
-  problems.push(...[policyProblem(env)].filter((problem) => problem !== null));
+  const { telemetry, problems: untold } = telemetrySettings(environment);
+  problems.push(...[policyProblem(env)].filter((problem) => problem !== null), ...untold);
   if (env !== undefined) problems.push(...accountKeyProblems(env), ...roleProblems(env));
   if (env === undefined || problems.length > 0) return { problem: problems.join("\n") };
   const [facilitatorKey, arbiterKey] = [accountKeyOf("FACILITATOR", env), accountKeyOf("ARBITER", env)];
@@ -305,6 +309,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     indexViewsSchema: env.INDEX_VIEWS_SCHEMA,
     rateLimitPerMinute: env.RATE_LIMIT_PER_MINUTE,
     trustedProxies: env.TRUSTED_PROXIES,
+    telemetry,
     metrics: env.METRICS_PORT === undefined ? null : { port: env.METRICS_PORT, host: env.METRICS_HOST },
     drainSeconds: env.DRAIN_SECONDS ?? (isLoopback(new URL(baseUrl).hostname) ? 0 : DRAIN_SECONDS),
     stopWithinSeconds: env.STOP_WITHIN_SECONDS,

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { isTraced, traced } from "../telemetry/tracing.ts";
 import type { Hex } from "../wallet.ts";
 
 /** A named statement that reads, and what its result says. */
@@ -20,7 +21,9 @@ export async function sendOn(
   client: pg.PoolClient,
   statements: readonly pg.QueryConfig[],
 ): Promise<readonly pg.QueryResult[]> {
-  const answers = await Promise.allSettled(statements.map((statement) => client.query(statement)));
+  const answers = await Promise.allSettled(
+    statements.map((statement) => tracedQuery(statement, () => client.query(statement))),
+  );
   return answers.map((answer) => {
     if (answer.status === "rejected") throw answer.reason;
     return answer.value;
@@ -75,7 +78,28 @@ export function connect(connectionString: string, max = 16): pg.Pool {
   pool.on("error", () => undefined);
   // So would one that breaks while in use: the running statement rejects, and that is enough.
   pool.on("connect", (client) => client.on("error", () => undefined));
-  return pool;
+  return isTraced() ? withTracedQueries(pool) : pool;
+}
+
+/** A statement's values are parameters, so its text holds no data. */
+const tracedQuery = <T>({ text }: pg.QueryConfig, send: () => Promise<T>): Promise<T> =>
+  isTraced()
+    ? traced(
+        `SQL ${/\w+/.exec(text)?.[0] ?? ""}`,
+        { kind: "client", attributes: { "db.system.name": "postgresql", "db.query.text": text.slice(0, MOST_TEXT) } },
+        send,
+      )
+    : send();
+
+const MOST_TEXT = 500;
+
+function withTracedQueries(pool: pg.Pool): pg.Pool {
+  const query = pool.query.bind(pool) as (said: pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
+  const traceQuery = (said: pg.QueryConfig | string, values?: unknown[]) => {
+    const config = typeof said === "string" ? { text: said, ...(values && { values }) } : said;
+    return tracedQuery(config, () => query(config));
+  };
+  return Object.assign(pool, { query: traceQuery }) as pg.Pool;
 }
 
 /** The oldest release of PostgreSQL that the service, its migrations and its index run on. */
@@ -165,7 +189,10 @@ export async function inTransaction<T, Answers extends readonly unknown[] = read
 }
 
 /** Rolls back what `work` leaves unfinished. A connection that has failed is not used again. */
-export async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+export const withClient = <T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
+  traced("SQL session", { kind: "internal" }, () => onClient(pool, work));
+
+async function onClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {

@@ -5,6 +5,7 @@ import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import type { Meter } from "../metrics/meter.ts";
 import { POLICY_BESIDE_TERMS, page, pageWith, wantsHtml } from "../page/page.ts";
+import { FAILED, type TracedSpan, traced } from "../telemetry/tracing.ts";
 import { EVERY_ANSWER, PROBLEMS, Problem, problemBody, problemOf } from "./errors.ts";
 import { createRateLimit, LIMIT_SECONDS, type RateLimitParts } from "./rate-limit.ts";
 import { type Clients, checkQuery, clientOf, refuseDeclaredLength } from "./request.ts";
@@ -244,7 +245,10 @@ function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: Ap
     c.set("requestId", request_id);
     for (const [name, value] of EVERY_ANSWER) setHeader(c, name, value);
     setHeader(c, "x-request-id", request_id);
-    await inRequest(request_id, next);
+    await traced("request", { kind: "server", attributes: { "trust.request_id": request_id } }, async (span) => {
+      await inRequest(request_id, next);
+      if (span !== null) describe(span, c);
+    });
     const { method, path } = c.req;
     const { status } = c.res;
     const ms = elapsedMs() - start;
@@ -254,6 +258,19 @@ function everyRequest({ accessLog: log, meter, peers, inRequest, elapsedMs }: Ap
     else log.info(facts, "request");
   };
 }
+
+/** By the route's pattern: a path may hold a token, and a method may be any word. */
+function describe(span: TracedSpan, c: Context): void {
+  const method = c.req.method in TRACED_METHODS ? c.req.method : "_OTHER";
+  const [route, { status }] = [routeOf(c), c.res];
+  span.updateName(`${method} ${route}`);
+  span.setAttribute("http.request.method", method);
+  span.setAttribute("http.route", route);
+  span.setAttribute("http.response.status_code", status);
+  if (status >= 500) span.setStatus({ code: FAILED });
+}
+
+const TRACED_METHODS = { GET: true, HEAD: true, POST: true, OPTIONS: true };
 
 const EVERY_PATH = "/*";
 

@@ -1,4 +1,5 @@
 import type { Job } from "../slice.ts";
+import { traced } from "../telemetry/tracing.ts";
 import type { JobWatch } from "./job-watch.ts";
 import { createWakeUp } from "./wake-up.ts";
 
@@ -16,7 +17,7 @@ export function runJobs(jobs: readonly Job[], { watch, log }: RunParts): () => P
     const repeat = async () => {
       while (!isStopped) {
         const end = watch.begin(name);
-        await run().then(
+        await traced(`job ${name}`, { kind: "internal" }, run).then(
           () => end("done"),
           (error: unknown) => {
             end("failed");
