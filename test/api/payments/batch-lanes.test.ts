@@ -1,16 +1,13 @@
-import { type Hex, type LocalAccount, numberToHex } from "viem";
+import type { Hex, LocalAccount } from "viem";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Payment } from "../../../api/payments/settle/facilitator-chain.ts";
-import { batchGas } from "../../../api/payments/settle/settlement-batch.ts";
 import { SETTLEMENT_BATCH } from "../../../contracts/settlement-batch.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { away } from "../../support/chain/nodes.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { paymentOf, type Relaying, startBatching, startRelaying } from "../../support/payments/relaying.ts";
 import { highS, newPayer, signPayment } from "../../support/payments/signing.ts";
-import { thinking } from "../../support/payments/wallets.ts";
 
 // Which payments share a transaction, and when none does.
 
@@ -105,26 +102,6 @@ describe("a payment may share a transaction", () => {
     expect(await process.batching.submit(two)).toBe(false);
   });
 
-  test("once it was simulated as it will be sent: by the relayer, at its fees and within its gas limit", async () => {
-    const simulated: unknown[] = [];
-    base.become((call, pass) => {
-      if (call.method === "eth_call") simulated.push(call.params?.[0]);
-      return pass(call);
-    });
-    const [one, two] = await threePayments();
-    expect(await passes(begin(), one, two)).toEqual([true, true]);
-    const from = relaying.relayer.address;
-    const offer = { maxFeePerGas: expect.any(String), maxPriorityFeePerGas: expect.any(String) };
-    expect(simulated).toMatchObject([{ from, ...offer, gas: numberToHex(batchGas(2)) }]);
-  });
-
-  test("never where batches are turned off, which costs no call", async () => {
-    const [one] = await threePayments();
-    base.calls.reset();
-    expect(await passes(begin(1), one)).toEqual([false]);
-    expect(base.calls.total()).toBe(0);
-  });
-
   test("not for an hour after one of its payer's failed among others, and no neighbor is kept from it", async () => {
     const process = begin();
     const given = await threePayments();
@@ -138,44 +115,6 @@ describe("a payment may share a transaction", () => {
     later(60 * MINUTE);
     expect(await passes(process, ...(await threePayments()))).toEqual([true, true, true]);
   });
-});
-
-test("a payment that fails by itself says nothing of batches", async () => {
-  const process = begin();
-  const [one] = await threePayments();
-  expect(await passes(process, one)).toEqual([true]);
-  base.halt();
-  const outcome = process.batching.submit(one);
-  outcome.catch(() => undefined);
-  await eventually(() => base.pool.waiting().length, 1);
-  await chain.blacklist(ann.address);
-  await base.resume();
-  await expect(outcome).rejects.toThrow(/reverted/);
-  await chain.unblacklist(ann.address);
-  expect(await passes(process, ...(await threePayments()))).toEqual([true, true, true]);
-  expect(process.isOn).toEqual([true]);
-});
-
-test("what another process carries is judged by that process", async () => {
-  const [process, other] = [begin(), begin(3)];
-  const given = await threePayments();
-  const more = [await payment(dan), given[1], await payment(ann), await payment(dan)] as const;
-  expect(await passes(process, ...given)).toEqual([true, true, true]);
-  expect(await passes(other, ...more)).toEqual([true, true, true, true]);
-  let late: Promise<readonly boolean[]> = Promise.resolve([]);
-  await shared(process, given, async () => {
-    const outcomes = [other.batching.submit(more[0])];
-    await eventually(() => base.pool.waiting().length, 3);
-    outcomes.push(...more.slice(1).map((one) => other.batching.submit(one)));
-    await eventually(() => base.pool.waiting().length, 4);
-    await chain.blacklist(ben.address);
-    late = Promise.all(outcomes);
-  });
-  await chain.unblacklist(ben.address);
-  expect(await late).toEqual([true, true, true, true]);
-  expect([process.sent, other.sent]).toMatchObject([[{ payments: 2, skipped: 0 }], [{ payments: 2, skipped: 1 }]]);
-  expect(await passes(other, await payment(ann), await payment(ben), await payment(dan))).toEqual([true, true, true]);
-  expect(await passes(process, await payment(ben))).toEqual([false]);
 });
 
 describe("no payment shares a transaction for ten minutes", () => {
@@ -214,22 +153,4 @@ describe("no payment shares a transaction for ten minutes", () => {
       expect([base.calls.byMethod().eth_getCode, process.isOn]).toEqual([2, [false, true]]);
     }
   });
-});
-
-test("a node that cannot be asked for the contract is asked again by the next payment", async () => {
-  const process = begin();
-  base.become(away);
-  await expect(another(process)).rejects.toThrow();
-  base.become(null);
-  expect(await another(process)).toBe(true);
-});
-
-test("while no contract is there, ordinary accounts go in the batches' places, and wallets with code in their own", async () => {
-  await client.setCode({ address, bytecode: "0x" });
-  const { batching } = begin();
-  const [{ transfer }, wallet] = await threePayments();
-  await client.setCode({ address: ben.address, bytecode: thinking(1) });
-  expect(await batching.laneOf(transfer)).toBe("batch");
-  expect(await batching.laneOf(wallet.transfer)).toBe("alone");
-  await client.setCode({ address: ben.address, bytecode: "0x" });
 });

@@ -10,7 +10,7 @@ import { settlementBatchAbi } from "../../../contracts/settlement-batch.ts";
 import { USDC_ABI } from "../../../scripts/embedded/usdc.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { rawOf, rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
+import { rawToUsdc, reorganize } from "../../support/chain/blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { newPayment, WRITES } from "../../support/payments/journal-rows.ts";
@@ -78,41 +78,6 @@ async function itemsOf(hash: Hex): Promise<number> {
   const [, , , items] = decodeFunctionData({ abi: settlementBatchAbi, data: input }).args as readonly Hex[];
   return size(items ?? "0x") / ITEM_BYTES;
 }
-
-test("a batch that the pool forgot is broadcast again, byte for byte, and charges each payment once", async () => {
-  const { batching, payments, sent } = await passed(4);
-  const balance = () => client.getBalance(relaying.relayer);
-  const before = await balance();
-  const { settled } = await pooled(batching, payments);
-  const waiting = base.pool.waiting();
-  base.pool.forget();
-  expect(base.pool.waiting()).toEqual([]);
-  await relaying.tendAfter(5, relaying.another());
-  expect(base.pool.waiting()).toEqual(waiting);
-  await base.resume();
-  expect(await settled).toEqual(allSettled(payments));
-  await expectChargedOnce(payments);
-  expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
-  expect(sent).toEqual([{ payments: 3, skipped: 0, waitedSeconds: expect.any(Number) }]);
-  const { mined } = relaying.counted;
-  // Nothing waits for the note of a success.
-  await expect.poll(() => mined.length, { timeout: 10_000, interval: 10 }).toBe(2);
-  expect(mined.map(({ payments: count, failed }) => [count, failed]).toSorted()).toEqual([
-    [1, 0],
-    [3, 0],
-  ]);
-  expect(mined.reduce((sum, { feeWei }) => sum + feeWei, 0n)).toBe(before - (await balance()));
-
-  // Taken for lost by a node with gaps.
-  await relaying.pool.query("UPDATE relay SET state = 'lost'");
-  const callFor = () => {
-    throw new Error("there is something to send");
-  };
-  const [alone, batch] = waiting;
-  expect([...(await relaying.another().ship({ lane: "batch", members: payments, callFor }))]).toEqual(
-    payments.map(({ purpose }, place) => [purpose, place === 0 ? alone : batch]),
-  );
-});
 
 test("a batch whose nonce another use of the key took frees its payments once that is final, and each is sent again, once", async () => {
   const { batching, payments } = await passed(4);
@@ -206,37 +171,6 @@ test("a batch that a reorganization removed is broadcast again; who fails in it 
   expect([await hashes(), await sentByUs()]).toEqual([[1, 1], 2]);
   const batches = relaying.counted.mined.filter(({ payments: count }) => count === 3);
   expect(batches.map(({ failed }) => failed)).toEqual([0, 1, 0]);
-});
-
-test("a batch that is mined again in another block is judged by that one as soon as somebody looks", async () => {
-  const { batching, payers, payments } = await passed(4);
-  const payer = payers[2] as LocalAccount;
-  await chain.setBalance(payer.address, 10n ** 18n);
-  await base.pass(0.2);
-  const { settled, batch } = await pooled(batching, payments);
-  const sent = base.pool.waiting();
-  await base.resume();
-  expect(await settled).toEqual(allSettled(payments));
-  const raws = await Promise.all(sent.map((hash) => rawOf(chain, hash)));
-  const failed = () => relaying.another().failed(payments[2]?.purpose ?? "0x");
-  expect(await failed()).toBeNull();
-
-  const { blockNumber } = await client.getTransactionReceipt({ hash: batch });
-  const data = encodeFunctionData({
-    abi: USDC_ABI,
-    functionName: "transfer",
-    args: [payers[0]?.address ?? "0x", 9_900_000n],
-  });
-  const spoiling = await rawToUsdc(chain, { by: payer, data });
-  const depth = Number((await client.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1;
-  await reorganize(
-    chain,
-    depth,
-    [spoiling, ...raws].map((raw) => [raw, 0] as const),
-  );
-  await relaying.another().waitFor(batch, 15_000);
-  expect(await failed()).toBe(batch);
-  await nothingCharged(chain, payer);
 });
 
 test("one purpose has one item in a batch, whoever waits for it; a purpose that nobody holds has none", async () => {

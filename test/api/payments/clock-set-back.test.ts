@@ -43,24 +43,6 @@ test("fees are read again", async () => {
   expect((await relaying.relayer.terms(GAS)).maxFeePerGas).toBeGreaterThan(quiet * 20n);
 });
 
-test("the balance is read again", async () => {
-  await relaying.relayer.terms(GAS);
-  setClockBack();
-  await chain.setBalance(relaying.relayer.address, 0n);
-  passTime(FORGOTTEN_MS);
-  await expect(relaying.relayer.terms(GAS)).rejects.toThrow(/has no gas/);
-});
-
-test("the nonce count is read again", async () => {
-  const { address } = relaying.relayer;
-  await relaying.relayer.terms(GAS);
-  setClockBack();
-  await client.setNonce({ address, nonce: 5 });
-  passTime(FORGOTTEN_MS);
-  expect(await send("after another use of the key")).toMatchObject({ status: "success" });
-  expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual([5]);
-});
-
 test("what is final is read again, and so what was sent ends final", async () => {
   const finality = createFinality(client);
   const first = await finality.confirmed();

@@ -8,7 +8,6 @@ import {
   accountSignature,
   isAccountSignature,
   settledWith,
-  signatureSha256,
   tooLong,
   windowOpen,
   windowProblem,
@@ -56,7 +55,6 @@ describe("the terms", () => {
       ["20 seconds left", { validBefore: NOW + 20n }],
       ["valid since the second before the chain's head", { validAfter: NOW - 4n }],
       ["valid for 24 hours", { validBefore: NOW + 86_400n }],
-      ["valid for an hour", { validBefore: NOW + 3_600n }],
     ])("%s", (_, change) => expect(errorOf(change)).toBeNull());
   });
 
@@ -67,13 +65,10 @@ describe("the terms", () => {
       ["the receiving address itself", { from: TERMS.payTo }, /receiving address itself/],
       ["one unit too little", { value: 249_999n }, /249999 .*0\.249999 USDC.*exactly 250000 \(0\.25 USDC\)/],
       ["one unit too much", { value: 250_001n }, /250001.*exactly 250000/],
-      ["nothing", { value: 0n }, /for 0 atomic units/],
       ["valid only after the second of the chain's head", { validAfter: NOW - 3n }, /not valid until/],
       ["valid only after this second", { validAfter: NOW }, /not valid until/],
       ["valid in the far future", { validAfter: 2n ** 256n - 1n }, /not valid until unix time/],
       ["expired this second", { validBefore: NOW }, /expired at 2030-/],
-      ["expired long ago", { validBefore: 0n }, /expired at 1970-/],
-      ["one second left", { validBefore: NOW + 1n }, /at least 20 seconds/],
       ["19 seconds left", { validBefore: NOW + 19n }, /at least 20 seconds/],
       ["valid for a second more than 24 hours", { validBefore: NOW + 86_401n }, /until 2030-\S+; .* at most 24 hours/],
       ["valid forever", { validBefore: 2n ** 256n - 1n }, /until unix time \d{78}; .* at most 24 hours/],
@@ -95,7 +90,6 @@ describe("the terms", () => {
     test.each<[string, ClaimedTerms, PresentedPayment["version"], RegExp]>([
       ["another scheme", { scheme: "upto" }, "v2", /scheme upto/],
       ["another network", { network: "eip155:84532" }, "v2", /network eip155:84532; this route accepts eip155:8453/],
-      ["the short name in version 2", { network: "base" }, "v2", /network base/],
       ["the long name in version 1", { network: "eip155:8453" }, "v1", /this route accepts base\./],
       ["another asset", { asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e" }, "v2", /asset 0x036/],
       ["another amount", { amount: "10000" }, "v2", /claims 10000 atomic units, but the authorization is for 250000/],
@@ -109,8 +103,6 @@ describe("the terms", () => {
   test.each([
     [20n, true],
     [19n, false],
-    [0n, false],
-    [-1n, false],
   ])("an authorization with %i seconds left may be submitted: %s", (left, open) =>
     expect(windowOpen(NOW + left, NOW)).toBe(open),
   );
@@ -241,8 +233,4 @@ describe("the signature", async () => {
     (bytes: number) =>
     (value: bigint): Hex =>
       `0x${value.toString(16).padStart(2 * bytes, "0")}`;
-
-  test("the journal's hash of a signature is that of its bytes", () => {
-    expect(signatureSha256("0x616263")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  });
 });

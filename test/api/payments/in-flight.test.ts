@@ -109,15 +109,6 @@ describe("a payer's payments in flight", () => {
       expect(await apply(journal, { ...failing, token }, { change })).toBe(1);
     expect([await enter(), await enter(), await enter()]).toEqual([1, 1, "crowded"]);
   });
-
-  test("are another payer's business to nobody else", async () => {
-    const [one, other] = [await newPayer(chain), await newPayer(chain)];
-    const all = await signed(one, MOST);
-    for (const each of all) keep(each);
-    await Promise.all(all.map((each) => pay(each)));
-    const [free] = await signed(other, 1);
-    expect(free && (await pay(free)).status).toBe(200);
-  });
 });
 
 describe("a payer's balance covers what is in flight together", () => {

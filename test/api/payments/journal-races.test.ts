@@ -9,16 +9,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
-import {
-  apply,
-  CHANGES,
-  COMPLETE,
-  hex,
-  newPayment,
-  PATHS,
-  STATES,
-  WRITES,
-} from "../../support/payments/journal-rows.ts";
+import { apply, COMPLETE, hex, newPayment, PATHS } from "../../support/payments/journal-rows.ts";
 import { chargedOnce } from "../../support/payments/on-chain.ts";
 import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
@@ -135,34 +126,6 @@ describe("two at once", () => {
 });
 
 describe("a holder that slept while another took over", () => {
-  /** All that a run can want to change. */
-  const attempts: readonly (readonly [string, (by: Journal, payment: NewPayment, token: string) => Promise<number>])[] =
-    [
-      ["heartbeat", (by, { key }, token) => by.heartbeat(key, token)],
-      ["release", (by, { key }, token) => by.release(key, token, true)],
-      ...Object.entries(CHANGES).map(
-        ([name, change]) =>
-          [
-            name,
-            (by: Journal, payment: NewPayment, token: string) => apply(by, { ...payment, token }, { change, writes }),
-          ] as const,
-      ),
-    ];
-  /** Fails when it is executed. */
-  const writes = [{ text: "SELECT 1 / 0", values: [] }];
-
-  test.each(STATES)("changes nothing of a payment in %s", async (state) => {
-    const [payment, late] = [newPayment(), randomUUID()];
-    await journal.insert(payment, late);
-    await endLease(payment);
-    const token = randomUUID();
-    expect(await other.take(payment.key, "received", token)).toBe(1);
-    for (const change of PATHS[state]) expect(await apply(other, { ...payment, token }, { change })).toBe(1);
-    const before = [await rowOf(payment), await countOf("settlement_mark")];
-    for (const [name, attempt] of attempts) expect([name, await attempt(journal, payment, late)]).toEqual([name, 0]);
-    expect([await rowOf(payment), await countOf("settlement_mark")]).toEqual(before);
-  });
-
   test("loses its write to a take that was committed while the write waited", async () => {
     const payment = await paymentIn("settled");
     await withClient(database.ownerUrl, async (client) => {
@@ -171,35 +134,13 @@ describe("a holder that slept while another took over", () => {
         binary(payment.key.nonce),
         randomUUID(),
       ]);
-      const write = apply(journal, payment, { change: COMPLETE, writes });
+      const write = apply(journal, payment, { change: COMPLETE });
       await waiting(1);
       await client.query("COMMIT");
       expect(await write).toBe(0);
     });
     expect((await rowOf(payment)).state).toBe("settled");
   });
-
-  test("does not come back to life by a heartbeat after giving up its lease, and a live lease is not taken", async () => {
-    const payment = await paymentIn("settling");
-    expect(await other.take(payment.key, "settling", randomUUID())).toBe(0);
-    expect(await journal.heartbeat(payment.key, payment.token)).toBe(1);
-    expect(await journal.release(payment.key, payment.token, false)).toBe(1);
-    expect(await journal.heartbeat(payment.key, payment.token)).toBe(0);
-    expect(await other.take(payment.key, "settling", randomUUID())).toBe(1);
-  });
-});
-
-test("a void payment frees its identifier, and does not claim it back when it is revived", async () => {
-  const [payer, paymentId] = [hex(20), "order-2"];
-  const first = await paymentIn("received", { payer, paymentId });
-  const second = newPayment({ payer, paymentId });
-  expect(await other.insert(second, randomUUID())).toBe(0);
-  expect((await other.find(second.key, paymentId)).sameId?.key.nonce).toBe(first.key.nonce);
-  expect(await journal.write(first.key, first.token, WRITES.refuse)).toBe(1);
-  expect((await other.find(second.key, paymentId)).sameId).toBeNull();
-  expect(await other.insert(second, randomUUID())).toBe(1);
-  expect(await journal.revive(first.key, randomUUID(), first)).toBe(1);
-  expect([(await rowOf(first)).payment_id, (await rowOf(second)).payment_id]).toEqual([null, paymentId]);
 });
 
 test("a commit that nobody acknowledged answers 503, leaves record and result both or neither, and the retry gets one", async () => {

@@ -52,14 +52,6 @@ describe("statements that share a message", async () => {
     expect(new Set(rows.map(({ xid }) => xid)).size).toBe(1);
   });
 
-  test("of many, none is lost, and messages hold a few of them each", async () => {
-    const names = Array.from({ length: 200 }, (_, at) => String(at).padStart(3, "0"));
-    const answers = await Promise.all(names.map(add));
-    expect(answers.map(({ rows }) => rows[0]?.name)).toEqual(names);
-    const transactions = new Set((await stored()).map(({ xid }) => xid)).size;
-    expect(transactions).toBe(Math.ceil(names.length / 32));
-  });
-
   test("one that fails fails alone, and leaves a connection that knows what it has prepared", async () => {
     const pool = await forFile(connect(database.ownerUrl, 1));
     const { share: shareOne } = createSharedMessages(pool);

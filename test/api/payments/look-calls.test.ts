@@ -39,17 +39,6 @@ async function counted(ask: () => Promise<Answer>) {
   return { answer, calls: base.calls.total(), methods: base.calls.byMethod() };
 }
 
-test("a new payment is seen with one call for its state and one for its logs", async () => {
-  for (let payment = 0; payment < 2; payment++) {
-    const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 120n });
-    const { answer, methods } = await counted(() => post(`${service.url}/test/basic`, v2(signed)));
-    expect(answer.status).toBe(200);
-    // What the provider refused the first time is not asked again.
-    if (payment === 1) expect(methods).toMatchObject({ eth_getLogs: 1 });
-    expect((await counted(() => post(`${service.url}/test/basic`, v2(signed)))).calls).toBe(0);
-  }
-});
-
 test("a payment that settled long ago is found with no more calls than a new one", async () => {
   const { again, signed } = await payUnseen(base, service);
   await base.pass(30);

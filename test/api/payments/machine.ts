@@ -57,15 +57,12 @@ export const resolve = (known: Row): StepEvent => ({ type: "resolve", row: known
 
 export const DONE: StepEvent = { type: "written", rows: 1 };
 export const LOST: StepEvent = { type: "written", rows: 0 };
-export const UNACKNOWLEDGED: StepEvent = { type: "writeUnknown" };
 export const CROWDED: StepEvent = { type: "crowded" };
 export const BARRED: StepEvent = { type: "barred", seconds: 60 };
 export const UNAVAILABLE: StepEvent = { type: "unavailable" };
 export const OK: StepEvent = { type: "preflight", outcome: "ok", windowOpen: true };
-export const ALREADY_PAID: StepEvent = { type: "preflight", outcome: "paid" };
 export const REFUSED: StepEvent = { type: "preflight", outcome: "refused", error: "The balance is too low." };
 export const SUBMITTED: StepEvent = { type: "submitted" };
-export const NOT_AT_ONCE: StepEvent = { type: "notAtOnce" };
 export const HANDLED: StepEvent = { type: "handled" };
 export const COMPLETED: StepEvent = { type: "completed", response: RESPONSE };
 export const HANDLE_FAILED: StepEvent = { type: "handleFailed" };

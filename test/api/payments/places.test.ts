@@ -9,7 +9,6 @@ import type { RelayRequest } from "../../../api/platform/relayer/send.ts";
 import type { Lease } from "../../../api/platform/relayer/sender.ts";
 import { startBaseLike } from "../../support/base-like/base-like.ts";
 import { BASE as PROFILE } from "../../support/base-like/profiles.ts";
-import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
@@ -55,36 +54,6 @@ describe("of one account's places", () => {
     const refused = [...alone, ...together].flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
     for (const reason of refused) expect(reason).toMatchObject(noPlace);
     expect((await relaying.rows()).map(({ nonce }) => nonce)).toEqual(Array.from({ length: PLACES }, (_, at) => at));
-  });
-
-  test("a thousand payments from wallets with code leave the batches theirs", async () => {
-    base.halt();
-    const flood = many(1_000, "alone", [relaying.relayer]);
-    const isFirst = flood.then(() => "the flood");
-    expect(await Promise.race([isFirst, send("batch", relaying.another()).then(() => "the batch")])).toBe("the batch");
-    expect((await flood).filter(isSent).length).toBe(4);
-    expect((await relaying.rows()).length).toBe(5);
-  });
-
-  test("a node that once counted too far leaves a gap, and what fills it does not wait for what comes after it", async () => {
-    base.become(async (call, pass) => (call.method === "eth_getTransactionCount" ? replyTo(call, "0x2") : pass(call)));
-    const ahead = [...(await many(4, "alone", [relaying.relayer])), ...(await many(12, "batch", [relaying.relayer]))];
-    expect(ahead.filter(isSent).length).toBe(PLACES);
-    base.become(null);
-    base.pool.forget();
-    for (const lane of ["batch", "alone"] as const) await send(lane, relaying.another());
-    await relaying.tendAfter(5);
-    await expect.poll(() => base.chain.client.getTransactionCount({ address: relaying.relayer.address })).toBe(18);
-  });
-
-  test("one that becomes free within two blocks goes to the payment that waits for it", async () => {
-    base.halt();
-    await many(4, "alone", [relaying.relayer]);
-    const waiting = send("alone", relaying.another());
-    const isOver = waiting.then(() => true);
-    expect(await Promise.race([isOver, new Promise((done) => setTimeout(done, 300, false))])).toBe(false);
-    await base.resume();
-    expect(await isOver).toBe(true);
   });
 });
 

@@ -68,36 +68,6 @@ describe.each([
   });
 });
 
-test("a transaction that blocks pass by is handed in again after two of them, then after twice as many", async () => {
-  base.pool.fate({ afterMinutes: 10 });
-  await send();
-  const { relayer } = relaying;
-  await relaying.tendAfter(5, relayer);
-  const sentIn = [Number(await client.getBlockNumber({ cacheTime: 0 }))];
-  while (sentIn.length < 5) {
-    await base.pass(base.blockSeconds / 60);
-    base.calls.reset();
-    await relaying.tendAfter(2, relayer);
-    const block = Number(await client.getBlockNumber({ cacheTime: 0 }));
-    if ((base.calls.byMethod().eth_sendRawTransaction ?? 0) > 0) sentIn.push(block);
-  }
-  for (const [at, least] of [2, 4, 8, 16].entries())
-    expect((sentIn[at + 1] ?? 0) - (sentIn[at] ?? 0)).toBeGreaterThanOrEqual(least);
-  expect(await hashes()).toEqual([1]);
-});
-
-test("what was left behind when the account's count moved is handed in again", async () => {
-  const { relayer } = relaying;
-  base.halt();
-  await send();
-  base.pool.fate("swallowed");
-  const behind = await send();
-  await relaying.tendAfter(1, relayer);
-  await base.resume();
-  await relaying.tendAfter(1, relayer);
-  expect(await isMined(behind)).toBe(true);
-});
-
 describe("a spike of fifty times", () => {
   const stuck = async (count: number): Promise<void> => {
     base.halt();
@@ -155,52 +125,6 @@ test("what is sent reserves its fee beside everything that is unmined", async ()
   await send(fresh);
   await expect(send(fresh)).rejects.toThrow(/has no gas/);
   expect(await hashes()).toEqual([1, 1]);
-});
-
-describe("nodes that are wrong about fees", () => {
-  const GWEI = 10n ** 9n;
-  /** So many answers are 1,000 gwei. */
-  const lie = (about: "tip" | "base fee", answers: number) => {
-    let left = answers;
-    const wrong = `0x${(1_000n * GWEI).toString(16)}`;
-    base.become(async (call, pass) => {
-      const reply = await pass(call);
-      const isAsked = call.method === (about === "tip" ? "eth_maxPriorityFeePerGas" : "eth_getBlockByNumber");
-      if (!isAsked || left-- <= 0) return reply;
-      const block = reply.result as object;
-      return { ...reply, result: about === "tip" ? wrong : { ...block, baseFeePerGas: wrong } };
-    });
-  };
-  const offerOf = async (hash: Hex) => client.getTransaction({ hash });
-
-  test.each(["tip", "base fee"] as const)("once about the %s change nothing", async (about) => {
-    lie(about, 1);
-    const { maxFeePerGas, maxPriorityFeePerGas } = await offerOf(await send());
-    expect(maxPriorityFeePerGas).toBe(PROFILE.priorityFee);
-    expect(maxFeePerGas).toBeLessThan(PROFILE.baseFee * 5n);
-  });
-
-  test("always about the tip get 0.005 gwei at first, and half of the base fee for a replacement", async () => {
-    lie("tip", Number.POSITIVE_INFINITY);
-    expect((await offerOf(await send())).maxPriorityFeePerGas).toBe(5_000_000n);
-    base.halt();
-    await send();
-    await base.fees(50);
-    await base.resume();
-    await base.pass(1);
-    await relaying.tendAfter(31, relaying.another());
-    expect(await hashes()).toEqual([1, 2]);
-    const replacement = await offerOf((await newest())[1] as Hex);
-    expect(replacement.maxPriorityFeePerGas).toBe((PROFILE.baseFee * 50n) / 2n);
-  });
-
-  test("always about the base fee get no transaction, and a node that is right gets it afterwards", async () => {
-    lie("base fee", Number.POSITIVE_INFINITY);
-    await expect(send()).rejects.toThrow(/waits until gas is cheaper/);
-    expect(await relaying.rows()).toEqual([]);
-    base.become(null);
-    expect(await isMined(await send(relaying.another()))).toBe(true);
-  });
 });
 
 test("what may cost only so much waits while gas is dearer; what has a deadline goes out", async () => {

@@ -134,18 +134,6 @@ describe("of many processes, one at a time", () => {
     waiting.resolve();
     await pass;
   });
-
-  test.each([
-    ["one that is done", null],
-    ["one that failed", async () => null],
-  ] as const)("makes the next pass after %s, a second and a half later", async (_, fault) => {
-    base.become(fault);
-    await relaying.relayer.tend().catch(() => undefined);
-    base.become(null);
-    expect(await isFree()).toBe(false);
-    await claimAges(1.5);
-    expect(await isFree()).toBe(true);
-  });
 });
 
 describe("a node that counts late", () => {

@@ -7,7 +7,7 @@ import { passTime } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged, settlements } from "../../support/payments/on-chain.ts";
-import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
+import { type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
@@ -125,40 +125,5 @@ describe("what one settlement costs", () => {
     expect(cost).toBeGreaterThan(1_000n);
     await assertWorthwhile(relayer, ceiling, cost * 20n);
     await expect(assertWorthwhile(relayer, ceiling, cost * 20n - 1n)).rejects.toThrow(/more than 5%/);
-  });
-
-  test("is asked of the oracle once in half a minute, and again after it could not be read", async () => {
-    const { relayer } = relaying;
-    const asked = () => base.calls.byMethod().eth_call ?? 0;
-    base.become(async (call, pass) => (call.method === "eth_call" ? null : pass(call)));
-    await expect(relayer.costWei()).rejects.toThrow();
-    base.become(null);
-    base.calls.reset();
-    const quiet = await relayer.costWei();
-    await chargeForData(7n);
-    expect([await relayer.costWei(), asked()]).toEqual([quiet, 1]);
-    passTime(31_000);
-    expect([(await relayer.costWei()) - quiet, asked()]).toEqual([7n, 2]);
-  });
-
-  test("is counted as it was charged, with the parent chain's part", async () => {
-    const { relayer, counted } = relaying;
-    await chain.setBalance(relayer.address, 10n ** 18n);
-    base.become(async (call, pass) => {
-      const reply = await pass(call);
-      const isReceipt = call.method === "eth_getTransactionReceipt" && typeof reply.result === "object";
-      return isReceipt && reply.result !== null ? { ...reply, result: { ...reply.result, l1Fee: "0x64" } } : reply;
-    });
-    const hash = await relayer.send({
-      to: ORACLE,
-      data: "0x",
-      gas: 100_000n,
-      lane: "batch",
-      purpose: purpose("a cost"),
-    });
-    const { gasUsed: gas, effectiveGasPrice } = await relayer.waitFor(hash, 20_000);
-    // Nothing waits for the note of a success.
-    const mined = [{ payments: 1, failed: 0, gas, feeWei: gas * effectiveGasPrice + 100n }];
-    await expect.poll(() => counted.mined, { timeout: 10_000, interval: 10 }).toEqual(mined);
   });
 });

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { LocalAccount } from "viem";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { MENU } from "../../../api/cafe/menu.ts";
 import { storedIdentifier } from "../../../api/payments/header.ts";
@@ -21,7 +20,6 @@ import { startService } from "../../support/service/service.ts";
 const SEPOLIA = NETWORKS["eip155:84532"];
 const ACCEPTED = { network: SEPOLIA.id, asset: SEPOLIA.usdc.address, extra: { name: SEPOLIA.usdc.name, version: "2" } };
 const KIB = 1024;
-const STRANGERS = 576;
 const MANY = 1_200;
 const TOGETHER = 12;
 
@@ -51,25 +49,6 @@ async function flood(times: number, one: () => Promise<void>): Promise<void> {
     await Promise.all(Array.from({ length: TOGETHER }, one));
   }
 }
-
-test("requests that nobody can pay for leave less than 1 KiB each, whatever their bodies", async () => {
-  // The first pages of a table and its indexes are nobody's own.
-  await owner.query(refusedRows(1_000));
-  const before = await tableBytes(owner, "payment");
-  const ask = async (): Promise<void> => {
-    const signed = await signPayment(
-      privateKeyToAccount(generatePrivateKey()),
-      { value: MENU.espresso.price },
-      SEPOLIA,
-    );
-    const answer = await order("espresso", signed, "x".repeat(64 * KIB - 2));
-    expect(expectPaymentRequired(answer)).toMatch(/balance is too low/);
-  };
-  await flood(STRANGERS, ask);
-  const each = ((await tableBytes(owner, "payment")) - before) / STRANGERS;
-  expect(each).toBeLessThan(KIB);
-  expect(each).toBeGreaterThan(100);
-});
 
 test("nor do the longest signature, body and identifier that a header can bring", async () => {
   const refuse = async (): Promise<void> => {

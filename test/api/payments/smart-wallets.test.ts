@@ -64,14 +64,6 @@ describe("a smart wallet", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("may sign in its own way: a signature of 2 KiB", async () => {
-    const wallet = await contractAccount(ANSWERS["the magic value"]);
-    const signed = await signPayment(newOwner(), { from: wallet });
-    const long = { ...signed, signature: `0x${"a5".repeat(2_048)}` as Hex };
-    expect((await post(basic(), v2(long))).status).toBe(200);
-    await chargedOnce(chain, signed);
-  });
-
   test("is not charged on the signature of somebody who is not its owner", async () => {
     const owner = newOwner();
     const wallet = await deploy(owner.address);

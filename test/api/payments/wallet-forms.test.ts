@@ -23,7 +23,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
-import { encode, post, v1, v2 } from "../../support/payments/requests.ts";
+import { post, v1, v2 } from "../../support/payments/requests.ts";
 import { altered, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
@@ -73,25 +73,6 @@ describe("a payment header", () => {
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     await chargedOnce(chain, signed);
   });
-
-  test("that contradicts itself is a 400 that says how, and charges nothing", async () => {
-    const payer = await newPayer(chain);
-    const [first, second] = [await signPayment(payer), await signPayment(payer)];
-    const mixed = JSON.parse(Buffer.from(headerOf(v2(first)), "base64").toString()) as Record<string, unknown>;
-    const contradictions: readonly (readonly [Record<string, string>, RegExp])[] = [
-      [{ ...v2(first), ...v1(second) }, /different payments/],
-      [{ "PAYMENT-SIGNATURE": headerOf(v1(first)), "X-PAYMENT": headerOf(v2(second)) }, /different payments/],
-      [{ "X-PAYMENT": encode({ ...mixed, x402Version: 1 }) }, /X-PAYMENT has x402Version 1 and "accepted"/],
-      [{ "PAYMENT-SIGNATURE": encode({ ...mixed, x402Version: 3 }) }, /x402Version 3; expected the number 1 or 2/],
-      [{ "PAYMENT-SIGNATURE": `${headerOf(v2(first))}, ${headerOf(v2(second))}` }, /sent more than once/],
-    ];
-    for (const [headers, said] of contradictions) {
-      const answer = await post(basic, headers);
-      expectProblem(answer, 400, "malformed_payment");
-      expect(answer.body.detail).toMatch(said);
-    }
-    await nothingCharged(chain, payer);
-  });
 });
 
 /** A payment with its signature in another form. */
@@ -107,15 +88,6 @@ const wrapped = (signature: Hex, address: Hex = zeroAddress, data: Hex = "0x12")
 const FORMS = { fromZero, compact, wrapped, wrappedCompact: (one: Hex) => wrapped(compact(one)) } as const;
 
 describe("the signature of an account", () => {
-  test.each(Object.entries(FORMS))("settles when its wallet writes it as %s", async (_, form) => {
-    const signed = await signPayment(await newPayer(chain));
-    const first = await post(basic, v2(as(signed, form)));
-    expect(first.status).toBe(200);
-    const again = await post(basic, v2(signed));
-    expect([again.text, again.headers.get("x-idempotent-replay")]).toEqual([first.text, "true"]);
-    await chargedOnce(chain, signed);
-  });
-
   test("is one payment in all its forms at once, and a wrong one gets nothing of it", async () => {
     const signed = await signPayment(await newPayer(chain));
     const forms = [signed, ...Object.values(FORMS).map((form) => as(signed, form))];
