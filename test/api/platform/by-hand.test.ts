@@ -11,7 +11,6 @@ import {
 import { privateKeyToAccount, sign } from "viem/accounts";
 import { describe, expect, test } from "vitest";
 import { accountOf, createAccount, signDigest, signerOf } from "../../../api/platform/chain/accounts.ts";
-import { authorizationTypedData } from "../../../api/platform/chain/authorization.ts";
 import {
   addressWord,
   bytes32Word,
@@ -22,7 +21,6 @@ import {
   typeHash,
   uintWord,
 } from "../../../api/platform/chain/typed-data.ts";
-import { NETWORKS } from "../../../api/platform/networks.ts";
 import type { Hex } from "../../../api/platform/wallet.ts";
 import { anyAddress, anyBytes32 } from "../../support/escrow/any-terms.ts";
 
@@ -72,16 +70,6 @@ describe("the signer of a digest is viem's", () => {
       { numRuns: 150 },
     );
     expect(Math.min(found.signer, found.nobody)).toBeGreaterThan(10);
-  });
-
-  test.each<[string, Hex]>([
-    ["zero", `0x${"00".repeat(32)}`],
-    ["the order", `0x${word(ORDER)}`],
-    ["beyond the order", `0x${"ff".repeat(32)}`],
-  ])("when the digest is %s", async (_, hash) => {
-    const privateKey: Hex = `0x${"a1".repeat(32)}`;
-    const signature = await sign({ hash, privateKey, to: "hex" });
-    expect(signerOf(hash, signature)).toBe(privateKeyToAccount(privateKey).address.toLowerCase());
   });
 });
 
@@ -171,21 +159,6 @@ describe("words of calldata", () => {
     );
   });
 
-  const ADDRESS = `0x${"ab".repeat(20)}`;
-  test.each([
-    ["19 bytes", ADDRESS.slice(0, -2)],
-    ["20 bytes and a half", `${ADDRESS}0`],
-    ["21 bytes", `${ADDRESS}00`],
-    ["no prefix", ADDRESS.slice(2)],
-    ["a digit that is none", `${ADDRESS.slice(0, -1)}g`],
-    ["a line's end", `${ADDRESS}\n`],
-    ["a space before it", ` ${ADDRESS}`],
-    ["nothing", "0x"],
-  ])("what has %s is no address, to viem neither", (_, text) => {
-    expect(() => addressWord(text as Hex)).toThrow();
-    expect(() => encoded("address", text)).toThrow();
-  });
-
   test("32 bytes have viem's word, and fewer or more have none", () => {
     fc.assert(
       fc.property(anyBytes32, (bytes) => {
@@ -261,14 +234,5 @@ describe("accounts", () => {
       }),
       { numRuns: 30 },
     );
-  });
-
-  test("it signs typed data and digests so too", async () => {
-    const authorization = { from: ours.address, to: ours.address, value: 1n, validAfter: 0n, validBefore: 2n ** 40n };
-    const typed = authorizationTypedData({ ...authorization, nonce: `0x${"07".repeat(32)}` }, NETWORKS["eip155:8453"]);
-    const hash: Hex = `0x${"5a".repeat(32)}`;
-    expect(ours.address).toBe(viems.address.toLowerCase());
-    expect(await ours.signTypedData(typed)).toBe(await viems.signTypedData(typed));
-    expect(ours.sign(hash)).toBe(await viems.sign({ hash }));
   });
 });

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { highlight, type Language, languageOf } from "../../../api/platform/page/highlight.ts";
-import { codeBlock } from "../../../api/platform/page/page.ts";
+import { highlight, type Language } from "../../../api/platform/page/highlight.ts";
 import { HOSTILE } from "../../support/certificates/samples.ts";
 
 const shown = (text: string, language: Language) => highlight(text, language).toString();
@@ -28,23 +27,3 @@ test.each(["bash", "javascript", "json", "solidity", "typescript", "yaml"] as co
     expect(plain(markup)).toContain("&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;amp;");
   },
 );
-
-test("the same code is colored once, and very long code not at all", () => {
-  const [once, again] = [highlight("let a = 1;", "javascript"), highlight("let a = 1;", "javascript")];
-  expect(again).toBe(once);
-  expect(shown(`let a = "${"x".repeat(10_000)}";`, "javascript")).not.toContain("<span");
-});
-
-test.each([
-  ["merchant.mjs", "javascript"],
-  ["app/paid/haiku/route.js", "javascript"],
-  [".github/workflows/verify-agent.yml", "yaml"],
-  ["Deal.sol, next to VerdictLib.sol", "solidity"],
-  ["merchant.ts", "typescript"],
-  ["Markdown", undefined],
-  ["Hash of the record", undefined],
-])("a block with the caption %s is in %s", (caption, language) => {
-  expect(languageOf(caption)).toBe(language);
-  const block = codeBlock({ id: "x", caption, text: "<b>" }).toString();
-  expect(block).toContain("&lt;");
-});

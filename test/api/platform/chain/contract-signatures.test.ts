@@ -1,32 +1,14 @@
-import { encodeFunctionData, type Hex, numberToHex, toFunctionSelector } from "viem";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Hex, numberToHex } from "viem";
+import { afterEach, describe, expect, test } from "vitest";
 import { createChain } from "../../../../api/platform/chain/chain.ts";
-import { ERC1271 } from "../../../../api/platform/chain/signatures.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { type Call, type Reply, refuse, replyTo } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
-import { serveHttp } from "../../../support/http-server.ts";
 import { thinking } from "../../../support/payments/wallets.ts";
 
 const chain = await forFile(startTestChain());
-/** The bodies of all requests to the node. */
-const bodies: string[] = [];
-const node = await forFile(
-  serveHttp(async (request, answer) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    bodies.push(body);
-    const headers = { "content-type": "application/json" };
-    const reply = await fetch(chain.rpcUrl, { method: "POST", headers, body });
-    answer.writeHead(200, headers).end(await reply.text());
-  }),
-);
-const reader = createChain("eip155:8453", { rpcUrl: node.url, logBlockRange: 1_000 });
-beforeEach(() => void bodies.splice(0));
-
-const SELECTOR = toFunctionSelector(ERC1271[0]);
+const reader = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 1_000 });
 const digest: Hex = `0x${"12".repeat(32)}`;
 
 async function wallet(number: number, rounds: number): Promise<Hex> {
@@ -34,17 +16,6 @@ async function wallet(number: number, rounds: number): Promise<Hex> {
   await chain.client.setCode({ address, bytecode: thinking(rounds) });
   return address;
 }
-
-test("wallets are asked by ERC-1271 with 500,000 gas, each in a request of its own", async () => {
-  const payers = [await wallet(1, 100), await wallet(2, 100), await wallet(3, 100)];
-  const asked = payers.map((payer) => reader.verifyContractSignature({ payer, digest, signature: "0x01" }, payer));
-  expect(await Promise.all(asked)).toEqual([true, true, true]);
-  const checks = bodies.filter((body) => body.includes(SELECTOR.slice(2))).map((body) => JSON.parse(body));
-  const data = encodeFunctionData({ abi: ERC1271, functionName: "isValidSignature", args: [digest, "0x01"] });
-  expect(checks.map(({ method, params: [call] }) => [method, call.to, call.data, call.gas]).toSorted()).toEqual(
-    payers.map((payer) => ["eth_call", payer, data, numberToHex(500_000)]),
-  );
-});
 
 describe("at a block of the past", async () => {
   const faulty = await forFile(startFaultyNode(chain));

@@ -5,8 +5,6 @@ import { createContractSignatures } from "../../../../api/platform/chain/signatu
 import { eachNetwork, NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
-import { settlementParts } from "../../../../api/settlement-status/index.ts";
-import { STATEMENT_REQUEST } from "../../../../api/settlement-status/statement-request.ts";
 
 // What strangers can ask of a node for nothing is bounded, and shared out.
 
@@ -99,44 +97,6 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
   expect(await Promise.all(flood)).toContain("told");
 });
 
-test("a statement is sold while thousands of networks flood what is free", async () => {
-  const { chain, calls, answer } = slowChain();
-  const noDatabase = { query: () => Promise.reject(new Error("no database")) };
-  const { settlements, statements } = settlementParts(
-    {
-      pool: noDatabase as never,
-      chains: eachNetwork(() => chain),
-      log: { warn: () => undefined } as never,
-      now: () => new Date(Number(TIME) * 1_000),
-      peers: {} as never,
-      keys: {} as never,
-    },
-    { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
-    { heard: [] },
-  );
-  const authorization = { from: FROM, to: address(8), value: "1", validAfter: "0", validBefore: String(TIME + 60n) };
-  const request = (item: number) =>
-    STATEMENT_REQUEST.parse({ authorization: { ...authorization, nonce: nonce(item) } });
-  const open = { to: null, value: null, validAfter: null, validBefore: TIME + 60n, transaction: null };
-  const free = (item: number) =>
-    settlements
-      .lookUp(
-        { network: "eip155:8453", from: FROM, nonce: nonce(item), ...open },
-        { asker: `10.${item >> 8}.${item & 255}.1`, maySearch: async () => true },
-      )
-      .then(
-        ({ status }) => status,
-        (error: Error) => error.message,
-      );
-  const flood = Array.from({ length: FLOOD }, (_, item) => free(item));
-  const sale = statements.admit(request(5_001), "203.0.113.9");
-  await vi.waitUntil(() => calls.flat().includes(nonce(5_001)), { timeout: 20_000 });
-  answer();
-  expect(await sale).toMatchObject({ input: { authorization: { nonce: nonce(5_001) } } });
-  await pass(6);
-  expect(new Set(await Promise.all(flood))).toEqual(new Set(["pending", "2000 are waiting already"]));
-});
-
 test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
   const { reader, calls, answer } = slowNode();
   const same = { from: FROM, nonce: nonce(9_999) };
@@ -157,16 +117,6 @@ test("a question that waits in a flood does not hold up another client's questio
   expect(await reader.state(same, "198.51.100.1")).toEqual(await honest);
   await pass(4);
   await Promise.all(early);
-});
-
-test("what many ask about one nonce is asked of the node once", async () => {
-  const { reader, calls, answer } = slowNode();
-  answer();
-  const asked = Array.from({ length: 300 }, (_, item) =>
-    reader.state({ from: FROM, nonce: nonce(1) }, `10.0.${item % 250}.1`),
-  );
-  expect(new Set((await Promise.all(asked)).map(({ used }) => used))).toEqual(new Set([false]));
-  expect(calls).toEqual([[nonce(1)]]);
 });
 
 /** Accounts without code, but for one contract. */

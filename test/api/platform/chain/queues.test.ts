@@ -61,23 +61,6 @@ describe("work that goes together", () => {
     await expect.poll(() => shown(groups), { timeout: 5_000 }).toEqual([[0], [1], [2]]);
   });
 
-  test("what waited while nothing could go counts; until something can go, nobody looks at the clock", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] });
-    const { groups, join } = traced({ waitMs: 1_000 });
-    join(0);
-    await vi.advanceTimersByTimeAsync(1);
-    for (const item of [1, 2, 3, 4]) join(item);
-    await vi.advanceTimersByTimeAsync(1);
-    join(5);
-    await vi.advanceTimersByTimeAsync(600);
-    expect([shown(groups), vi.getTimerCount()]).toEqual([[[0], [1, 2, 3, 4]], 0]);
-    groups[1]?.end();
-    await vi.advanceTimersByTimeAsync(398);
-    expect(shown(groups)).toHaveLength(2);
-    await vi.advanceTimersByTimeAsync(2);
-    expect(shown(groups)).toEqual([[0], [1, 2, 3, 4], [5]]);
-  });
-
   test("a failure is that of its group alone", async () => {
     const { groups, join } = traced();
     const bad = [13, 1].map(join);
@@ -198,9 +181,5 @@ describe("wake-ups", () => {
     expect(isOver).toBe(false);
     bell.ring();
     await pause;
-  });
-
-  test("without a ring a pause ends by itself", async () => {
-    await createWakeUp().wait(1);
   });
 });

@@ -24,17 +24,6 @@ describe("one call", () => {
   const JSON_TYPE = { "content-type": "application/json" };
   const reply = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "0x2105" });
 
-  test("a node gets the call, and its answer arrives", async () => {
-    const url = await nodeThat(({ method, headers }, outgoing) =>
-      outgoing
-        .writeHead(200, JSON_TYPE)
-        .end(
-          JSON.stringify({ jsonrpc: "2.0", id: 1, result: [method, headers["content-type"], headers["user-agent"]] }),
-        ),
-    );
-    expect(await ask(url)).toEqual(["POST", "application/json", "node"]);
-  });
-
   test("an error in an answer that is none of HTTP's is the node's own", async () => {
     const error = { code: -32005, message: "too many blocks" };
     const url = await nodeThat((_, outgoing) =>
@@ -221,19 +210,6 @@ describe("batches of calls", () => {
       expect(await askFor(10)).toEqual(own(10));
       expect(sizes).toEqual([10, 10]);
     }
-  });
-
-  test("a node whose every answer is an error gets each call once more, and its batches stay as large", async () => {
-    let isBroken = true;
-    const { askFor, sizes } = await nodeWith(() =>
-      isBroken ? { status: 500, body: error(-32603, "Internal server error") } : null,
-    );
-    for (const answer of await askFor(10)) expect(answer).toMatch(/Error$/);
-    expect(sizes.length).toBeLessThan(20);
-    isBroken = false;
-    sizes.length = 0;
-    expect(await askFor(10)).toEqual(own(10));
-    expect(sizes).toEqual([10]);
   });
 
   test.for<[string, unknown]>([
