@@ -11,7 +11,7 @@ import {
   verifyDocument,
   verifyProof,
 } from "../../../packages/verifier/src/index.ts";
-import { parseEntry, publishedDocument } from "../../../packages/verifier/src/tlog/entry.ts";
+import { parseEntry } from "../../../packages/verifier/src/tlog/entry.ts";
 import { ENTRY_TYPES, type EntryType } from "../../../packages/verifier/src/tlog/entry-types.ts";
 import { leafHash } from "../../../packages/verifier/src/tlog/hash.ts";
 import { parseVerifierKey } from "../../../packages/verifier/src/tlog/verifier-key.ts";
@@ -106,25 +106,6 @@ test("a large document stands by the digest of its canonical form, and is found 
   const { content } = parseEntry((await store.find("verdict", ref))?.entry ?? new Uint8Array());
   const url = `${service.url}/arbiter/verdict/${ref}`;
   expect(content).toEqual({ url, sha256: sha256(await read(`/arbiter/verdict/${ref}`)) });
-});
-
-test("a large answer to a contest stands by its digest, too, and verifiers find it in the contest's record", async () => {
-  const large = JSON.stringify({ zeal: "z".repeat(20_000), about: "a large one" });
-  const records = await recordsOf(4);
-  const { ref, document } = records.find(({ type }) => type === "contest_answer") as RecordRow;
-  const enlarged = (value: unknown) => (value === document ? large : value);
-  await write(
-    records.map((record) => ({
-      ...record,
-      statements: record.statements.map(({ text, values }) => ({ text, values: values.map(enlarged) })),
-    })),
-  );
-  await nothingWaits();
-  const { content } = parseEntry((await store.find("contest_answer", ref))?.entry ?? new Uint8Array());
-  const url = `${service.url}/escrow/contest/${ref}`;
-  const answer = await (await fetch(url, { headers: { accept: "application/json" } })).text();
-  expect(content).toEqual({ url, sha256: sha256(JSON.parse(String(publishedDocument("contest_answer", answer)))) });
-  expect(sha256(JSON.parse(large))).toBe("sha256" in content && content.sha256);
 });
 
 test("policies, versions of the score and the signing key are those that the service publishes", async () => {

@@ -81,39 +81,6 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 2]);
   });
 
-  test("that cannot be made take no turn, and a program makes what only another one knows", async () => {
-    const at = await logStage({ announced: KNOWN });
-    await at.owner.query(QUEUE, ["of another release"]);
-    let turns = 0;
-    const writer = createLogWriter(at.pool, ENTRIES);
-    const counting: typeof writer = {
-      ...writer,
-      inTurn: (...of) => {
-        turns++;
-        return writer.inTurn(...of);
-      },
-    };
-    const newer = await logOn(await forFile(connect(at.database.apiUrl)), {
-      announced: [{ type: "policy", ref: "4", members: { type: "PublishedPolicy", rules: ["a"] } }],
-      danger: async () => "it only announces",
-    });
-    expect(await newer.integrate()).toBe(0);
-    const older = await logOn(at.pool, { announced: KNOWN, writer: counting });
-    expect([await at.integrate(older), await at.integrate(older), turns]).toEqual([4, 0, 1]);
-    const made = await at.log.store.find("policy", "4");
-    expect(JSON.parse(String(made?.entry))).toMatchObject({ document: { type: "PublishedPolicy", rules: ["a"] } });
-    expect([await at.audit(), await at.queued()]).toEqual([[], 1]);
-  });
-
-  test("that are in the log already leave the queue, and nothing is said of them", async () => {
-    const at = await logStage();
-    await at.add(2);
-    expect(await at.integrate()).toBe(2);
-    await at.owner.query("INSERT INTO log_pending (type, ref) SELECT type, ref FROM log_entry");
-    await at.add(1);
-    expect([await at.integrate(), await at.queued(), at.log.errors, await at.audit()]).toEqual([1, 0, [], []]);
-  });
-
   test("about signing keys name each change, that back to an earlier key, too", async () => {
     const at = await logStage();
     const startWith = async (kid: string) => {
@@ -207,30 +174,5 @@ describe("records", () => {
     await at.add(1);
     expect(await at.integrate(paused)).toBe(1);
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
-  });
-
-  test("do not wait for a clock that was set back", async () => {
-    const at = await logStage();
-    await at.add(1);
-    await at.integrate();
-    await at.owner.query(CHECKPOINTS_AGE.replace("- interval '2 s'", "+ interval '1 hour'"));
-    await at.add(1);
-    expect([await at.log.integrate(), await at.queued(), await at.audit()]).toEqual([1, 0, []]);
-  });
-
-  test("get one checkpoint a second, over all processes", async () => {
-    const at = await logStage();
-    const other = await logOn(await forFile(connect(at.database.apiUrl)));
-    await at.add(1);
-    await at.integrate();
-    await at.add(1);
-    const { rows } = await at.owner.query("SELECT now() - at < interval '1 s' AS young FROM log_checkpoint");
-    const added = (await at.log.integrate()) + (await other.integrate());
-    // A machine that took a second for these lines shows nothing.
-    if (rows[0].young && added > 0) {
-      const gaps = await at.owner.query("SELECT max(at) - min(at) >= interval '1 s' AS apart FROM log_checkpoint");
-      expect(gaps.rows).toEqual([{ apart: true }]);
-    }
-    expect(added + (await at.integrate())).toBe(1);
   });
 });

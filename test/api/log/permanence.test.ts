@@ -1,13 +1,9 @@
 import type { Client, DatabaseError } from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createLogStore } from "../../../api/log/store.ts";
-import { connect } from "../../../api/platform/db/connection.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
-import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
 const database = await freshDatabase();
-const store = createLogStore(await forFile(connect(database.apiUrl)));
 const HASHES = Buffer.from(Array.from({ length: 96 }, (_, at) => at));
 
 /** SQLSTATE of a statement that the database refuses; null when it does not. */
@@ -73,33 +69,4 @@ describe("the log is permanent", () => {
           expect(await refusal(client, statement)).toBe("42501");
       expect(await refusal(client, "DROP TRIGGER queue ON certificate")).toBe("42501");
     }));
-});
-
-describe("what is read", () => {
-  test("is the beginning of a tile, as wide as it is asked for", async () => {
-    const ids = [3, 1, 4].map((width) => ({ level: 0, n: 0, width }));
-    expect(await store.tiles(1, [...ids, { level: 1, n: 0, width: 1 }])).toEqual([
-      HASHES,
-      HASHES.subarray(0, 32),
-      null,
-      null,
-    ]);
-  });
-
-  test("is an entry, by its place or by its record", async () => {
-    const entry = { type: "policy", ref: "1", generation: 1, index: 0, entry: Buffer.from("{}") };
-    expect(await store.at(1, 0)).toMatchObject(entry);
-    expect(await store.find("policy", "1")).toMatchObject(entry);
-    expect(await store.findAll("1", ["score_version", "policy"])).toMatchObject([entry]);
-    expect(await store.entries(1, 0, 9)).toEqual([entry.entry]);
-    expect([await store.find("policy", "2"), await store.at(2, 0)]).toEqual([null, null]);
-  });
-
-  test("is a checkpoint, the newest or that of a size, and the generations", async () => {
-    const checkpoint = { size: 1, root: HASHES.subarray(0, 32), note: "a note" };
-    expect(await store.newest(1)).toMatchObject(checkpoint);
-    expect(await store.checkpointAt(1, 1)).toMatchObject(checkpoint);
-    expect([await store.newest(2), await store.checkpointAt(1, 2)]).toEqual([null, null]);
-    expect(await store.generations()).toMatchObject([{ generation: 1, origin: "trust.example/log", vkey: "a key" }]);
-  });
 });

@@ -95,7 +95,6 @@ describe("a proof and the newest checkpoint", () => {
   tree.append(Array.from({ length: SIZE }, (_, at) => leafHash(Buffer.of(at >> 8, at & 255))));
   const store = { tiles: async (_: number, ids: Parameters<typeof tree.read>[0]) => tree.read(ids) };
   const BARE = "log\n300\nroot\n\n\u2014 log AAAA\n";
-  const COSIGNED = `${BARE}\u2014 w AAAA\n`;
   const newest = { size: SIZE, root: tree.root, note: BARE, at: new Date(0) };
   const entryAt = (index: number) =>
     ({ type: "certificate", ref: "", generation: 1, index, entry: Buffer.of(1), at: new Date(0) }) as const;
@@ -110,28 +109,6 @@ describe("a proof and the newest checkpoint", () => {
   }
 
   describe("a proof", () => {
-    test("takes a checkpoint that another one took in the last quarter of a second", async () => {
-      now = 0;
-      const { taken, read } = prover(0, [BARE, COSIGNED]);
-      expect([await taken(100), read()]).toEqual([BARE, 1]);
-      now = 249;
-      expect([await taken(100), read()]).toEqual([BARE, 1]);
-      now = 250;
-      expect([await taken(100), read()]).toEqual([COSIGNED, 2]);
-    });
-
-    test("takes none that waits for its witnesses because another one did", async () => {
-      now = 0;
-      const { taken, read } = prover(1, [BARE, BARE, COSIGNED]);
-      expect([await taken(1), await taken(1), await taken(1), await taken(1)]).toEqual([
-        BARE,
-        BARE,
-        COSIGNED,
-        COSIGNED,
-      ]);
-      expect(read()).toBe(3);
-    });
-
     test("takes none that is too small for its entry", async () => {
       now = 0;
       const { taken, read } = prover(0, [], [150, SIZE]);

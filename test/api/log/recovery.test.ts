@@ -6,7 +6,7 @@ import type { EntryType } from "../../../packages/verifier/src/tlog/entry-types.
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { naiveRoot, readProof } from "../../support/log/memory-log.ts";
+import { naiveRoot } from "../../support/log/memory-log.ts";
 import {
   auditLog,
   CHECKPOINTS_AGE,
@@ -271,31 +271,6 @@ describe("generations", async () => {
   ])("%s is that of %s", async (path, origin) => {
     const answer = await get(path);
     expect([answer.status, (await answer.text()).split("\n")[0]]).toEqual([200, origin]);
-  });
-
-  test.each([
-    ["/log/tile/0/000.p/2", 200],
-    ["/log/2/tile/0/000.p/1", 200],
-    ["/log/2/tile/entries/000.p/1", 200],
-    ["/log/2/entry/0.tlog-proof", 200],
-    ["/log/2/tile/0/000.p/3", 404],
-    ["/log/2/entry/2", 404],
-    ["/log/3/checkpoint", 404],
-    ["/log/02/checkpoint", 404],
-  ])("each generation is served as far as it goes: %s is a %i", async (path, status) => {
-    expect((await get(path)).status).toBe(status);
-  });
-
-  test.each([
-    [`/cert/${ID}.tlog-proof`, 1, "old/log"],
-    [`/cert/${ID}.tlog-proof?type=reversal`, 1, "new/log/2"],
-    ["/log/entry/1.tlog-proof", 1, "old/log"],
-  ])("%s proves entry %i of %s, and leads to what was said last of its record", async (path, index, origin) => {
-    const answer = await get(path);
-    const { index: proven, checkpoint } = readProof(await answer.text());
-    expect([proven, checkpoint.split("\n")[0]]).toEqual([index, origin]);
-    const newest = path.startsWith("/cert") ? `/cert/${ID}.tlog-proof?type=reversal` : `/cert/${ID}.tlog-proof`;
-    expect(answer.headers.get("link")).toBe(`<${newest}>; rel="latest-version"`);
   });
 
   test("the newest generation is the log, and those before it have ended", async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createLogCheckpoints } from "../../../api/log/checkpoints-store.ts";
 import { createLogStore } from "../../../api/log/store.ts";
-import { createWitnessStore, LONGEST_WAIT_SECONDS } from "../../../api/log/witness/store.ts";
+import { createWitnessStore } from "../../../api/log/witness/store.ts";
 import { bytes, connect } from "../../../api/platform/db/connection.ts";
 import { forFile } from "../../support/for-file.ts";
 import { witnessSigner } from "../../support/log/memory-log.ts";
@@ -95,22 +95,6 @@ test("what readers are served never shrinks, whatever witnesses do and whatever 
   await fc.assert(property, { numRuns: 60 });
 });
 
-test("a checkpoint that was served because its witnesses were late stays when they cosign an older one", async () => {
-  const log = scene();
-  const served = async (process: number) => (await log.read([process]))[0]?.size;
-  await log.grow(3, 2);
-  await log.cosign(0, 0);
-  await log.grow(3, 2);
-  await log.grow(3);
-  expect(await served(0)).toBe(9);
-  await log.cosign(0, 1);
-  expect([await served(0), await served(1), await served(2)]).toEqual([9, 9, 9]);
-  await log.grow(1);
-  await log.cosign(0, 0);
-  expect(await served(0)).toBe(10);
-  expect(await owner.query("UPDATE log_served SET size = 9 WHERE size = 10").catch(({ code }) => code)).toBe("23001");
-});
-
 test("a quorum is of different witnesses, and of those in the settings", async () => {
   const log = scene();
   const served = async () => (await log.read([1]))[0]?.size;
@@ -126,14 +110,6 @@ test("a quorum is of different witnesses, and of those in the settings", async (
   expect(await served()).toBe(7);
 });
 
-test("a checkpoint from after now, as a clock that was set back leaves it, is served without waiting for that time", async () => {
-  const log = scene();
-  await log.grow(3);
-  await log.cosign(0, 0);
-  await log.grow(3, -2);
-  expect((await log.read([0]))[0]?.size).toBe(6);
-});
-
 describe("what is known of a witness", async () => {
   const database = await freshDatabase();
   const store = createWitnessStore(await forFile(connect(database.apiUrl)));
@@ -146,25 +122,5 @@ describe("what is known of a witness", async () => {
     await store.accept(place, 9, at(20));
     await store.accept(place, 3, at(10));
     expect(await store.list(1)).toMatchObject([{ cosigned: { size: 9, at: new Date(20_000) } }]);
-  });
-
-  test("a witness is asked again at once when the clock was set back, and not before its time otherwise", async () => {
-    const owner = await forFile(await connectOwner(database));
-    const place = { generation: 1, vkey: witnessSigner("witness.example/late", 2).key.vkey };
-    const takes = async () => {
-      const turn = await store.takeTurn(place, 5);
-      turn?.end();
-      return turn !== null;
-    };
-    expect(await takes()).toBe(true);
-    await store.fail(place, { error: "down", waitSeconds: LONGEST_WAIT_SECONDS });
-    expect(await takes()).toBe(false);
-    await owner.query("UPDATE log_witness SET due_at = due_at + interval '1 hour' WHERE vkey = $1", [place.vkey]);
-    expect(await takes()).toBe(true);
-    const { name: keyName, id: keyId } = witnessSigner("witness.example/late", 2).key;
-    await store.accept(place, 5, [{ keyName, keyId, line: "a line\n", seconds: 10 }]);
-    expect(await takes()).toBe(false);
-    await owner.query("UPDATE log_witness SET asked_at = asked_at + interval '1 hour' WHERE vkey = $1", [place.vkey]);
-    expect(await takes()).toBe(true);
   });
 });

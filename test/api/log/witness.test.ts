@@ -149,14 +149,6 @@ describe("the rules of add-checkpoint", () => {
     expect(records.latest(ORIGIN)?.size).toBe(8);
     other.close();
   });
-
-  test("a clock that was set back never makes a smaller tree the newer one", async () => {
-    const times = [new Date(2_000_000), new Date(1_000_000)];
-    const { ask, records } = witness(() => times.shift() ?? new Date(0));
-    await ask(await log.offer(0, 5));
-    await ask(await log.offer(5, 6));
-    expect(records.latest(ORIGIN)).toMatchObject({ size: 6, seconds: 2_000 });
-  });
 });
 
 test("settings that are missing or wrong are all named", () => {

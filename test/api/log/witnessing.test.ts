@@ -95,21 +95,6 @@ test("cosignatures of a quorum are merged into what is served, and follow the lo
   expect((await readWitnessed(at.pool, policy, 1))?.size).toBe(403);
 });
 
-test("one process asks, once, and again when the cosignature grows old", async () => {
-  const at = await scene(3);
-  let asked = 0;
-  const { witness } = await localWitness(at.log.verifier, (_, honest) => (request, response) => {
-    asked++;
-    honest(request, response);
-  });
-  await Promise.all(Array.from({ length: 8 }, () => at.offer(witness)));
-  await at.offer(witness);
-  expect(asked).toBe(1);
-  await at.due();
-  await at.offer(witness);
-  expect([asked, await at.lines()]).toEqual([2, 1]);
-});
-
 test("the turn of a process that died is over at once, and that of one that lives is not", async () => {
   const at = await scene(3);
   const { witness } = await localWitness(at.log.verifier);

@@ -1,7 +1,5 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { request } from "node:http";
-import { connect as connectTcp } from "node:net";
-import { text } from "node:stream/consumers";
 import { createCertificateStore } from "../../../api/certificates/store.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
@@ -189,12 +187,5 @@ export async function staticScene() {
           .on("error", reject)
           .end();
       }),
-    /** What the service answers to these bytes. */
-    async spoken(bytes: string): Promise<string> {
-      const socket = connectTcp(Number(port), hostname);
-      socket.on("error", () => undefined);
-      socket.write(bytes);
-      return text(socket);
-    },
   };
 }
