@@ -11,7 +11,7 @@ import {
 } from "../../../api/board/board.ts";
 import { renderBoard } from "../../../api/board/board-page.ts";
 import { statistics, statisticsDocument, type Totals } from "../../../api/board/statistics.ts";
-import { barChart, renderStatistics, ticks } from "../../../api/board/statistics-page.ts";
+import { renderStatistics } from "../../../api/board/statistics-page.ts";
 import { CAPABILITY_MENU, PRODUCT_MENU, productOf } from "../../../api/certificates/products.ts";
 import { HOSTILE, PASSING, SAMPLE_NOW } from "../../support/certificates/samples.ts";
 
@@ -106,13 +106,6 @@ describe("a page of the board", () => {
     expect(shown).not.toContain("<script");
     expect(shown).not.toContain("<img src=x");
     expect(shown).toContain("&lt;img src=x onerror=");
-  });
-
-  test("only its first page asks to be indexed", () => {
-    const show = (first: boolean) =>
-      renderBoard(boardPage(asked, null, [row]), { baseUrl, first, nextUrl: null, jsonUrl: `${baseUrl}/board` });
-    expect(show(true)).toContain(`<link rel="canonical" href="${baseUrl}/board">`);
-    expect(show(false)).toContain('content="noindex"');
   });
 });
 
@@ -230,67 +223,8 @@ describe("the statistics", () => {
     expect(days.at(-5)).toEqual({ day: "2026-11-20", certificates: 1234 });
   });
 
-  test("show a product that is no longer sold after those that are", () => {
-    const retired = { product: "retired", wallets: 5, passed: of(5), failed: of(0) };
-    const { products } = statisticsDocument(publish({ products: [retired, ...TOTALS.products] }));
-    expect(products.at(-1)).toMatchObject({ product: "retired", title: "retired", certificates: 10 });
-    expect(products).toHaveLength(PRODUCT_MENU.length + 1);
-  });
-
-  test("for people have the same figures, with their thousands apart", () => {
-    const page = renderStatistics(publish(), baseUrl);
-    for (const text of [
-      "1,234,567.89 USDC",
-      ">28<",
-      ">10<",
-      "26.3%",
-      "20 Nov</time></th><td>1,234<",
-      "neither can be worked out",
-    ])
-      expect(page).toContain(text);
-    expect(page).not.toContain("Base Sepolia");
-    expect(page).not.toContain("<script");
-  });
-
   test("escape what they show", () => {
     const products = [{ product: HOSTILE, wallets: 9, passed: of(9), failed: of(0) }];
     expect(renderStatistics(publish({ products }), baseUrl)).not.toContain("<img src=x");
-  });
-});
-
-describe("the chart", () => {
-  test.each([
-    [0, [0, 1]],
-    [1, [0, 1]],
-    [4, [0, 1, 2, 3, 4]],
-    [5, [0, 2, 4, 6]],
-    [21, [0, 10, 20, 30]],
-    [40, [0, 10, 20, 30, 40]],
-    [1_234, [0, 500, 1_000, 1_500]],
-    [9_999_999, [0, 5_000_000, 10_000_000]],
-  ])("up to %d has the ticks %j", (highest, expected) => expect(ticks(highest)).toEqual(expected));
-
-  test("has a title, a description and a bar a day, whose heights are in proportion", () => {
-    const chart = barChart(
-      [
-        { day: "2026-11-19", value: 40 },
-        { day: "2026-11-20", value: null },
-        { day: "2026-11-21", value: 10 },
-      ],
-      "Certificates per day",
-    ).toString();
-    expect(chart).toContain('<svg role="img" aria-labelledby="chart-title chart-desc"');
-    expect(chart).toContain('<title id="chart-title">Certificates per day</title>');
-    expect(chart).toContain("from 19 Nov to 21 Nov. The highest is 40 on 19 Nov. 1 day is withheld");
-    const heights = [...chart.matchAll(/<rect [^>]*height="([\d.]+)" fill="var\(--accent\)"/g)].map(([, height]) =>
-      Number(height),
-    );
-    expect(heights).toHaveLength(2);
-    expect((heights[0] ?? 0) / (heights[1] ?? 1)).toBeCloseTo(4);
-    expect(chart.match(/stroke-dasharray/g)).toHaveLength(1);
-  });
-
-  test("of days without a certificate says that no bar has a height", () => {
-    expect(barChart([{ day: "2026-11-21", value: 0 }], "x").toString()).toContain("All of them are zero.");
   });
 });

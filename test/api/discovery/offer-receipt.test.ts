@@ -1,7 +1,4 @@
-import { encodePaymentSignatureHeader } from "@x402/core/http";
 import type { PaymentRequired } from "@x402/core/types";
-import { AuthCaptureEvmScheme } from "@x402/evm/auth-capture/client";
-import { ExactEvmScheme } from "@x402/evm/exact/client";
 import {
   decodeSignedOffers,
   extractReceiptFromResponse,
@@ -11,19 +8,13 @@ import {
   verifyReceiptMatchesOffer,
   verifyReceiptSignatureJWS,
 } from "@x402/extensions/offer-receipt";
-import { x402Client } from "@x402/fetch";
-import { expect, onTestFinished, test } from "vitest";
-import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
+import { expect, test } from "vitest";
 import { forFile } from "../../support/for-file.ts";
 import { type Answer, challengeOf, post, v1, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
-import { startService } from "../../support/service/service.ts";
 import { mountedRoutes, startScene } from "./scene.ts";
 
 const { service, chain } = await forFile(startScene());
-
-/** Less than half of what the strictest common server accepts in all headers together. */
-const MOST_BYTES = 4_096;
 
 const offersOf = ({ extensions }: Pick<PaymentRequired, "extensions">): readonly SignedOffer[] =>
   (extensions as { "offer-receipt": { info: { offers: SignedOffer[] } } })["offer-receipt"].info.offers;
@@ -63,40 +54,6 @@ test("every 402 has a signed offer for each of its terms, which a stock verifier
       expect(validUntil).toBeGreaterThan(Date.now() / 1000 + 290);
     }
   }
-});
-
-function stockClient(payer = devAccount(3)) {
-  return x402Client
-    .fromConfig({ schemes: [], spendControls: false })
-    .register("eip155:*", new ExactEvmScheme(payer))
-    .register("eip155:*", new AuthCaptureEvmScheme(payer));
-}
-
-/** How long a 402 and a stock client's payment are, of those that take 4 KB or more. */
-async function tooLong(at?: string): Promise<readonly string[]> {
-  const client = stockClient();
-  const found: string[] = [];
-  for (const [path, header, challenge] of await unpaid(at)) {
-    const payment = encodePaymentSignatureHeader(await client.createPaymentPayload(challenge));
-    if (Math.max(header.length, payment.length) >= MOST_BYTES) found.push(`${path} ${header.length} ${payment.length}`);
-  }
-  return found;
-}
-
-test("no 402, and no payment of a stock client that echoes it, takes 4 KB", async () => {
-  expect(await tooLong()).toEqual([]);
-});
-
-test.each([
-  [42, []],
-  [253, []],
-])("at a host name of %i letters, too long are %j", async (letters, long) => {
-  const host = `${`${"a".repeat(49)}.`.repeat(5)}example`.slice(-letters);
-  const { escrowAddresses } = service.config;
-  const elsewhere = await startService({ chain, jobs: false, config: { escrowAddresses, baseUrl: `https://${host}` } });
-  onTestFinished(() => elsewhere.stop());
-  const found = await tooLong(`http://localhost:${elsewhere.config.port}`);
-  expect(found.map((line) => line.split(" ")[0])).toEqual(long);
 });
 
 /** The receipt of a paid answer, verified by the stock library. */

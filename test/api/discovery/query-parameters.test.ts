@@ -69,18 +69,3 @@ test.each(declared.filter(({ path, name }) => !ANSWERED.includes(`${path} ${name
     }
   },
 );
-
-test("a URL that cannot be examined is answered with the reason", async () => {
-  const { body } = await send(`${service.url}/test/seller?url=AAA`);
-  expect(body.seller).toMatchObject({ refused: { code: "not_public", detail: "expected an absolute URL" } });
-});
-
-test("a value that is not in a parameter's list is refused with the list, whatever else the query has", async () => {
-  for (const query of ["method=AAA", "method=AAA&url=https%3A%2F%2Fseller.example", "method=get", "method="]) {
-    const answer = await send(`${service.url}/test/seller?${query}`);
-    expectProblem(answer, 400, "malformed_request");
-    expect(answer.body.detail).toBe("The query parameter method must be one of GET or POST.");
-  }
-  const attempt = await send(`${service.url}/test/retry/attempt?order=1.0&wallet=AAA&session=1`, { method: "POST" });
-  expect(attempt.body.detail).toBe("The query parameter order must be one of 1 or 2.");
-});
