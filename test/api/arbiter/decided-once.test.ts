@@ -86,28 +86,7 @@ test("the correction of an escalate decides the transfer, if nobody else has", a
   expect(told(await claim("b"))).toEqual(["escalate", correction.id]);
 });
 
-test("of several verdicts on one transfer at the same time, one gets it, and the others name that one", async () => {
-  const verdicts = await Promise.all(["a", "b", "c", "d"].map((digit) => claim(digit)));
-  const refunds = verdicts.filter(({ outcome }) => outcome === "refund");
-  expect(refunds).toHaveLength(1);
-  expect(verdicts.map(told).filter(([outcome]) => outcome === "escalate")).toEqual(
-    Array(3).fill(["escalate", refunds[0]?.id]),
-  );
-});
-
 test("the same verdict recorded again is the one that stands, with its transfer", async () => {
   const first = await claim("a");
   expect((await claim("a")).document).toBe(first.document);
 });
-
-test.each(["UPDATE verdict_transfer SET log_index = 9", "DELETE FROM verdict_transfer", "TRUNCATE verdict_transfer"])(
-  "nobody takes it back: %s",
-  async (change) => {
-    await claim("a");
-    const refusal = pool.query(change).then(
-      () => null,
-      ({ code }: { readonly code: string }) => code,
-    );
-    expect(await refusal).toBe("42501");
-  },
-);

@@ -1,8 +1,6 @@
-import type { Client, DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
 import { claimSchema } from "../../../api/arbiter/claim.ts";
 import { connect } from "../../../api/platform/db/connection.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { handIn, recordParts, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { CLAIMS } from "../../support/arbiter/site.ts";
@@ -74,56 +72,6 @@ describe("The list of verdicts", () => {
     expect([pages, new Set(verdicts.map(({ id }) => id)).size, verdicts.length]).toEqual([3, 250, 250]);
   });
 });
-
-const CHANGES = [
-  "UPDATE verdict SET outcome = 'release'",
-  "UPDATE verdict SET document = document || ' ' WHERE id IS NOT NULL",
-  "DELETE FROM verdict WHERE id IS NOT NULL",
-  "DELETE FROM verdict",
-  "TRUNCATE verdict",
-  "TRUNCATE verdict CASCADE",
-] as const;
-
-describe("verdicts are permanent", () => {
-  test.each(CHANGES)("the API's role may not: %s", (change) =>
-    withClient(scene.service.database.apiUrl, async (client) => {
-      expect(await refusal(client, change)).toBe("42501");
-    }),
-  );
-
-  test.each(CHANGES)("nor may the database's owner, not even as a replica: %s", (change) =>
-    withClient(scene.service.database.ownerUrl, async (client) => {
-      expect(await refusal(client, change)).toBe("23001");
-      await client.query("SET session_replication_role = replica");
-      expect(await refusal(client, change)).toBe("23001");
-    }),
-  );
-
-  test.each([
-    "ALTER TABLE verdict DISABLE TRIGGER ALL",
-    "DROP TRIGGER permanent ON verdict",
-    "DROP TABLE verdict",
-    "ALTER TABLE verdict ADD COLUMN more text",
-    "CREATE RULE quiet AS ON INSERT TO verdict DO INSTEAD NOTHING",
-  ])("nor may the API's role take that away: %s", (statement) =>
-    withClient(scene.service.database.apiUrl, async (client) => {
-      expect(await refusal(client, statement)).toBe("42501");
-    }),
-  );
-
-  test("a second verdict never has the id of one that is stored", () =>
-    withClient(scene.service.database.apiUrl, async (client) => {
-      const again = "INSERT INTO verdict SELECT * FROM verdict LIMIT 1";
-      expect(await refusal(client, again)).toBe("23505");
-    }));
-});
-
-/** SQLSTATE of a statement that the database refuses; null when it does not. */
-const refusal = (client: Client, statement: string): Promise<string | null> =>
-  client.query(statement).then(
-    () => null,
-    (error: DatabaseError) => error.code ?? "unknown",
-  );
 
 /** Stores verdicts without a payment. */
 async function store(database: TestDatabase, count: number): Promise<void> {

@@ -134,18 +134,6 @@ describe("an agent claims a breach", () => {
     expect(await replayVerdict(JSON.stringify(again))).toMatchObject({ same: true, computed: "escalate" });
   });
 
-  test("before its payment is final: escalated, which decides nothing, so that it can be claimed again", async () => {
-    const bought = await purchase({ paid: 250_000n, offer: { payTo: seller.address, amount: "1" } });
-    const early = await claimed(bought);
-    expect([early.verdict, undecided(early)]).toEqual([
-      "escalate",
-      ["settlement unknown not_final", "time unknown not_read"],
-    ]);
-    expect(await holdersOf(bought)).toEqual([]);
-    await chain.finalize();
-    expect((await claimed(bought)).verdict).toBe("refund");
-  });
-
   test("a stranger wins nothing with somebody else's receipt, and is not charged", async () => {
     const bought = await purchase(DEAR);
     await chain.finalize();

@@ -169,10 +169,3 @@ test("A refused verdict leaves no connection on which the next one fails", async
   await sell(next, deciding, { by });
   await expectStored(next);
 });
-
-test("Two processes store sixty verdicts at the same time, each one once", async () => {
-  const sales = await settledPayments(60);
-  const sold = await Promise.all(sales.map((sale, at) => sell(sale, plain, { by: at % 2 === 0 ? here : elsewhere })));
-  expect(sold).not.toContain(null);
-  for (const sale of sales) await expectStored(sale);
-});

@@ -8,9 +8,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { forFile } from "../../support/for-file.ts";
-import { settlements } from "../../support/payments/on-chain.ts";
-import { PRICES } from "../../support/payments/prices.ts";
-import { challengeOf, send } from "../../support/payments/requests.ts";
+import { send } from "../../support/payments/requests.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;
@@ -22,10 +20,6 @@ const buy = async (claim: Claim): Promise<VerdictDocument> => {
   return answer.body as unknown as VerdictDocument;
 };
 
-const claimOf = (category: string, verdict: string): Claim => {
-  const { conditions = {} } = scene.claims.find((one) => one.category === category && one.verdict === verdict) ?? {};
-  return { category, conditions };
-};
 const page = async (path: string) =>
   (await send(`${scene.service.url}${path}`, { headers: { accept: "text/html" } })).text;
 const policy = async () => (await send(`${scene.service.url}/arbiter/policy`)).body as unknown as Policy;
@@ -114,37 +108,5 @@ describe("the policy's rules hold", () => {
     const times = [started_at, finished_at, then.issued_at];
     expect(times).toEqual(times.toSorted());
     expect(then).not.toHaveProperty("valid_until");
-  });
-
-  test("rule 9: a review can be requested within the published number of days, and no request edits or deletes a verdict", async () => {
-    const { corrections } = (await send(`${scene.service.url}/arbiter`)).body as { corrections: object };
-    expect(corrections).toEqual({ window_days: 7, latest: [] });
-    const { rules } = await policy();
-    expect(rules[8]?.text).toContain("Within 7 days");
-    const { verdict_url } = await buy(claimOf("payload-hash", "release"));
-    for (const method of ["PUT", "PATCH", "DELETE", "POST"])
-      expect((await send(verdict_url, { method })).status).toBe(405);
-  });
-
-  test("rule 10: the fee stays paid, whichever side the verdict favors", async () => {
-    for (const verdict of ["release", "refund", "escalate"]) {
-      const payer = await newPayer(scene.chain, 1_000_000n);
-      const { answer } = await buyVerdict(scene.service, payer, claimOf("ci-status", verdict));
-      expect(answer.body.verdict).toBe(verdict);
-      expect(await settlements(scene.chain, payer.address)).toMatchObject([{ value: PRICES.verdict }]);
-      await scene.service.gate.resolveDue();
-      expect(await scene.chain.usdcBalance(payer.address)).toBe(1_000_000n - PRICES.verdict);
-    }
-  });
-
-  test("rule 11: liability ends at the fee, and the fee is what is charged", async () => {
-    const { rules } = await policy();
-    expect(rules[10]?.text).toMatch(/no warranty.*limited to the fee that was paid.*alone responsible.*escalate/);
-    const { products } = (await send(`${scene.service.url}/arbiter`)).body as { products: Record<string, string>[] };
-    expect(products.map(({ price }) => price)).toEqual([PRICES.verdict, PRICES.scoredVerdict].map(formatUsd));
-    for (const { url = "", price_atomic } of products) {
-      const [terms] = challengeOf(await send(url, { method: "POST" })).accepts;
-      expect(terms?.amount).toBe(price_atomic);
-    }
   });
 });
