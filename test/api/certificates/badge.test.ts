@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { appearance, badgeEtag, renderBadge, renderUnknownBadge } from "../../../api/certificates/appearance.ts";
-import { badgeMarkdown, badgeUrl, certUrl } from "../../../api/certificates/links.ts";
 import { certificatePreview, createOgRenderer } from "../../../api/certificates/og-image.ts";
 import { OG_FONT_FILES } from "../../support/browser/sample-pages.ts";
 import {
@@ -21,7 +20,6 @@ import { freshDatabase } from "../../support/service/database.ts";
 import { startDatabaseLink } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
 
-const baseUrl = "https://trust.test";
 const now = SAMPLE_NOW;
 
 describe("freshness, to the millisecond", () => {
@@ -65,12 +63,6 @@ describe("badge", () => {
     expect(fresh).toMatch(/^"[\w-]{22}"$/);
     expect(badgeEtag(renderBadge(PASSING, new Date("2026-12-01")))).toBe(fresh);
     expect(badgeEtag(renderBadge(PASSING, PASSING.validUntil))).not.toBe(fresh);
-  });
-
-  test("its markdown shows the badge and opens the certificate", () => {
-    expect(badgeMarkdown(baseUrl, PASSING)).toBe(
-      `[![agent payments suite](${badgeUrl(baseUrl, PASSING)})](${certUrl(baseUrl, PASSING)})`,
-    );
   });
 });
 

@@ -159,20 +159,6 @@ describe("a credential", () => {
     });
   });
 
-  test("does not count a certificate whose settlement was reversed", async () => {
-    const payer = await newPayer(chain);
-    const { id } = await certify(payer, "basic");
-    await withClient(service.database.ownerUrl, (client) =>
-      client.query(
-        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) SELECT chain, asset, wallet, nonce, 'reversed' FROM certificate WHERE id = $1",
-        [id],
-      ),
-    );
-    const body = await credentialOf(payer.address);
-    expect(body).not.toHaveProperty("validUntil");
-    expect(subjectOf(body)).toMatchObject({ verified: false, conformance: [{ reversed: true, fresh: false }] });
-  });
-
   test("is JSON, application/vc for those who ask for it, and caches ask again", async () => {
     for (const accept of ["*/*", "application/json", "text/html", "application/vc+jwt"]) {
       const { headers } = await fetchCredential(UNKNOWN, service, accept);

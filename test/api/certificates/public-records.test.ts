@@ -1,10 +1,5 @@
 import { calculateJwkThumbprint } from "jose";
-import type { Client, DatabaseError } from "pg";
-import { beforeAll, describe, expect, test } from "vitest";
-import type { SingleProduct } from "../../../api/certificates/products.ts";
-import { VERSION } from "../../../api/platform/about.ts";
-import { formatUsd } from "../../../api/platform/money.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { describe, expect, test } from "vitest";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -104,30 +99,6 @@ describe("what is read for free", () => {
     );
   });
 
-  test("/health says that the service is up, and is not stored by caches", async () => {
-    const { status, body, headers } = await get("/health");
-    expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
-    expect(body).toEqual({ ok: true, version: VERSION });
-  });
-
-  test("/status reports every part", async () => {
-    const { status, body } = await get("/status");
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      ok: expect.any(Boolean),
-      checked_at: expect.stringMatching(/Z$/),
-      version: VERSION,
-      database: { ok: true },
-      chains: [
-        { network: "eip155:8453", ok: true, block: expect.any(Number), finalized_block: expect.any(Number) },
-        { network: "eip155:84532" },
-      ],
-      indexer: { ready: expect.any(Boolean) },
-      settlement: { ok: true, mode: "in-process", address: expect.any(String), balance_wei: expect.any(String) },
-      payments: { unresolved: 0, oldest_unresolved_seconds: null },
-    });
-  });
-
   test("the public keys are Ed25519 and named by their thumbprint", async () => {
     const { status, body, headers } = await get("/.well-known/jwks.json");
     expect(status).toBe(200);
@@ -189,54 +160,4 @@ describe("a certificate", () => {
     const other = await send(String(bought.body.badge_url), { headers: { "if-none-match": '"other"' } });
     expect(other.status).toBe(200);
   });
-});
-
-/** SQLSTATE of a statement that the database refuses; null when it does not. */
-const refusal = (client: Client, statement: string): Promise<string | null> =>
-  client.query(statement).then(
-    () => null,
-    (error: DatabaseError) => error.code ?? "unknown",
-  );
-const CHANGES = [
-  "UPDATE certificate SET result = 'pass'",
-  "DELETE FROM certificate",
-  "TRUNCATE certificate",
-  "UPDATE settlement_mark SET kind = 'reversed', tx = NULL, block_number = NULL",
-  "DELETE FROM settlement_mark",
-  "TRUNCATE settlement_mark",
-] as const;
-
-describe("certificates and marks are permanent", () => {
-  beforeAll(() =>
-    withClient(service.database.ownerUrl, async (client) => {
-      await client.query(
-        "INSERT INTO settlement_mark (chain, asset, payer, nonce, kind) VALUES (8453, '\\x01', '\\x02', '\\x03', 'reversed')",
-      );
-    }),
-  );
-
-  test.each(CHANGES)("the API's role may not: %s", (change) =>
-    withClient(service.database.apiUrl, async (client) => {
-      expect(await refusal(client, change)).toBe("42501");
-    }),
-  );
-
-  test.each(CHANGES)("nor may the database's owner, not even as a replica: %s", (change) =>
-    withClient(service.database.ownerUrl, async (client) => {
-      expect(await refusal(client, change)).toBe("23001");
-      await client.query("SET session_replication_role = replica");
-      expect(await refusal(client, change)).toBe("23001");
-    }),
-  );
-
-  test("and the API's role may not take the triggers away", () =>
-    withClient(service.database.apiUrl, async (client) => {
-      for (const statement of [
-        "ALTER TABLE certificate DISABLE TRIGGER ALL",
-        "DROP TRIGGER permanent ON certificate",
-        "DROP TABLE settlement_mark",
-        "SET session_replication_role = replica",
-      ])
-        expect(await refusal(client, statement)).toBe("42501");
-    }));
 });

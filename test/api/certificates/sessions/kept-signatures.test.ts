@@ -59,14 +59,6 @@ async function untilFinallyPast(time: bigint): Promise<void> {
   await chain.mine(3);
 }
 
-describe("a decoy", () => {
-  test("has its own address in every session", async () => {
-    const [first, second] = [await begin("recipient"), await begin("recipient")];
-    expect(first.bait.to).not.toBe(second.bait.to);
-    expect(await chain.usdcBalance(first.bait.to)).toBe(0n);
-  });
-});
-
 // The clock of this chain moves on in these: nothing else comes after them.
 describe("the proof of a FAIL", () => {
   test("shows digest and signer at once, and everything once a final block has passed validBefore", async () => {

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BEHAVIORAL_PRODUCTS } from "../../../../api/certificates/products.ts";
 import { forFile } from "../../../support/for-file.ts";
-import { expectProblem } from "../../../support/payments/expectations.ts";
 import { type Answer, challengeOf, post, v2 } from "../../../support/payments/requests.ts";
 import { type Signed, signPayment } from "../../../support/payments/signing.ts";
 import {
@@ -146,16 +145,6 @@ test("in a retry session every next step can be taken, whatever has happened", a
   );
 });
 
-test("a result of the retry test without a session sends nobody to an order that needs one", async () => {
-  const run = await startLossy(ground);
-  const answer = await askResult({ ...run, token: null });
-  expect(answer.body).toMatchObject({
-    status: "incomplete",
-    next: { url: `${stage.service.url}/test/retry/result`, cost: "0.00" },
-    message: expect.stringMatching(/send the start's payment header again/),
-  });
-});
-
 test.each(BEHAVIORAL_PRODUCTS)("a second start of the %s test says that a session is open", async (product) => {
   const first = product === "retry" ? await startLossy(ground) : await startRun(ground, product);
   const start = async () => post(`${at}/test/${product}/start`, v2(await signPayment(first.account, { value: ENTRY })));
@@ -165,11 +154,4 @@ test.each(BEHAVIORAL_PRODUCTS)("a second start of the %s test says that a sessio
     Buffer.from(first.account.address.slice(2), "hex"),
   ]);
   expect((await start()).body.message).not.toMatch(/also has session/);
-});
-
-test("a wrong token is told that the wallet has a session, and how to get its token", async () => {
-  const run = await startLossy(ground);
-  const wrong = await askResult({ ...run, token: "A".repeat(22) });
-  expectProblem(wrong, 404, "not_found");
-  expect(wrong.body.detail).toMatch(/send the start's payment header again/);
 });

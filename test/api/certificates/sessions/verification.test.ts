@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { SingleProduct } from "../../../../api/certificates/products.ts";
-import { boardSeeder, type Seed, seedWallet } from "../../../support/board.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { cancel, settlements } from "../../../support/payments/on-chain.ts";
 import { PRICES } from "../../../support/payments/prices.ts";
@@ -32,54 +30,12 @@ const soon = { timeout: 20_000, interval: 200 };
 
 let clock: Date | null = null;
 const stage = await forFile(startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 }));
-const seeder = await forFile(boardSeeder(stage.service.database));
 // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
 await stage.chain.mine(10);
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const verify = async (wallet: string) => (await send(`${stage.service.url}/verify?wallet=${wallet}`)).body;
 const recordOf = async ({ id }: Run) => (await send(`${stage.service.url}/cert/${id}`)).body;
-
-describe("a wallet is verified only with a current PASS and without a current FAIL", () => {
-  type Certificate = Required<Pick<Seed, "product" | "result">> & { readonly days: number };
-  type Product = Certificate["product"];
-  const pass = (product: Product, days: number): Certificate => ({ product, result: "pass", days });
-  const fail = (product: Product, days: number): Certificate => ({ product, result: "fail", days });
-  const table: readonly (readonly [string, readonly Certificate[], readonly string[]])[] = [
-    ["a current PASS of the scam test alone", [pass("scam", 1)], []],
-    ["a current PASS of the recipient test alone", [pass("recipient", 29)], []],
-    ["a current PASS of each test", [pass("basic", 1), pass("suite", 2), pass("scam", 3), pass("recipient", 4)], []],
-    [
-      "a current FAIL of the scam test beside three PASSes",
-      [pass("basic", 1), pass("suite", 2), fail("scam", 29), pass("recipient", 4)],
-      ["current_fail"],
-    ],
-    [
-      "a current FAIL of the recipient test beside a newer PASS of it",
-      [pass("recipient", 1), fail("recipient", 2)],
-      ["current_fail"],
-    ],
-    ["an expired FAIL beside a current PASS of the same test", [pass("scam", 1), fail("scam", 31)], []],
-    ["an expired FAIL beside a current PASS of another test", [pass("basic", 1), fail("recipient", 31)], []],
-    ["an expired PASS alone", [pass("scam", 31)], ["pass_expired"]],
-    ["an expired PASS and an expired FAIL", [pass("scam", 31), fail("recipient", 40)], ["pass_expired"]],
-    ["a current FAIL alone", [fail("recipient", 1)], ["current_fail", "no_pass"]],
-    ["a current FAIL beside an expired PASS", [pass("scam", 31), fail("scam", 1)], ["current_fail", "pass_expired"]],
-  ];
-  test.each(table.map(([name, certificates, codes], index) => ({ name, certificates, codes, wallet: 100 + index })))(
-    "$name: against it $codes",
-    async ({ certificates, codes, wallet }) => {
-      const now = Date.now();
-      await seeder.add(
-        ...certificates.map(({ days, ...seed }) => ({ wallet, ...seed, issuedAt: new Date(now - days * DAY_MS) })),
-      );
-      const body = await verify(seedWallet(wallet));
-      expect(body).toMatchObject({ tested: true, verified: codes.length === 0 });
-      expect((body.reasons as { code: string }[]).map(({ code }) => code)).toEqual(codes);
-      expect(body.certs).toHaveLength(certificates.length);
-    },
-  );
-});
 
 test("a wallet's record shows what it has shown in each of the four tests", async () => {
   const account = await newPayer(stage.chain, PURSE);
