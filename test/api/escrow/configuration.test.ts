@@ -40,11 +40,6 @@ describe("a process with a wrong escrow configuration ends with one clear messag
       /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
     ],
     [
-      "another contract",
-      () => ({ ESCROW_ADDRESSES: chain.network.usdc.address, ARBITER_PRIVATE_KEY: ARBITER_KEY }),
-      /^The service cannot start: ESCROW_ADDRESSES is wrong: there is no escrow contract at 0x[0-9a-f]{40} on Base$/,
-    ],
-    [
       "an operator over other contracts",
       async () => ({ ESCROW_ADDRESSES: await strangeOperator(), ARBITER_PRIVATE_KEY: ARBITER_KEY }),
       /^The service cannot start: ESCROW_ADDRESSES is wrong: the operator 0x[0-9a-f]{40} stands on 0x[0-9a-fA-F]{40} and 0x[0-9a-fA-F]{40}; expected base\/commerce-payments version 1\.0, 0xBdEA\w+ and 0x0E3d\w+$/,

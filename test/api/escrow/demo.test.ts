@@ -108,11 +108,3 @@ test("the demo is a page for browsers and a document for everybody else", async 
   ])
     expect(page.text).toContain(String(text));
 });
-
-test("the demo and its page say where no contract is configured", async () => {
-  const other = await startService({ chain, jobs: false });
-  expectProblem(await post(`${other.url}/escrow/demo`), 503, "not_available");
-  expect((await send(`${other.url}/escrow`)).body).toMatchObject({ contracts: [], forward: null });
-  expect((await send(`${other.url}/escrow/demo`, asHtml)).text).toContain("No escrow contract is configured here");
-  await other.stop();
-});

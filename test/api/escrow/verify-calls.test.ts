@@ -1,12 +1,7 @@
-import { pino } from "pino";
 import { expect, test } from "vitest";
-import { connect } from "../../../api/platform/db/connection.ts";
-import { eachNetwork } from "../../../api/platform/networks.ts";
-import { createService } from "../../../api/service.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/nodes.ts";
-import { deployEscrow, END_TURNS, type Held, hold, newMerchant, PATIENT } from "../../support/escrow/contract.ts";
-import { deliver, GOOD } from "../../support/escrow/delivery.ts";
+import { deployEscrow } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
@@ -21,9 +16,6 @@ const node = await forFile(startFaultyNode(chain));
 const rpcUrls = eachNetwork(() => node.url);
 const escrowAddresses = [current.address, earlier.address];
 const service = await forFile(startService({ chain, jobs: false, config: { rpcUrls, escrowAddresses } }));
-const pool = await forFile(connect(service.config.databaseUrl));
-const log = pino({ level: "silent" });
-const built = await createService(service.config, pool, { log, access: log });
 
 async function callsOf(work: () => Promise<unknown>): Promise<number> {
   let calls = 0;
@@ -91,52 +83,4 @@ test("an unsigned forward costs none", async () => {
     const ask = async () => expectProblem(await forward({ [name]: unknown("4") }), 403, "not_the_merchant");
     expect(await callsOf(ask)).toBe(0);
   }
-});
-
-test("outcomes that are not final cost a look at each block, however many it has ended", async () => {
-  const merchant = newMerchant();
-  const end = async (count: number) => {
-    const made: Held[] = [];
-    while (made.length < count) made.push(await hold({ chain, escrow: current }, merchant.address));
-    for (const one of made) expect((await deliver(service, merchant, { ...one, ...GOOD })).status).toBe(200);
-    await chain.client.setAutomine(false);
-    await built.escrow.settleDue();
-    const sent = "SELECT coalesce(sum(cardinality(purposes)), 0)::int AS sent FROM relay WHERE mined_hash IS NULL";
-    await expect.poll(async () => (await pool.query(sent)).rows[0].sent, PATIENT).toBe(count);
-    const pending = async () => (await chain.client.getTxpoolStatus()).pending;
-    const { rows } = await pool.query("SELECT count(*)::int FROM relay WHERE mined_hash IS NULL");
-    await expect.poll(pending, PATIENT).toBe(rows[0].count);
-    await chain.client.setAutomine(true);
-    await chain.mine();
-    await built.escrow.idle();
-  };
-  const blocks = async () => {
-    const { rows } = await pool.query(
-      "SELECT block_number, count(*)::int FROM escrow_task WHERE state = 'mined' GROUP BY 1 ORDER BY 1",
-    );
-    return rows.map(({ count }) => count);
-  };
-  const look = async () => {
-    await pool.query(END_TURNS);
-    return callsOf(() => built.escrow.watchMined());
-  };
-  await end(1);
-  expect(await blocks()).toEqual([1]);
-  const one = await look();
-  expect(one).toBeGreaterThan(0);
-  await end(20);
-  expect(await blocks()).toEqual([1, 20]);
-  expect(await look()).toBeLessThanOrEqual(2 * one);
-});
-
-test("a hundred looks at the status cost as much as one, and it is looked at again after two seconds", async () => {
-  const look = () => send(`${service.url}/status`);
-  const old = () => new Promise((resolve) => setTimeout(resolve, 2_100));
-  await look();
-  expect(await callsOf(look)).toBe(0);
-  await old();
-  const one = await callsOf(look);
-  expect(one).toBeGreaterThan(0);
-  await old();
-  expect(await callsOf(() => Promise.all(Array.from({ length: 100 }, look)))).toBeLessThanOrEqual(one);
 });
