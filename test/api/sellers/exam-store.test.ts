@@ -161,29 +161,3 @@ test("what the chain showed is kept exactly, and an exam whose own purchase is r
   const { rows } = await owner.query(waiting, [order.id]);
   expect(rows).toEqual([{ type: "seller_certificate" }, { type: "reversal" }]);
 });
-
-test.each([
-  "seller_exam",
-  "seller_exam_result",
-  "seller_exam_correction",
-  "seller_exam_signature",
-  "seller_exam_settlement",
-  "seller_exam_reversal",
-])("a row of %s cannot be changed or removed, even by its owner", async (table) => {
-  const order = sampleOrder();
-  await storeExam(pool, order, sampleResult());
-  await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, '')", [order.id]);
-  await owner.query("INSERT INTO seller_exam_reversal (exam) VALUES ($1)", [order.id]);
-  await owner.query(
-    `INSERT INTO seller_exam_settlement (exam, nonce, tx, block_number, payer, pay_to, value)
-        VALUES ($1, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'), 1, decode(repeat('00', 20), 'hex'), decode(repeat('00', 20), 'hex'), 1)`,
-    [order.id],
-  );
-  const signed = `INSERT INTO seller_exam_signature (nonce, exam, run, pay_to, value, valid_after, valid_before, cost)
-      VALUES (decode(repeat(md5($1), 2), 'hex'), $1, $2, decode(repeat('00', 20), 'hex'), 1, 0, 1, 1)`;
-  await owner.query(signed, [order.id, randomUUID()]);
-  await expect(owner.query(`DELETE FROM ${table}`)).rejects.toThrow(/append-only/);
-  await expect(owner.query(`TRUNCATE ${table} CASCADE`)).rejects.toThrow(/append-only/);
-  const [column] = table === "seller_exam" ? ["id"] : ["exam"];
-  await expect(owner.query(`UPDATE ${table} SET ${column} = ${column}`)).rejects.toThrow(/append-only/);
-});

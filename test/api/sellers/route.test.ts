@@ -1,6 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
-import { parseConfig } from "../../../api/platform/config/config.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -8,7 +7,6 @@ import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { EXAM_KEY, lineFor, looked } from "../../support/sellers/buying.ts";
 import { openShop } from "../../support/sellers/shop.ts";
-import { completeEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -117,28 +115,16 @@ const DEEP = `${"[".repeat(5_000)}${"]".repeat(5_000)}`;
 
 test.each([
   "",
-  "null",
-  "7",
-  "[]",
   '"http://seller.example/"',
-  "{",
   "{}",
   DEEP,
   `{"url":${DEEP}}`,
   '{"url":null}',
-  '{"url":["http://seller.example/"]}',
   '{"url":{"toString":"x"}}',
   '{"url":"http://seller.example/","__proto__":{"settled":{}}}',
   '{"url":"http://seller.example/","settled":{"payTo":"0x00","amount":"1","consent":null}}',
-  '{"url":"http://seller.example/","maxPrice":"1"}',
-  '{"url":"http://seller.example/","max_price":-1}',
-  '{"url":"http://seller.example/","other":""}',
-  '{"url":"http://seller.example/","other":["/sonnet"]}',
   '{"url":"http://seller.example/","other":"http://elsewhere.example/sonnet"}',
-  '{"url":"http://seller.example/","other":"//127.0.0.1/sonnet"}',
   '{"url":"http://seller.example/","max_price":"0x10"}',
-  '{"url":"http://seller.example/","max_price":"1e9"}',
-  '{"url":"http://seller.example/","method":"get"}',
   '{"url":"http://seller.example/","method":"CONNECT"}',
   '{"url":"http://seller.example/","method":"GET","body":"x"}',
   '{"url":"http://seller.example/","content_type":"a/b\\r\\nhost: inside"}',
@@ -147,45 +133,10 @@ test.each([
   `{"url":"http://seller.example/","body":${JSON.stringify("x".repeat(9_000))}}`,
   '{"url":"http://seller.example\\r\\nhost: inside/"}',
   '{"url":"http://\\u0000/"}',
-  '{"url":"//seller.example/"}',
 ])("the order %# is refused with its payment, which stays unspent", async (body) => {
   const headers = { "content-type": "application/json", ...v2(signed) };
   const { status, text } = await post(`${service.url}/test/seller`, headers, body);
   // 503: nobody was asked for a quote, since no payment pays for that.
   expect([400, 413, 422, 503], text).toContain(status);
   expect(await chain.usdcBalance(payer.address)).toBe(2_000_000n);
-});
-
-test("a method in the query that sells nothing is refused, with or without a URL", async () => {
-  for (const query of ["method=AAA", "method=AAA&url=http://seller.example/"])
-    expect((await send(`${service.url}/test/seller?${query}`)).status).toBe(400);
-});
-
-test("a URL in the query is read as carefully", async () => {
-  for (const url of ["", "%00", "http://", "javascript:alert(1)", "http://127.0.0.1/", "x".repeat(3_000)]) {
-    const { status } = await send(`${service.url}/test/seller?url=${encodeURIComponent(url)}`);
-    expect([200, 400]).toContain(status);
-  }
-});
-
-const GOOD = completeEnvironment("A".repeat(43));
-const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more });
-
-test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
-  expect(parsed({})).toMatchObject({ exams: null });
-  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { key: EXAM_KEY, daily: 50_000_000n } });
-  const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };
-  expect(parsed(none)).toMatchObject({ exams: { daily: 0n } });
-});
-
-test.each([
-  [{ EXAM_PRIVATE_KEY: "e8" }, /^EXAM_PRIVATE_KEY .*0x and 64 hex digits/m],
-  [{ EXAM_PRIVATE_KEY: `${EXAM_KEY}00` }, /^EXAM_PRIVATE_KEY /m],
-  [{ EXAM_DAILY_SPEND: "-1" }, /^EXAM_DAILY_SPEND /m],
-  [{ EXAM_DAILY_SPEND: "1.5" }, /^EXAM_DAILY_SPEND /m],
-  [{ EXAM_DAILY_SPEND: "1000000000001" }, /^EXAM_DAILY_SPEND /m],
-])("the settings %j are refused, without the key in the message", (more, message) => {
-  const config = parsed(more);
-  expect(config).toMatchObject({ problem: expect.stringMatching(message) });
-  expect(JSON.stringify(config)).not.toContain(EXAM_KEY.slice(2));
 });

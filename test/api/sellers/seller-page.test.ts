@@ -1,16 +1,11 @@
 import fc from "fast-check";
-import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { exchangesOf, namedTransactions } from "../../../api/sellers/published/evidence.ts";
+import { namedTransactions } from "../../../api/sellers/published/evidence.ts";
 import { renderSellerPage } from "../../../api/sellers/published/seller-page.ts";
 import { sellerVerification } from "../../../api/sellers/published/verification.ts";
 import { renderSellerVerification } from "../../../api/sellers/published/verification-page.ts";
-import type { EndedExam, Exam, KeptExchange } from "../../../api/sellers/record.ts";
-import { startTestChain } from "../../support/chain/chain.ts";
-import { forFile } from "../../support/for-file.ts";
-import { send } from "../../support/payments/requests.ts";
-import { evidenceText, heldIn, sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
-import { startService } from "../../support/service/service.ts";
+import type { EndedExam, KeptExchange } from "../../../api/sellers/record.ts";
+import { sampleOrder, sampleResult } from "../../support/sellers/samples.ts";
 
 const NOW = new Date("2026-11-24T12:00:00.000Z");
 const baseUrl = "https://trust.test";
@@ -152,81 +147,4 @@ describe("the transactions that answers name", () => {
   });
 
   const answerOf = (number: number) => exchange(number, "x").answer as NonNullable<KeptExchange["answer"]>;
-});
-
-describe("an exam that certifies nothing", () => {
-  const bare = { placed: null, transactions: [], places: [], baseUrl, exchanges: [], now: NOW };
-  const uncertified = (over: Partial<Exam>): string => {
-    const { evidence: _, ...result } = sampleResult({
-      outcome: "interrupted",
-      isPublic: false,
-      level: null,
-      validUntil: null,
-    });
-    return renderSellerPage(
-      {
-        ...{ order: sampleOrder(), result },
-        ...{ correction: null, reversedAt: null, refund: null, removal: null, ...over },
-      },
-      bare,
-    );
-  };
-
-  test.each<[string, Partial<Exam>, string]>([
-    ["under way", { result: null }, "Exam under way"],
-    [
-      "interrupted",
-      {
-        result: {
-          ...sampleResult({ outcome: "interrupted", isPublic: false, level: null, validUntil: null, checks: [] }),
-        },
-      },
-      "Exam interrupted",
-    ],
-  ])("%s says so, asks not to be indexed, and has no seal, badge or log", (_, over, headline) => {
-    const page = uncertified(over);
-    expect(page).toContain(`<h1>${headline}</h1>`);
-    expect(page).toContain('<meta name="robots" content="noindex">');
-    expect(page).not.toMatch(/class="seal"|\/badge\/|Transparency log<\/h2>|rel="canonical"|PASS|Passed/);
-  });
-});
-
-test("evidence is read as it was kept", () => {
-  expect(exchangesOf(evidenceText([exchange(1, "x")]))).toEqual([exchange(1, "x")]);
-  expect(exchangesOf(null)).toEqual([]);
-});
-
-describe("remedies", async () => {
-  const chain = await forFile(startTestChain());
-  const service = await forFile(startService({ chain }));
-  const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 1 }));
-  const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
-
-  test("a record, its status and its page give every finding that does not hold a remedy with a link, and each check its weight", async () => {
-    const found = { statement: "HEAD is refused or quoted the same, and answered 200", holds: false, exchanges: [1] };
-    const served = { statement: "A payment is answered with the result", holds: true, exchanges: [1] };
-    const failed = await heldIn(
-      pool,
-      { origin: "https://remedied.example" },
-      {
-        level: null,
-        checks: [
-          { check: "terms", outcome: "fail", reason: null, findings: [{ ...found, code: "terms.head" }] },
-          { check: "purchase", outcome: "pass", reason: null, findings: [{ ...served, code: "purchase.served" }] },
-        ],
-      },
-    );
-    const link = "https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2";
-    const checks = [
-      { check: "terms", weight: "safe", findings: [{ ...found, remedy: { text: expect.any(String), link } }] },
-      { check: "purchase", weight: "safe", findings: [{ ...served, remedy: null }] },
-    ];
-    expect((await get(`/cert/${failed}`)).body).toMatchObject({ checks });
-    expect((await get(`/exam/${failed}`)).body).toMatchObject({ checks });
-    const page = (await get(`/cert/${failed}`, "text/html")).text;
-    expect(page).toMatch(new RegExp(`<strong>Remedy:</strong> Refuse HEAD,[^<]+<a href="${link}"`));
-    expect((await get("/test/seller")).body).toMatchObject({
-      checks: expect.arrayContaining([expect.objectContaining({ check: "lost_answer", weight: "full" })]),
-    });
-  });
 });

@@ -10,10 +10,9 @@ import { parseKeySet, verifyDocument } from "../../../packages/verifier/src/inde
 import { type DidDocument, joseAccepts, type SignedDocument, w3cAccepts } from "../../packages/verifier/independent.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
-import { call, connectHttp } from "../../support/packages/mcp.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
+import { FAIL, heldIn, sampleOrder } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -102,16 +101,6 @@ describe("a correction", () => {
     expect(JSON.stringify(correction)).not.toContain(later);
     expect((await get(`/cert/${id}`, "text/html")).text).toContain("may take another exam free of charge");
   });
-
-  test("is refused for what is not published, for what is not there, and without a reason", async () => {
-    const id = await held({ origin: "https://quiet.example" }, UNPUBLISHED);
-    expect(await correct(id, "--reason", "x")).toMatchObject({ code: 1, said: expect.stringMatching(/not published/) });
-    expect(await correct("0".repeat(32), "--reason", "x")).toMatchObject({
-      code: 1,
-      said: expect.stringMatching(/no exam/),
-    });
-    expect(await correct(id)).toMatchObject({ code: 1, said: expect.stringMatching(/a reason of 1 to 500/) });
-  });
 });
 
 describe("an origin's credential", () => {
@@ -187,21 +176,4 @@ test("a payee's exams are facts at an address of their own", async () => {
   expect(page.text).toContain('<meta name="robots" content="noindex');
   expect((await get(`/payee/0x${"7b".repeat(20)}`, "text/html")).text).toContain("<p>None.</p>");
   expectProblem(await get("/payee/0x12"), 400, "malformed_request");
-});
-
-test("agents ask the same over MCP", async () => {
-  const client = await connectHttp(service.url);
-  const { isError, structured } = await call(client, "verify_seller", { origin: "https://seller.example" });
-  expect(isError).toBe(false);
-  const { checked_at: _, ...record } = (await get("/verify?origin=https://seller.example")).body;
-  expect(structured).toMatchObject(record);
-  const checked = await call(client, "check_credential", { origin: "https://seller.example" });
-  expect(checked.structured).toMatchObject({ valid: true, credential: { credentialSubject: { verified: true } } });
-  const wrong = await call(client, "verify_seller", { origin: "https://seller.example/haiku" }).catch(
-    (error: Error) => ({
-      isError: true,
-      text: error.message,
-    }),
-  );
-  expect(wrong).toMatchObject({ isError: true, text: expect.stringMatching(/without a path/) });
 });

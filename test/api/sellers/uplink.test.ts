@@ -178,15 +178,3 @@ test("names that do not resolve blame nobody, and nothing more is sent", async (
   await expect(transport.sendAndHangUp(REQUEST)).rejects.toThrow(/names could not be resolved/);
   expect(sent).toBe(1);
 });
-
-test("an answer costs no look at the chain", async () => {
-  const time = virtualTime();
-  let looks = 0;
-  const block = async () => BigInt(++looks);
-  const uplink = watchNetworkHealth({ ...time, block, resolves: async () => true });
-  const answer = { status: 500, headers: {}, body: new Uint8Array() };
-  await uplink.over({ send: async () => answer, sendAndHangUp: async () => undefined }).send(REQUEST);
-  await time.pass(60_000);
-  await uplink.requireWorked();
-  expect(looks).toBe(0);
-});

@@ -179,33 +179,6 @@ describe("standing", () => {
       expect(rest).toMatchObject({ verified, tested: plans.length > 0 });
     });
 
-    test("and each exam says what has become of it, in words and in its link", () => {
-      const { certs } = record(
-        { daysAgo: 1 },
-        { daysAgo: 2, ...FAIL },
-        { daysAgo: 3, corrected: true },
-        { daysAgo: 40, order: { url: `${origin}/old` } },
-        { daysAgo: 3, reversed: true },
-      );
-      expect(
-        certs.map(({ fresh, superseded, corrected, reversed, expired, age_days }) => [
-          fresh,
-          superseded,
-          corrected,
-          reversed,
-          expired,
-          age_days,
-        ]),
-      ).toEqual([
-        [true, false, false, false, false, 1],
-        [false, true, false, false, false, 2],
-        [false, false, true, false, false, 3],
-        [false, false, false, false, true, 40],
-        [false, false, false, true, false, 3],
-      ]);
-      expect(certs[0]?.cert_url).toBe(`https://trust.test/cert/${certs[0]?.id}`);
-    });
-
     test("whatever is bought, in any order: verified means that no request's newest exam is a fresh FAIL", () => {
       const plan = fc.record({
         daysAgo: fc.integer({ min: 0, max: 40 }),
