@@ -2,7 +2,6 @@ import type { LocalAccount } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
 import { ITEMS, type Item, MENU } from "../../../api/cafe/menu.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -184,15 +183,4 @@ describe("a nickname", () => {
     expectProblem(answer, 400, "malformed_request");
     await nothingCharged(chain, payer);
   });
-
-  test("of 32 characters outside the basic plane is taken", async () => {
-    const nickname = "\u{1f600}".repeat(32);
-    expect((await order("buy-a-round", undefined, { body: { nickname } })).your_round).toMatchObject({ nickname });
-  });
-});
-
-test("receipts are permanent: the service's role cannot change one", async () => {
-  const { apiUrl } = service.database;
-  for (const statement of ["UPDATE cafe_receipt SET document = 'x'", "DELETE FROM cafe_receipt"])
-    await expect(withClient(apiUrl, (client) => client.query(statement))).rejects.toThrow(/permission denied/);
 });

@@ -1,13 +1,9 @@
 import type { LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import type { SingleProduct } from "../../../api/certificates/products.ts";
-import { formatUsd } from "../../../api/platform/money.ts";
-import { PAY_WINDOW_SECONDS } from "../../../api/site/pay-script.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
-import { PRICES } from "../../support/payments/prices.ts";
-import { type Answer, post, send, v1, v2 } from "../../support/payments/requests.ts";
+import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
@@ -95,12 +91,6 @@ describe("a certificate response", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("names the version of the protocol that carried the payment", async () => {
-    const payer = await newPayer(chain);
-    expect((await run(payer, { headersOf: v1 })).body.detected).toMatchObject({ protocol_version: "v1" });
-    expect((await run(payer, { headersOf: v2 })).body.detected).toMatchObject({ protocol_version: "v2" });
-  });
-
   test("of a suite run whose authorization ends in two minutes is a PASS with the facts of nonce and window", async () => {
     const { body, signed } = await run(await newPayer(chain), { product: "suite" });
     expect(body).toEqual(certificateOf("suite", "pass"));
@@ -116,15 +106,6 @@ describe("a certificate response", () => {
     });
   });
 
-  test("of a suite run whose authorization ends in ten minutes, as `/pay` has wallets sign, is a PASS", async () => {
-    const { body } = await run(await newPayer(chain), {
-      product: "suite",
-      validForSeconds: BigInt(PAY_WINDOW_SECONDS),
-    });
-    expect(body).toMatchObject({ verdict: "pass", checks: { authorization_expiry: "pass" } });
-    expect(body.detected).toMatchObject({ authorization_window: { limit_seconds: 900 } });
-  });
-
   test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public, and not counted", async () => {
     const { body, signed } = await run(await newPayer(chain), { product: "suite", validForSeconds: HOUR_SECONDS });
     expect(body).toEqual(certificateOf("suite", "fail"));
@@ -136,11 +117,6 @@ describe("a certificate response", () => {
     expect(page.text).toContain("does not count against the wallet");
     expect(page.text).not.toContain("counts against the wallet until");
     expect((await send(String(body.badge_url))).text).toContain("not counted · tested");
-  });
-
-  test("of a basic run does not depend on how long the authorization is valid", async () => {
-    const { body } = await run(await newPayer(chain), { validForSeconds: 24n * HOUR_SECONDS });
-    expect(body.verdict).toBe("pass");
   });
 });
 

@@ -12,7 +12,6 @@ import {
 } from "../../support/escrow/contest.ts";
 import { askedOnChain, newMerchant, statusOf } from "../../support/escrow/contract.ts";
 import { forFile } from "../../support/for-file.ts";
-import { storeLog } from "../../support/log/stored-log.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 
@@ -172,36 +171,3 @@ async function refundable({ transaction }: ContestableHold) {
   const { blockNumber } = await scene.chain.client.getTransactionReceipt({ hash: transaction });
   return { payment: Number((await scene.chain.client.getBlock({ blockNumber })).timestamp) + 1_800 };
 }
-
-test("the pages say what the window is and what was said", async () => {
-  const held = await newHold({ conditions: TOO_SHORT });
-  const until = await delivered(held);
-  const path = `${service.url}/escrow/contest/${held.id}`;
-  expect((await send(path)).body).toMatchObject({
-    payment_id: held.id,
-    window: { seconds: 600, until: new Date(until * 1000).toISOString() },
-    conditions: TOO_SHORT,
-    contest: null,
-    answer: null,
-    status: "pending",
-  });
-  await contest(service, held, EXPECT);
-  const html = (url: string) => send(url, { headers: { accept: "text/html" } }).then(({ text }) => text);
-  expect(await html(path)).toContain("Contested, and refunded");
-  expect(await html(path)).toContain("a record gets its place within seconds");
-  const entryOf = (type: "evaluation" | "contest_answer") => ({ type, ref: held.id, entry: Buffer.from(type) });
-  await (await storeLog(service.database, "trust.test/log")).grow([entryOf("evaluation"), entryOf("contest_answer")]);
-  const placed =
-    /Escrow evaluation<.*index <a href="\/log\/entry\/0".*Answer to a contest<.*index <a href="\/log\/entry\/1"/s;
-  expect(await html(path)).toMatch(placed);
-  expect(await html(`${service.url}/escrow/evaluation/${held.id}`)).toMatch(placed);
-  const links = (await fetch(path)).headers.get("link");
-  expect(links).toMatch(/type=contest_answer>; rel="https:\/\/c2sp\.org\/tlog-proof"; index="1"/);
-  const evaluation = `${service.url}/escrow/evaluation/${held.id}`;
-  expect(await html(evaluation)).toContain(`/escrow/contest/${held.id}`);
-  expect((await send(evaluation)).body).toMatchObject({
-    decision: "release",
-    evaluation_version: 1,
-    contest: { seconds: 600, conditions: TOO_SHORT },
-  });
-});

@@ -253,27 +253,4 @@ describe("an evaluation's record", () => {
     const forged = text.replace('"decision":"refund"', '"decision":"release"');
     expect(await verifyDocument(forged, { keys, issuer: service.url })).toMatchObject({ valid: false });
   });
-
-  test.each([
-    ["changed", "UPDATE escrow_evaluation SET decision = 'release'"],
-    ["deleted", "DELETE FROM escrow_evaluation"],
-    ["truncated", "TRUNCATE escrow_evaluation"],
-  ])("cannot be %s, not even by the owner of the database", async (_, statement) => {
-    await withClient(service.database.ownerUrl, async (client) => {
-      const count = async () => (await client.query("SELECT 1 FROM escrow_evaluation")).rowCount;
-      const before = await count();
-      expect(before).toBeGreaterThan(0);
-      await expect(client.query(statement)).rejects.toThrow(/append-only/);
-      expect(await count()).toBe(before);
-    });
-    await withClient(service.database.apiUrl, (client) =>
-      expect(client.query(statement)).rejects.toThrow(/permission/),
-    );
-  });
-
-  test("is a 404 for a payment that was never evaluated", async () => {
-    const held = await newHold();
-    for (const path of [held.id, "0x12", "nothing"])
-      expectProblem(await send(`${service.url}/escrow/evaluation/${path}`), 404, "not_found");
-  });
 });

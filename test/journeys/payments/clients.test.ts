@@ -4,8 +4,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
-import { cancel, nothingCharged } from "../../support/payments/on-chain.ts";
-import { PRICES } from "../../support/payments/prices.ts";
+import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
@@ -68,27 +67,6 @@ describe("a refused payment names its cause", () => {
     expect(diagnostic.after).toBeGreaterThan(30);
   });
 
-  test("an authorization that was refused before: the same cause, and a new one is needed", async () => {
-    const headers = v2(await signPayment(await newPayer(chain, 7n)));
-    await post(basic, headers);
-    for (const _ of ["again", "once more"]) {
-      const answer = await post(basic, headers);
-      expect(expectPaymentRequired(answer)).toMatch(/will not be submitted again.*has 0\.000007 USDC.*price is 0\.25/);
-      expect(diagnosticOf(answer)).toEqual({ code: "insufficient_funds", retry: "new" });
-    }
-  });
-
-  test("a nonce that its payer has canceled: x402's code, the first time and again", async () => {
-    const payer = await newPayer(chain);
-    const signed = await signPayment(payer);
-    await cancel(chain, payer, signed);
-    for (const _ of ["first", "again"]) {
-      const answer = await post(basic, v2(signed));
-      expect(expectPaymentRequired(answer)).toMatch(/used or canceled/);
-      expect(diagnosticOf(answer)).toEqual({ code: "invalid_exact_evm_nonce_already_used", retry: "new" });
-    }
-  });
-
   test("a 503 says that the same request is to be sent again, and when", async () => {
     const body = JSON.stringify({ wallet: `0x${"11".repeat(20)}` });
     const answer = await post(
@@ -124,22 +102,6 @@ describe("a body that cannot be served", () => {
     });
     const { headerBytes } = await measured(service.url + path, { method: "POST", body });
     expect(headerBytes).toBeLessThan(MOST_HEADER_BYTES);
-  });
-
-  test("and a query that cannot, or contradicts the body: likewise, and not a 400", async () => {
-    const wrong = await post(`${service.url}/score?wallet=0x12`);
-    expect(expectPaymentRequired(wrong)).toMatch(/^This body would be refused.*wallet: expected a wallet/);
-    const two = await post(`${service.url}/score?wallet=0x1`, {}, '{"wallet":"0x2"}');
-    expect(expectPaymentRequired(two)).toMatch(/^This body would be refused.*wallet appears more than once/);
-  });
-
-  test("is neither an empty one, as crawlers send, nor a valid one", async () => {
-    const valid = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: "0".repeat(64) } };
-    for (const body of ["", JSON.stringify(valid)]) {
-      const answer = await post(`${service.url}/arbiter/verify`, {}, body);
-      expect(expectPaymentRequired(answer)).toMatch(/^Payment required/);
-      expect([answer.body.extensions, challengeOf(answer).extensions?.diagnostic]).toEqual([undefined, undefined]);
-    }
   });
 });
 

@@ -21,7 +21,7 @@ import {
   signOrder,
   startLossy,
 } from "../../support/sessions/lost-orders.ts";
-import { askResult, ENTRY, expectIncomplete, isReplay, isUsed, PURSE } from "../../support/sessions/runs.ts";
+import { askResult, ENTRY, expectIncomplete, isReplay, PURSE } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
 
 const stage = await forFile(startStage({ lateMs: 300 }));
@@ -81,54 +81,6 @@ describe.each(WAYS.map((way, place) => ({ way, lost: place % 2 === 0 ? 1 : 2 }) 
     });
   },
 );
-
-test("a second authorization for a lost order is a FAIL, and never submitted", async () => {
-  const way = "unavailable";
-  const run = await start(way, 1);
-  const { signed, answer } = await buy(run, run.lost);
-  SEEN[way](answer);
-  const second = await buy(run, run.lost);
-  expect(second.answer?.body).toMatchObject({ status: "complete", verdict: "fail", armed: false });
-  expect([...(second.answer?.headers.keys() ?? [])].join()).not.toMatch(/payment-response/);
-  expect(await isUsed(stage.chain, second.signed.authorization)).toBe(false);
-  await stage.service.gate.resolveDue();
-  // What was paid is still owed.
-  const again = await pay(run, run.lost, signed);
-  expect([again?.status, again?.body.deliverable]).toMatchObject([200, { type: "order", paid: "0.08" }]);
-  await passWindow(ground, run);
-  expect((await askResult(run)).body).toMatchObject({ verdict: "fail" });
-  expect((await pay(run, run.lost, second.signed))?.text).toBe(second.answer?.text);
-  expect(await isUsed(stage.chain, second.signed.authorization)).toBe(false);
-  expect(await settled(run)).toEqual([ENTRY, FIRST_PRICE]);
-  expect(await known(run)).toMatchObject({ tested: true, result: "fail" });
-});
-
-test("an agent that gives up gets no verdict, and is told what is missing", async () => {
-  const run = await start("unavailable", 2);
-  expectIncomplete(await askResult(run));
-  await buy(run, 1);
-  await buy(run, 2);
-  await passWindow(ground, run);
-  const answer = await askResult(run);
-  expectIncomplete(answer);
-  expect(answer.body).toMatchObject({
-    next: { url: orderUrl(run, 2) },
-    message: expect.stringMatching(/same payment header/),
-  });
-  expect((await record(run)).status).toBe(404);
-  expect(await settled(run)).toEqual([ENTRY, FIRST_PRICE, SECOND_PRICE]);
-});
-
-test("the order is offered until its answer was sent, so nothing lures an agent that has it", async () => {
-  const run = await start("server_error", 1);
-  const { signed } = await buy(run, 1);
-  for (const answer of [await offered(run, 1), await offered(run, 1)])
-    expect(challengeOf(answer).accepts).toMatchObject([
-      { amount: "80000", payTo: expect.any(String), maxTimeoutSeconds: 60 },
-    ]);
-  await pay(run, 1, signed);
-  expectProblem(await post(orderUrl(run, 1)), 410, "session_over");
-});
 
 test("both orders have the same words, and only their terms and URLs differ", async () => {
   const run = await start();
