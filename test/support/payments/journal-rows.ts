@@ -3,7 +3,6 @@ import type pg from "pg";
 import type { Journal, NewPayment } from "../../../api/payments/journal.ts";
 import type { State, Write } from "../../../api/payments/step-types.ts";
 import type { Settlement } from "../../../api/platform/chain/view.ts";
-import type { Statement } from "../../../api/platform/db/connection.ts";
 import { answered, jsonAnswer } from "../../../api/platform/http/answer.ts";
 import { NETWORKS } from "../../../api/platform/networks.ts";
 import { binary } from "../service/database.ts";
@@ -48,10 +47,7 @@ export const WRITES = {
   reverse: { type: "write", from: ["fulfilled"], to: "void", reason: "reversed" },
 } as const satisfies Record<string, Write>;
 export const COMPLETE = { type: "complete", from: ["settled"], settlement: null } as const;
-/** A sale that is made at once: its settlement is stored with it. */
-const COMPLETE_AT_ONCE = { type: "complete", from: ["settling", "settled"], settlement } as const;
-export const CHANGES = { ...WRITES, fulfil: COMPLETE, fulfilAtOnce: COMPLETE_AT_ONCE } as const;
-type Change = Write | typeof COMPLETE | typeof COMPLETE_AT_ONCE;
+type Change = Write | typeof COMPLETE;
 export const PATHS: Record<State, readonly Change[]> = {
   received: [],
   settling: [WRITES.leave],
@@ -59,23 +55,16 @@ export const PATHS: Record<State, readonly Change[]> = {
   fulfilled: [WRITES.leave, WRITES.settle, COMPLETE],
   void: [WRITES.refuse],
 };
-export const STATES = Object.keys(PATHS) as State[];
-
-interface Applied {
-  readonly change: Change;
-  /** What a completed sale stores besides. */
-  readonly writes?: readonly Statement[];
-}
 
 /** Makes a change under a token; returns how many rows it changed. */
 export async function apply(
   by: Journal,
   { token, ...payment }: NewPayment & { readonly token: string },
-  { change, writes = [] }: Applied,
+  { change }: { readonly change: Change },
 ): Promise<number> {
   const { key } = payment;
   if (change.type === "write") return by.write(key, token, isLeaving(change) ? { ...change, kept: payment } : change);
-  const completion = answered(jsonAnswer({}), writes);
+  const completion = answered(jsonAnswer({}));
   return (await by.complete(key, token, { completion, settlement: change.settlement })) === null ? 0 : 1;
 }
 /** The write before the signature leaves the process: what finishes the payment is stored with it. */
