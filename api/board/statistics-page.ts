@@ -27,7 +27,7 @@ const SHORT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short",
 const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
 
 /** Integers from 0, evenly spaced in steps of 1, 2 or 5 times a power of ten; the last is at least `highest`. */
-export function ticks(highest: number): readonly number[] {
+function ticks(highest: number): readonly number[] {
   const steps = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
   const step = steps.find((size) => size * MOST_TICKS >= highest) ?? highest;
   return Array.from({ length: Math.max(1, Math.ceil(highest / step)) + 1 }, (_, index) => index * step);
@@ -37,7 +37,7 @@ export function ticks(highest: number): readonly number[] {
  * A bar chart of the days as SVG, with a title, a description and named axes. The table beside it shows the same
  * figures.
  */
-export function barChart(bars: readonly Bar[], title: string): Markup {
+function barChart(bars: readonly Bar[], title: string): Markup {
   const scale = ticks(Math.max(...bars.map(({ value }) => value ?? 0)));
   const most = scale.at(-1) ?? 1;
   const y = (value: number): string => (BASE - (value / most) * (BASE - TOP)).toFixed(1);

@@ -24,7 +24,7 @@ export interface SignedTransfer {
 }
 
 /** The gas limit of a batch of `count` payments: enough for each call's own. */
-export const batchGas = (count: number): bigint => GAS.batch + GAS.call * BigInt(count);
+const batchGas = (count: number): bigint => GAS.batch + GAS.call * BigInt(count);
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 

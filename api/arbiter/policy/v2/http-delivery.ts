@@ -24,7 +24,7 @@ const ACCEPTED = 202;
 const EMPTY_STATUSES_V2: readonly number[] = [204, 205];
 
 /** Statuses that say that the content is not there. */
-export const ABSENT_STATUSES_V2: readonly number[] = [404, 410];
+const ABSENT_STATUSES_V2: readonly number[] = [404, 410];
 
 const CLIENT_ERRORS = Array.from({ length: 100 }, (_, place) => 400 + place);
 
@@ -45,7 +45,7 @@ const BROWSER_HEADERS_V2: BrowserHeaders = {
 };
 
 /** The headers by which Cloudflare, AWS WAF, Vercel, and DataDome (twice) document that they answered themselves. */
-export const CHALLENGE_HEADERS_V2: readonly ChallengeHeader[] = [
+const CHALLENGE_HEADERS_V2: readonly ChallengeHeader[] = [
   { name: "cf-mitigated", values: null, fromStatus: 200 },
   { name: "x-amzn-waf-action", values: null, fromStatus: 200 },
   { name: "x-vercel-mitigated", values: null, fromStatus: 200 },
