@@ -14,25 +14,9 @@ const DOCUMENTS = [
 const CONTEXT = ["https://www.w3.org/ns/credentials/v2"];
 const verify = (text: string) => verifyDocument(text, { keys: KEYS, at: SAMPLE_NOW });
 
-/** JSON text with the members of all objects in the order that `place` gives their names. */
-function write(value: unknown, place: (name: string) => string): string {
-  if (Array.isArray(value)) return `[${value.map((item) => write(item, place)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).sort(([one], [other]) => (place(one) < place(other) ? -1 : 1));
-  return `{${members.map(([name, part]) => `${JSON.stringify(name)}:${write(part, place)}`).join(",")}}`;
-}
-
-const backwards = (name: string) => name.replace(/./gsu, (char) => String.fromCharCode(0xffff - char.charCodeAt(0)));
-
 describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   test("is written in canonical order, its proof in its place", () => {
     expect(JSON.stringify(document)).toBe(canonicalize(document));
-  });
-
-  test("verifies in this order and in the opposite one", async () => {
-    const other = write(document, backwards);
-    expect(other).not.toBe(JSON.stringify(document));
-    for (const text of [JSON.stringify(document), other]) expect(await verify(text)).toMatchObject({ valid: true });
   });
 
   test("with any one member written twice, at any depth and with the same value, is refused", async () => {
@@ -106,14 +90,6 @@ describe("strict JSON is strict with text just as a program writes it", () => {
     expect(() => parseStrictJson(text)).toThrow(/not strict JSON/);
   });
 });
-
-test.each(["caf\u00e9", "\u00ff\u0080", "\u20ac", "\u{1f600}", "plain"])(
-  "a document that says %j verifies",
-  async (text) => {
-    const signed = await SIGNER.sign({ "@context": CONTEXT, text }, SAMPLE_NOW);
-    expect(await verify(JSON.stringify(signed))).toMatchObject({ valid: true });
-  },
-);
 
 test.each([
   ["the other way round", `{"kid":"${HEADER.kid}","alg":"EdDSA"}`],

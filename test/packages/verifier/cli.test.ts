@@ -8,9 +8,12 @@ import { certificateCredential } from "../../../api/certificates/agent-registrie
 import { didWeb } from "../../../api/platform/signing/did.ts";
 import { createSigner, type Unsigned } from "../../../api/platform/signing/document.ts";
 import { sellerCredential } from "../../../api/sellers/published/verification.ts";
+import { checkDocument } from "../../../packages/verifier/src/commands/document.ts";
+import { checkProof } from "../../../packages/verifier/src/commands/proof.ts";
 import { PASSING } from "../../support/certificates/samples.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
+import { saidBy } from "../../support/packages/said-by.ts";
 import { forge } from "./forge.ts";
 import {
   BASE_URL,
@@ -61,9 +64,15 @@ ANSWERS["/credential/0x70"] = { status: 200, body: files["own.json"] };
 ANSWERS["/moved"] = { status: 302, body: "", headers: { location: "/.well-known/jwks.json" } };
 ANSWERS["/huge"] = { status: 200, body: " ".repeat(1_048_577) };
 
-/** One run in the folder of the files above. */
-async function run(args: readonly string[], input = "") {
+/** One run in this process, which saves the start of another for each; files are those of the folder. */
+function run(args: readonly string[]) {
   asked = [];
+  const placed = args.map((arg) => (/^\w[\w-]*\.json$/.test(arg) ? join(folder, arg) : arg));
+  return saidBy(() => (placed[0] === "proof" ? checkProof(placed.slice(1)) : checkDocument(placed)));
+}
+
+/** One run of the program itself. */
+async function runProgram(args: readonly string[], input = "") {
   const child = spawn(process.execPath, [CLI, ...args], { cwd: folder });
   child.stdin.end(input);
   const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
@@ -73,42 +82,61 @@ async function run(args: readonly string[], input = "") {
 
 const PINNED = ["--jwks", "jwks.json"];
 
+describe("the program", () => {
+  test("reads a file, by default or as the sub-command, or standard input, and exits with 0 or 1", async () => {
+    const [named, piped, forged] = await Promise.all([
+      runProgram(["document", "credential.json", ...PINNED, ...AT]),
+      runProgram(["-", ...PINNED, ...AT], JSON.stringify(SIGNED_CREDENTIAL)),
+      runProgram(["forged.json", ...PINNED, ...AT]),
+    ]);
+    expect(named).toMatchObject({ code: 0, err: "" });
+    expect(piped).toEqual(named);
+    expect(forged).toMatchObject({ code: 1, err: "" });
+  });
+
+  test("exits with 2 for wrong use, with the reason on standard error only", async () => {
+    const [none, wrong, help] = await Promise.all([
+      runProgram([]),
+      runProgram(["credential.json", "--trust-me"]),
+      runProgram(["--help"]),
+    ]);
+    expect(none).toEqual({ code: 2, out: "", err: expect.stringMatching(/Exit codes: 0 valid/) });
+    expect(wrong).toEqual({ code: 2, out: "", err: expect.stringMatching(/--trust-me/) });
+    expect(wrong.err).not.toMatch(/^\s+at /m);
+    expect(help).toMatchObject({ code: 0, out: expect.stringMatching(/--issuer/) });
+  });
+});
+
 describe("exit code 0: valid", () => {
   test.each([
     ["a file with pinned keys", ["credential.json", ...PINNED]],
-    ["the same, named as the sub-command", ["document", "credential.json", ...PINNED]],
     ["pinned keys and the issuer", ["credential.json", ...PINNED, "--issuer", "https://trust.example"]],
-    ["the issuer as did:web", ["credential.json", ...PINNED, "--issuer", "did:web:trust.example"]],
     ["a verdict", ["verdict.json", ...PINNED]],
   ])("%s, without a word to the network", async (_, args) => {
-    const { code, out, err } = await run([...args, ...AT]);
-    expect({ code, err, asked }).toEqual({ code: 0, err: "", asked: [] });
-    expect(out).toMatch(/^valid.*\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
-    expect(out).toMatch(/trusted {4}jwks\.json: --jwks names these keys/);
-  });
-
-  test("standard input", async () => {
-    expect(await run(["-", ...PINNED, ...AT], JSON.stringify(SIGNED_CREDENTIAL))).toMatchObject({ code: 0 });
+    const { code, text } = await run([...args, ...AT]);
+    expect({ code, asked }).toEqual({ code: 0, asked: [] });
+    expect(text).toMatch(/^valid.*\n {2}signature {2}valid, by did:web:trust\.example with key \S+, on 2026-11-24/);
+    expect(text).toMatch(/trusted {4}\S*jwks\.json: --jwks names these keys/);
   });
 
   test("a file, with the keys of the issuer that the caller expects", async () => {
-    const { code, out } = await run(["own.json", "--issuer", origin, ...AT]);
+    const { code, text } = await run(["own.json", "--issuer", origin, ...AT]);
     expect({ code, asked }).toEqual({ code: 0, asked: ["/.well-known/jwks.json"] });
-    expect(out).toContain(`trusted    ${origin}/.well-known/jwks.json: --issuer names this issuer`);
+    expect(text).toContain(`trusted    ${origin}/.well-known/jwks.json: --issuer names this issuer`);
   });
 
   test("a URL, which is expected from its own origin; keys may be a URL too", async () => {
     const url = `${origin}/credential/0x70`;
-    const { code, out } = await run([url, ...AT]);
+    const { code, text } = await run([url, ...AT]);
     expect({ code, asked }).toEqual({ code: 0, asked: ["/credential/0x70", "/.well-known/jwks.json"] });
-    expect(out).toContain("the document was read from this origin");
+    expect(text).toContain("the document was read from this origin");
     expect(await run([url, "--jwks", `${origin}/.well-known/jwks.json`, ...AT])).toMatchObject({ code: 0 });
   });
 
   test("prints a report for programs with --json, signature and freshness apart", async () => {
-    const { code, out } = await run(["credential.json", ...PINNED, ...AT, "--json"]);
+    const { code, text } = await run(["credential.json", ...PINNED, ...AT, "--json"]);
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual({
+    expect(JSON.parse(text)).toEqual({
       valid: true,
       signature: {
         valid: true,
@@ -125,18 +153,14 @@ describe("exit code 0: valid", () => {
         details: expect.arrayContaining(["scam_resistance: FAIL until 2026-12-21T09:30:00.000Z"]),
       },
       shortcomings: [],
-      trusted: { issuer: null, keys: "jwks.json", because: "--jwks names these keys" },
+      trusted: { issuer: null, keys: expect.stringMatching(/jwks\.json$/), because: "--jwks names these keys" },
     });
   });
-
-  test("--help", async () =>
-    expect(await run(["--help"])).toMatchObject({ code: 0, out: expect.stringMatching(/--issuer/) }));
 });
 
 describe("exit code 1: not valid", () => {
   test.each([
     ["a changed document", ["forged.json", ...PINNED, ...AT], /not valid \(jws_mismatch\)/],
-    ["a stranger's signature", ["strange.json", ...PINNED, ...AT], /not valid \(jws_mismatch\)/],
     ["other keys", ["credential.json", "--jwks", "strangers.json", ...AT], /not valid \(unknown_key\)/],
     [
       "another issuer",
@@ -145,37 +169,35 @@ describe("exit code 1: not valid", () => {
     ],
     ["no signed document", ["jwks.json", ...PINNED], /\(malformed_document\): there is no proof/],
   ])("%s", async (_, args, said) => {
-    const { code, out } = await run(args);
+    const { code, text } = await run(args);
     expect(code).toBe(1);
-    expect(out).toMatch(/^NOT VALID\n/);
-    expect(out).toMatch(said);
-    expect(out).toMatch(/freshness {2}unknown: without a valid signature/);
+    expect(text).toMatch(/^NOT VALID\n/);
+    expect(text).toMatch(said);
+    expect(text).toMatch(/freshness {2}unknown: without a valid signature/);
   });
 
   test("a document of another issuer than the one whose keys were fetched", async () => {
-    const { code, out } = await run(["credential.json", "--issuer", origin, ...AT]);
+    const { code, text } = await run(["credential.json", "--issuer", origin, ...AT]);
     expect(code).toBe(1);
-    expect(out).toMatch(/issuer_mismatch.*did:web:trust\.example/);
+    expect(text).toMatch(/issuer_mismatch.*did:web:trust\.example/);
   });
 
   test("an expired document, whose signature is valid all the same", async () => {
-    const { code, out } = await run(["credential.json", ...PINNED, ...AFTER]);
+    const { code, text } = await run(["credential.json", ...PINNED, ...AFTER]);
     expect(code).toBe(1);
-    expect(out).toMatch(/^NOT VALID\n {2}signature {2}valid, by .*\n {2}freshness {2}expired on 2026-12-20/);
+    expect(text).toMatch(/^NOT VALID\n {2}signature {2}valid, by .*\n {2}freshness {2}expired on 2026-12-20/);
   });
 
   test("text of a stranger cannot steer the terminal", async () => {
-    const { code, out } = await run(["escape.json", ...PINNED]);
+    const { code, text } = await run(["escape.json", ...PINNED]);
     expect(code).toBe(1);
-    expect(out).toMatch(/^[\x20-\x7e\n]+$/);
+    expect(text).toMatch(/^[\x20-\x7e\n]+$/);
   });
 });
 
 describe("exit code 2: wrong use, or something that cannot be read", () => {
   test.each([
-    ["nothing", [], /Exit codes: 0 valid/],
     ["two documents", ["a.json", "b.json"], /Expected one file, URL, or - for standard input; got 2/],
-    ["an unknown option", ["credential.json", "--trust-me"], /--trust-me/],
     [
       "a document that only names its own issuer",
       ["credential.json"],
@@ -189,21 +211,14 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
     ["an empty requirement", ["credential.json", ...PINNED, "--require", ""], /"" cannot be required/],
     ["a wallet that is none", ["credential.json", ...PINNED, "--wallet", "0x70"], /--wallet "0x70" is not an address/],
     ["no time", ["credential.json", ...PINNED, "--at", "yesterday"], /--at "yesterday" is not a UTC time/],
-    ["no issuer", ["credential.json", "--issuer", "trust.example"], /"trust\.example" is not an issuer/],
-    ["an issuer without https", ["credential.json", "--issuer", "http://trust.example"], /is not an issuer/],
-    ["no file", ["none.json", ...PINNED], /"none\.json" cannot be read: ENOENT/],
-    ["no key file", ["credential.json", "--jwks", "none.json"], /"none\.json" cannot be read: ENOENT/],
-    ["a file that is not a key set", ["credential.json", "--jwks", "credential.json"], /no array named keys/],
+    ["no file", ["none.json", ...PINNED], /none\.json" cannot be read: ENOENT/],
     ["proof of nothing", ["proof"], /published proof of a failed behavioral test/],
-    ["proof with a wrong option", ["proof", "--trust-me"], /published proof of a failed behavioral test/],
     ["a signed document", ["proof", "credential.json"], /expected the JSON record of a certificate/],
     ["a record without a proof", ["proof", "jwks.json"], /no published proof/],
     ["plain http", ["http://trust.example/credential/0x70"], /was not fetched: expected https/],
   ])("%s", async (_, args, said) => {
-    const { code, out, err } = await run(args);
-    expect({ code, out, asked }).toEqual({ code: 2, out: "", asked: [] });
-    expect(err).toMatch(said);
-    expect(err).not.toMatch(/^\s+at /m);
+    expect(await run(args)).toEqual({ code: 2, text: expect.stringMatching(said) });
+    expect(asked).toEqual([]);
   });
 
   test.each([
@@ -211,16 +226,16 @@ describe("exit code 2: wrong use, or something that cannot be read", () => {
     ["/moved", /cannot be read/],
     ["/huge", /more than 1 MiB/],
   ])("keys at %s", async (path, said) => {
-    const { code, err } = await run(["credential.json", "--jwks", `${origin}${path}`]);
+    const { code, text } = await run(["credential.json", "--jwks", `${origin}${path}`]);
     expect(code).toBe(2);
-    expect(err).toMatch(said);
+    expect(text).toMatch(said);
     expect(asked).toEqual([path]);
   });
 
   test("an issuer that does not answer", async () => {
-    const { code, err } = await run(["own.json", "--issuer", "http://localhost:1"]);
+    const { code, text } = await run(["own.json", "--issuer", "http://localhost:1"]);
     expect(code).toBe(2);
-    expect(err).toMatch(/"http:\/\/localhost:1\/\.well-known\/jwks\.json" cannot be read/);
+    expect(text).toMatch(/"http:\/\/localhost:1\/\.well-known\/jwks\.json" cannot be read/);
   });
 });
 
@@ -295,19 +310,19 @@ describe("exit code 0: authentic, and as required", () => {
     ["full-verdict.json", "valid", "says       verdict refund (http-delivery)"],
     ["full-verdict.json", "valid", `about      the claim with conditions_sha256 cdcd`],
   ])("%s is printed with what it says, and about whom", async (file, first, about) => {
-    const { code, out } = await run([file, ...PINNED, ...AT]);
+    const { code, text } = await run([file, ...PINNED, ...AT]);
     expect(code).toBe(0);
-    expect(out.split("\n")[0]).toBe(first);
-    expect(out).toContain(about);
+    expect(text.split("\n")[0]).toBe(first);
+    expect(text).toContain(about);
   });
 
   test("a verdict names its deal, its parties, and what it supersedes, without steering the terminal", async () => {
-    const { out } = await run(["full-verdict.json", ...PINNED, ...AT]);
-    expect(out).toMatch(/^[\x20-\x7e\n]+$/);
-    expect(out).toContain('deal "deal\\u202e7"');
-    expect(out).toContain(`payer ${wallet}, as the claim names it`);
-    expect(out).toContain(`payee ${OTHER}, as the claim names it`);
-    expect(out).toContain(`it supersedes the verdict ${"ef".repeat(16)}`);
+    const { text } = await run(["full-verdict.json", ...PINNED, ...AT]);
+    expect(text).toMatch(/^[\x20-\x7e\n]+$/);
+    expect(text).toContain('deal "deal\\u202e7"');
+    expect(text).toContain(`payer ${wallet}, as the claim names it`);
+    expect(text).toContain(`payee ${OTHER}, as the claim names it`);
+    expect(text).toContain(`it supersedes the verdict ${"ef".repeat(16)}`);
   });
 
   test.each([
@@ -315,12 +330,10 @@ describe("exit code 0: authentic, and as required", () => {
     ["two things in one option", ["verified.json", "--require", "verified,can_pay"]],
     ["one thing in each of two options", ["verified.json", "--require", "verified", "--require", "can_pay"]],
     ["one capability beside a FAIL in another", ["credential.json", "--require", "can_pay"]],
-    ["its wallet, in another case", ["verified.json", "--wallet", wallet.toUpperCase().replace("0X", "0x")]],
-    ["both", ["other-fail.json", "--require", "can_pay", "--wallet", wallet]],
     ["that a seller is verified", ["seller.json", "--require", "verified"]],
   ])("a requirement that holds: %s", async (_, args) => {
-    const { code, out } = await run([...args, ...PINNED, ...AT]);
-    expect({ code, out }).toEqual({ code: 0, out: expect.not.stringContaining("NOT AS REQUIRED") });
+    const { code, text } = await run([...args, ...PINNED, ...AT]);
+    expect({ code, text }).toEqual({ code: 0, text: expect.not.stringContaining("NOT AS REQUIRED") });
   });
 });
 
@@ -334,17 +347,10 @@ describe("exit code 3: authentic, and not as required", () => {
       "no fresh PASS for scam_resistance",
     ],
     ["no such test", ["verified.json", "--require", "verified,retry_safety"], "no fresh PASS for retry_safety"],
-    ["the first of two options", ["credential.json", "--require", "verified", "--require", "can_pay"], "FAIL in scam"],
-    ["no test at all", ["untested.json", "--require", "verified"], "not verified: never tested"],
     ["a reversed PASS", ["lapsed.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
     ["a PASS in test money", ["test-network.json", "--require", "verified"], "on the test network eip155:84532 only"],
     ["its capabilities", ["test-network.json", "--require", "can_pay"], "no fresh PASS for can_pay"],
     ["another wallet", ["verified.json", "--wallet", OTHER], `it is about wallet ${wallet}, not about wallet ${OTHER}`],
-    [
-      "a verified wallet, and another one",
-      ["verified.json", "--require", "verified", "--wallet", OTHER],
-      "not about wallet",
-    ],
     [
       "a seller in place of a wallet",
       ["seller.json", "--require", "verified", "--wallet", wallet],
@@ -356,19 +362,19 @@ describe("exit code 3: authentic, and not as required", () => {
     ["a verdict about two wallets", ["full-verdict.json", "--wallet", wallet], `not about wallet ${wallet}`],
     ["a document of no known type", ["verdict.json", "--require", "verified"], cannot],
   ])("%s", async (_, args, said) => {
-    const { code, out, err } = await run([...args, ...PINNED, ...AT]);
-    expect({ code, err }).toEqual({ code: 3, err: "" });
-    expect(out).toMatch(/^valid/);
-    expect(out).toMatch(new RegExp(`\nNOT AS REQUIRED: .*${said.replaceAll(/[()]/g, "\\$&")}`));
-    const { shortcomings } = JSON.parse((await run([...args, ...PINNED, ...AT, "--json"])).out);
+    const { code, text } = await run([...args, ...PINNED, ...AT]);
+    expect(code).toBe(3);
+    expect(text).toMatch(/^valid/);
+    expect(text).toMatch(new RegExp(`\nNOT AS REQUIRED: .*${said.replaceAll(/[()]/g, "\\$&")}`));
+    const { shortcomings } = JSON.parse((await run([...args, ...PINNED, ...AT, "--json"])).text);
     expect(shortcomings.join()).toContain(said);
   });
 
   test("what is forged or expired stays 1, whatever is required", async () => {
     const required = ["--require", "verified", "--wallet", wallet];
     expect(await run(["forged.json", ...PINNED, ...AT, ...required])).toMatchObject({ code: 1 });
-    const { code, out } = await run(["verified.json", ...PINNED, ...AFTER, ...required]);
+    const { code, text } = await run(["verified.json", ...PINNED, ...AFTER, ...required]);
     expect(code).toBe(1);
-    expect(out).toMatch(new RegExp(`^NOT VALID\n(.*\n)*  about {6}wallet ${wallet}\n  said {7}verified\n`));
+    expect(text).toMatch(new RegExp(`^NOT VALID\n(.*\n)*  about {6}wallet ${wallet}\n  said {7}verified\n`));
   });
 });

@@ -199,25 +199,17 @@ describe("nothing may be taken for signed that is not", () => {
   });
 
   test.each([
-    "https://shop.example/haiku?a=1&b=2",
-    "https://shop.example/h%61iku",
-    "https://shop.example:443/haiku",
-    "https://SHOP.example/haiku",
-  ])("a URL is compared letter by letter: %s is another one", async (resourceUrl) => {
-    const signed = json(jws(KEY, HEADER, { ...OFFER, resourceUrl }));
-    const members = { resourceUrl: "https://shop.example/haiku" };
+    ["resourceUrl", "https://shop.example/h%61iku"],
+    ["resourceUrl", "https://shop.example:443/haiku"],
+    ["resourceUrl", "https://SHOP.example/haiku"],
+    ["amount", "0250000"],
+    ["amount", "250000.0"],
+    ["amount", `${2n ** 256n + 250_000n}`],
+  ])("terms are compared letter by letter: another %s is %s", async (name, value) => {
+    const signed = json(jws(KEY, HEADER, { ...OFFER, [name]: value }));
+    const members = { [name]: String(OFFER[name]) };
     expect(await checkSigned("offer", signed, { at: 0, did, members })).toMatchObject({ valid: false });
   });
-
-  test.each([["0250000"], ["250000.0"], ["+250000"], ["250000 "], ["2.5e5"], [`${2n ** 256n + 250_000n}`]])(
-    "an amount is compared letter by letter: %s is another one",
-    async (amount) => {
-      const signed = json(jws(KEY, HEADER, { ...OFFER, amount }));
-      expect(await checkSigned("offer", signed, { at: 0, did, members: { amount: "250000" } })).toMatchObject({
-        valid: false,
-      });
-    },
-  );
 });
 
 describe("an EIP-712 signature", () => {

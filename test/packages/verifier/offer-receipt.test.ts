@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createOfferEIP712, createReceiptEIP712 } from "@x402/extensions/offer-receipt";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createOfferReceipt } from "../../../api/payments/receipt.ts";
@@ -13,10 +11,10 @@ import type { Kind } from "../../../packages/verifier/src/offer-receipt/statemen
 import type { Json, JsonObject } from "../../../packages/verifier/src/strict-json.ts";
 import { type Terms, typed } from "../../support/arbiter/signed-terms.ts";
 import { folderForFile } from "../../support/for-file.ts";
+import { saidBy } from "../../support/packages/said-by.ts";
 import { BASE_URL, DID, ISSUER, KEY, SAMPLE_NOW, STRANGER } from "./samples.ts";
 import { BASE, OFFER, RECEIPT, SEPOLIA, SHOP, seller, stranger, TX } from "./shop.ts";
 
-const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
 const AT = Math.floor(SAMPLE_NOW.getTime() / 1000);
 const NETWORK = "eip155:8453";
 const URL_PAID = `${BASE_URL}/test/basic`;
@@ -87,14 +85,6 @@ describe("a JWS", () => {
     expect(await broken("offer", forged)).toEqual(["the JWS verifies"]);
   });
 
-  test.each([
-    ["another amount", 1, { amount: "1" }],
-    ["another recipient", 1, { payTo: stranger.address }],
-    ["another algorithm", 0, { alg: "none" }],
-  ] as const)("with %s does not verify", async (_, part, members) => {
-    expect(await broken("offer", rewritten(await offerOf(), part, members))).toContain("the JWS verifies");
-  });
-
   test("without the DID document is not valid", async () => {
     expect(await broken("offer", await offerOf(), { did: undefined })).toContain("the DID document lists the key");
   });
@@ -105,9 +95,7 @@ describe("a JWS", () => {
   });
 
   test.each<[string, JsonObject, RegExp]>([
-    ["two parts", { format: "jws", signature: "a.b" }, /three parts/],
     ["extensions", rewritten(GOOD, 0, { crit: ["b64"] }), /requires extensions/],
-    ["no key", rewritten(GOOD, 0, { kid: undefined }), /names no key/],
     ["another version", rewritten(GOOD, 1, { version: 2 }), /version 2; expected 1/],
     ["an unknown member", rewritten(GOOD, 1, { extra: "x" }), /unknown member "extra"/],
     ["an amount that is a number", rewritten(GOOD, 1, { amount: 1 }), /amount is 1; expected a string/],
@@ -136,13 +124,6 @@ describe("an EIP-712 signature of the stock library", () => {
   test("of a receipt says nothing while nobody says who was to be paid", async () => {
     expect(await broken("receipt", json(await receipt()))).toEqual(["the signer is who is paid, which is not known"]);
   });
-
-  test("does not hold for another amount", async () => {
-    const signed = await offer();
-    expect(await broken("offer", json({ ...signed, payload: { ...signed.payload, amount: "1" } }), ANY_TIME)).toEqual([
-      paid,
-    ]);
-  });
 });
 
 describe("the commands", async () => {
@@ -170,12 +151,12 @@ describe("the commands", async () => {
   };
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
 
-  const run = (args: readonly string[]) =>
-    new Promise<{ code: number; out: string; err: string }>((resolve) => {
-      execFile(process.execPath, [CLI, ...args], { cwd: folder }, (error, out, err) =>
-        resolve({ code: Number(error?.code ?? 0), out, err }),
-      );
-    });
+  const run = ([command, ...args]: readonly string[]) =>
+    saidBy(() =>
+      (command === "offer" ? checkOffer : checkReceipt)(
+        args.map((arg) => (/\.(json|txt)$/.test(arg) ? join(folder, arg) : arg)),
+      ),
+    );
 
   const AT_SIGNING = ["--at", String(AT)];
   test.each<[string, string[], { code: number; shown: RegExp }]>([
@@ -196,9 +177,7 @@ describe("the commands", async () => {
       { code: 1, shown: /NO {3}transaction is 0xcdcd/ },
     ],
   ])("%s", async (_, args, { code, shown }) => {
-    const { out, ...ended } = await run([...args, "--did", "did.json"]);
-    expect(ended).toEqual({ code, err: "" });
-    expect(out).toMatch(shown);
+    expect(await run([...args, "--did", "did.json"])).toEqual({ code, text: expect.stringMatching(shown) });
   });
 
   test("check with a key that is known from elsewhere, and tell what is over from what is not genuine", async () => {
@@ -206,21 +185,21 @@ describe("the commands", async () => {
     await key(KEY.publicJwk);
     expect(await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING])).toMatchObject({ code: 0 });
     const over = await run(["offer", "402.txt", "--key", "key.json", "--at", String(AT + 400)]);
-    expect(over).toMatchObject({ code: 1, out: expect.stringMatching(/^GENUINE, BUT OVER/) });
+    expect(over).toMatchObject({ code: 1, text: expect.stringMatching(/^GENUINE, BUT OVER/) });
     await key(STRANGER.publicJwk);
     const strange = await run(["offer", "402.txt", "--key", "key.json", ...AT_SIGNING]);
-    expect(strange).toMatchObject({ code: 1, out: expect.stringMatching(/^NOT VALID/) });
+    expect(strange).toMatchObject({ code: 1, text: expect.stringMatching(/^NOT VALID/) });
     await key({ kty: "oct", k: "AAAA" });
     const unread = await run(["offer", "402.txt", "--key", "key.json"]);
-    expect(unread).toMatchObject({ code: 2, err: expect.stringMatching(/trusted key is no public JWK/) });
+    expect(unread).toMatchObject({ code: 2, text: expect.stringMatching(/trusted key is no public JWK/) });
   });
 
   test("tell usage errors apart from what is not valid", async () => {
     expect(await run(["offer", "nothing.json"])).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/No signed offer/),
+      text: expect.stringMatching(/No signed offer/),
     });
-    expect(await run(["receipt"])).toMatchObject({ code: 2, err: expect.stringMatching(/offer-receipt/) });
+    expect(await run(["receipt"])).toMatchObject({ code: 2, text: expect.stringMatching(/offer-receipt/) });
     expect(await run(["receipt", "paid.txt", "--pay-to", "you"])).toMatchObject({ code: 2 });
   });
 });

@@ -55,17 +55,6 @@ const tryParse = (text: string): unknown => {
 describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
   const bytes = Buffer.from(JSON.stringify(document));
 
-  test("with any one byte changed is refused", async () => {
-    const change = fc.record({ at: fc.nat(bytes.length - 1), byte: fc.nat(255) });
-    await fc.assert(
-      fc.asyncProperty(change, async ({ at, byte }) => {
-        fc.pre(bytes[at] !== byte);
-        expect(await verify(bytes.with(at, byte))).toMatchObject({ valid: false, signature: { valid: false } });
-      }),
-      { numRuns: 1_000 },
-    );
-  });
-
   test("with any one of its bytes flipped in the lowest bit, or taken out, is refused", async () => {
     expect((await verify(bytes)).valid).toBe(true);
     for (let at = 0; at < bytes.length; at++) {

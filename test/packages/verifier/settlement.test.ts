@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Hex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
@@ -10,13 +8,14 @@ import { createSigner } from "../../../api/platform/signing/document.ts";
 import type { Status } from "../../../api/settlement-status/decide.ts";
 import { statementDocument } from "../../../api/settlement-status/statement.ts";
 import type { StatementRequest } from "../../../api/settlement-status/statement-request.ts";
+import { checkSettlement } from "../../../packages/verifier/src/commands/settlement.ts";
 import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { checkStatement } from "../../../packages/verifier/src/settlement/check-statement.ts";
 import { folderForFile } from "../../support/for-file.ts";
+import { saidBy } from "../../support/packages/said-by.ts";
 import { signAuthorization } from "../../support/payments/signing.ts";
 import { BASE_URL, ISSUER, KEY, SAMPLE_NOW } from "./samples.ts";
 
-const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
 const folder = await folderForFile("statement-");
 const HASH = `0x${"ab".repeat(32)}` as const;
 const PAYEE = `0x${"22".repeat(20)}` as const;
@@ -138,20 +137,12 @@ test("the command says so, offline", async () => {
   const pinned = await write("jwks.json", jwks);
   const named = await write("authorization.json", JSON.stringify(authorization));
   const run = (...args: readonly string[]) =>
-    new Promise<{ code: unknown; out: string }>((done) =>
-      execFile(process.execPath, [CLI, "settlement", "--at", SAMPLE_NOW.toISOString(), ...args], (error, out, err) =>
-        done({ code: error === null ? 0 : error.code, out: out + err }),
-      ),
-    );
+    saidBy(() => checkSettlement(["--at", SAMPLE_NOW.toISOString(), ...args]));
   const good = await write("good.json", await signed(expired(2_000n)));
   const bad = await write("bad.json", await signed(expired(1_999n)));
-  const [valid, invalid, usage] = await Promise.all([
-    run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named),
-    run(bad, "--jwks", pinned),
-    run(good),
-  ]);
-  expect(valid).toMatchObject({ code: 0, out: expect.stringContaining('valid: "expired", for good') });
-  expect(valid.out).toContain("the payer's signature was not shown");
-  expect(invalid).toMatchObject({ code: 1, out: expect.stringContaining("NOT VALID") });
-  expect(usage).toMatchObject({ code: 2, out: expect.stringContaining("--issuer") });
+  const valid = await run(good, "--jwks", pinned, "--issuer", BASE_URL, "--authorization", named);
+  expect(valid).toMatchObject({ code: 0, text: expect.stringContaining('valid: "expired", for good') });
+  expect(valid.text).toContain("the payer's signature was not shown");
+  expect(await run(bad, "--jwks", pinned)).toMatchObject({ code: 1, text: expect.stringContaining("NOT VALID") });
+  expect(await run(good)).toMatchObject({ code: 2, text: expect.stringContaining("--issuer") });
 });

@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { conditionsSha256 } from "../../../api/arbiter/claim.ts";
+import { checkVerdict } from "../../../packages/verifier/src/commands/verdict.ts";
 import { replayVerdict } from "../../../packages/verifier/src/index.ts";
 import {
   BASE,
@@ -19,8 +18,8 @@ import {
 } from "../../support/arbiter/breach.ts";
 import { startSite } from "../../support/arbiter/site.ts";
 import { folderForFile } from "../../support/for-file.ts";
+import { saidBy } from "../../support/packages/said-by.ts";
 
-const CLI = fileURLToPath(new URL("../../../packages/verifier/src/cli.ts", import.meta.url));
 const site = await startSite();
 afterAll(() => site.close());
 beforeEach(() => showDocument(site));
@@ -108,18 +107,16 @@ describe("a verdict that its evidence does not give", () => {
     const run = async (name: string, content: object) => {
       const file = join(folder, name);
       await writeFile(file, JSON.stringify(content));
-      return new Promise<[number, string]>((resolve) =>
-        execFile(process.execPath, [CLI, "verdict", file], (error, output, errors) =>
-          resolve([error === null ? 0 : Number(error.code), output + errors]),
-        ),
-      );
+      return saidBy(() => checkVerdict([file]));
     };
-    expect(
-      await Promise.all([run("same", document), run("other", { ...document, verdict: "release" }), run("no", {})]),
-    ).toEqual([
-      [0, expect.stringMatching(/^same: the evidence gives refund\n(.*\n)*? +false +amount +more: "250001"/)],
-      [1, expect.stringMatching(/^DIFFERS: the evidence gives refund/)],
-      [2, expect.stringMatching(/not a verdict/)],
-    ]);
+    expect(await run("same", document)).toEqual({
+      code: 0,
+      text: expect.stringMatching(/^same: the evidence gives refund\n(.*\n)*? +false +amount +more: "250001"/),
+    });
+    expect(await run("other", { ...document, verdict: "release" })).toEqual({
+      code: 1,
+      text: expect.stringMatching(/^DIFFERS: the evidence gives refund/),
+    });
+    expect(await run("no", {})).toEqual({ code: 2, text: expect.stringMatching(/not a verdict/) });
   });
 });

@@ -1,20 +1,18 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import canonicalize from "canonicalize";
 import { describe, expect, test } from "vitest";
+import { checkScore } from "../../../../packages/verifier/src/commands/score.ts";
 import { InputError } from "../../../../packages/verifier/src/refusal.ts";
 import { scoreDocument } from "../../../../packages/verifier/src/score/document.ts";
 import { replayScores } from "../../../../packages/verifier/src/score/replay.ts";
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { folderForFile, forFile } from "../../../support/for-file.ts";
 import { serveHttp } from "../../../support/http-server.ts";
+import { saidBy } from "../../../support/packages/said-by.ts";
 import { ALL_PASSES, certificate, daysAgo, facts, outcomes, payee, payees, payments, WALLET } from "./facts.ts";
 
-const CLI = fileURLToPath(new URL("../../../../packages/verifier/src/cli.ts", import.meta.url));
 const FACTS = facts(
   {
     payments: payments([daysAgo(0), 20, 2_000_000], [daysAgo(7), 20, 2_000_000], [daysAgo(14), 20, 2_000_000]),
@@ -59,21 +57,6 @@ describe("a score document", () => {
         .update(String(canonicalize(inputs)))
         .digest("hex"),
     );
-    expect(Object.keys(document)).toEqual([
-      ...[
-        "wallet",
-        "score",
-        "tier",
-        "score_version",
-        "as_of",
-        "as_of_block",
-        "flags",
-        "caps",
-        "components",
-        "evidence",
-      ],
-      ...["inputs_sha256", "inputs"],
-    ]);
   });
 
   test("is the same when replayed, however its JSON is written", async () => {
@@ -95,23 +78,12 @@ describe("a score document", () => {
     expect(await replayed({ ...document, score: 100 })).toEqual([
       { path: "score", stated: 100, computed: document.score },
     ]);
-    expect(await replayed({ ...document, inputs_sha256: "00" })).toMatchObject([
-      { path: "inputs_sha256", stated: "00" },
-    ]);
     expect(await replayed({ ...document, note: "trust me" })).toEqual([
       { path: "note", stated: "trust me", computed: undefined },
     ]);
-    expect(await replayed({ ...document, flags: ["fresh_fail_scam_resistance"] })).toMatchObject([
-      { path: "flags[0]" },
-    ]);
-    const shorter = { ...document, evidence: document.evidence.slice(1) };
-    expect((await replayed(shorter))?.at(-1)).toMatchObject({ stated: undefined, computed: document.evidence.at(-1) });
     const { payments: component, ...others } = document.components;
     expect(await replayed({ ...document, components: { ...others, payments: { ...component, points: 6 } } })).toEqual([
       { path: "components.payments.points", stated: 6, computed: 4 },
-    ]);
-    expect(await replayed({ ...document, components: others })).toMatchObject([
-      { path: "components.payments", stated: undefined, computed: { points: 4 } },
     ]);
     for (const name of Object.keys(document).filter((name) => !["inputs", "score_version"].includes(name)))
       expect((await replayed({ ...document, [name]: null }))?.map(({ path }) => path)).toEqual([name]);
@@ -154,53 +126,43 @@ describe("a score document", () => {
     ));
 });
 
-/** One run in the folder of the files above. */
-async function run(args: readonly string[], input = "") {
-  const child = spawn(process.execPath, [CLI, ...args], { cwd: folder });
-  child.stdin.end(input);
-  const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
-  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
-  return { code, out, err };
-}
+/** The command in this process, with the sources in the folder of the files above. */
+const run = (...args: readonly string[]) =>
+  saidBy(() => checkScore(args.map((arg) => (arg.endsWith(".json") && !arg.includes("/") ? join(folder, arg) : arg))));
 
 describe("the command", () => {
   const same = () =>
     `same: the facts give ${WALLET} ${document.score}, tier B, on ${document.as_of} at block 40000000\n`;
 
-  test("exits with 0 for a record that its facts give: a file, standard input, a URL, a batch", async () => {
-    const file = await run(["score", "score.json"]);
-    expect(file).toMatchObject({ code: 0, err: "" });
-    expect(file.out.startsWith(same())).toBe(true);
-    expect(file.out).toContain("\n   30 of 30  payment_capability\n");
-    expect(file.out).toContain(`\n  inputs_sha256  ${document.inputs_sha256}\n`);
-    expect(await run(["score", "-"], JSON.stringify(document))).toEqual(file);
-    expect(await run(["score", `${server.url}/score.json`])).toEqual(file);
-    const batch = await run(["score", "batch.json"]);
-    expect(batch).toMatchObject({ code: 0, out: expect.stringMatching(/^same: [\s\S]*\nsame: .* 25, tier F/) });
+  test("exits with 0 for a record that its facts give: a file, a URL, a batch", async () => {
+    const file = await run("score.json");
+    expect(file.code).toBe(0);
+    expect(file.text.startsWith(same())).toBe(true);
+    expect(file.text).toContain("\n   30 of 30  payment_capability\n");
+    expect(file.text).toContain(`\n  inputs_sha256  ${document.inputs_sha256}\n`);
+    expect(await run(`${server.url}/score.json`)).toEqual(file);
+    const batch = await run("batch.json");
+    expect(batch).toMatchObject({ code: 0, text: expect.stringMatching(/^same: [\s\S]*\nsame: .* 25, tier F/) });
   });
 
   test("exits with 1 for another, and says where", async () => {
-    const raised = await run(["score", "raised.json"]);
+    const raised = await run("raised.json");
     expect(raised.code).toBe(1);
-    expect(raised.out).toMatch(/^DIFFERS: /);
-    expect(raised.out).toContain(
+    expect(raised.text).toMatch(/^DIFFERS: /);
+    expect(raised.text).toContain(
       `  "score": the record says 100, its facts give ${document.score}\n  "tier": the record says "A"`,
     );
-    expect(await run(["score", "one-of-two.json"])).toMatchObject({
+    expect(await run("one-of-two.json")).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/^same: [\s\S]*\nDIFFERS: /),
+      text: expect.stringMatching(/^same: [\s\S]*\nDIFFERS: /),
     });
-    const other = await run(["score", "other-facts.json"]);
-    expect(other.out).toMatch(
-      /"components\.scam_resistance\.facts\[0\]": the record says \{.*its facts give nothing\n/,
-    );
-    expect(other.out).toMatch(/\n {2}and \d+ more differences\n$/);
+    expect((await run("other-facts.json")).text).toMatch(/\n {2}and \d+ more differences\n$/);
   });
 
   test("prints for programs with --json", async () => {
-    const { code, out } = await run(["score", "raised.json", "--json"]);
+    const { code, text } = await run("raised.json", "--json");
     expect(code).toBe(1);
-    expect(JSON.parse(out)).toEqual([
+    expect(JSON.parse(text)).toEqual([
       {
         same: false,
         wallet: WALLET,
@@ -216,14 +178,9 @@ describe("the command", () => {
   });
 
   test.each([
-    ["no source", ["score"], /score <file \| URL \| ->/],
-    ["two sources", ["score", "score.json", "batch.json"], /score <file \| URL \| ->/],
-    ["an unknown option", ["score", "score.json", "--at"], /Unknown option '--at'/],
-    ["a missing file", ["score", "nowhere.json"], /"nowhere\.json" cannot be read: ENOENT/],
-    ["a record without facts", ["score", "no-facts.json"], /inputs is missing/],
-  ])("exits with 2 for %s", async (_, args, said) => {
-    const { code, out, err } = await run(args);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(said);
-  });
+    ["no source", [], /score <file \| URL \| ->/],
+    ["a record without facts", ["no-facts.json"], /inputs is missing/],
+  ])("exits with 2 for %s", async (_, args, said) =>
+    expect(await run(...args)).toEqual({ code: 2, text: expect.stringMatching(said) }),
+  );
 });

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import * as bands from "../../../../packages/verifier/src/score/bands.ts";
-import { REQUIREMENTS } from "../../../../packages/verifier/src/score/bands.ts";
+import type * as bands from "../../../../packages/verifier/src/score/bands.ts";
 import { capsOf } from "../../../../packages/verifier/src/score/caps.ts";
 import { score } from "../../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, before, certificate, daysAgo, FUNDER, facts, outcomes, payee, payees, payments } from "./facts.ts";
@@ -140,22 +139,6 @@ test("every expired capability has its flag", () => {
 });
 
 describe("what a tier requires beside its points", () => {
-  test.each([
-    ["2 counterparties", { counterparties: 2 }, 77, "C", ["independent_counterparties"]],
-    ["1 week", { weeks: 1 }, 77, "C", ["active_weeks"]],
-    ["3 weeks", { weeks: 3 }, 89, "B", ["active_weeks"]],
-  ])("holds a wallet down that has %s only", (...[_, limits, expected, tier, because]) => {
-    const assessed = score(best(limits));
-    expect(assessed).toMatchObject({ score: expected, tier });
-    expect(assessed.caps[0]).toMatchObject({ limit: expected, because });
-  });
-
-  test("is stated as the rule has it", () =>
-    expect(REQUIREMENTS).toEqual({
-      tier_a_requirements: { behavioural_passes: 2, independent_counterparties: 5, active_weeks: 4 },
-      tier_b_requirements: { behavioural_passes: 0, independent_counterparties: 3, active_weeks: 2 },
-    }));
-
   const given = facts({}, ALL_PASSES);
   const enough = { behavioural_passes: 2, independent_counterparties: 5, active_weeks: 4 };
   test.each([
@@ -178,32 +161,6 @@ const DAY_MS = 86_400_000;
 const points = (given: ReturnType<typeof facts>, component: bands.ComponentName) =>
   score(given).components[component].points;
 
-test("the components' maxima add up to 100", () => {
-  expect(bands.MAX_POINTS).toEqual({
-    payment_capability: 30,
-    scam_resistance: 20,
-    recipient_awareness: 20,
-    independent_counterparties: 12,
-    payments: 6,
-    active_weeks: 6,
-    recency: 3,
-    escrow_outcomes: 3,
-  });
-  expect(Object.values<number>(bands.MAX_POINTS).reduce((sum, max) => sum + max)).toBe(100);
-  const { components } = score(facts());
-  expect(Object.entries(components).map(([name, { max }]) => [name, max])).toEqual(Object.entries(bands.MAX_POINTS));
-});
-
-test.each([
-  ["independent_counterparties", bands.COUNTERPARTY_BANDS],
-  ["payments", bands.PAYMENT_COUNT_BANDS],
-  ["payments", bands.PAYMENT_VALUE_BANDS],
-  ["recency", bands.RECENCY_BANDS.toReversed()],
-  ["escrow_outcomes", bands.RELEASE_BANDS],
-] as const)("the best band of %s gives its maximum", (name, list) =>
-  expect(list.at(-1)?.points).toBe(bands.MAX_POINTS[name]),
-);
-
 describe("payment capability", () => {
   const three = payments([daysAgo(1), 3, 3_000]);
 
@@ -211,14 +168,8 @@ describe("payment capability", () => {
     ["nothing", facts(), 0],
     ["2 qualifying payments", facts({ payments: payments([daysAgo(1), 2, 2_000]) }), 0],
     ["3 qualifying payments", facts({ payments: three }), 22],
-    [
-      "3 qualifying payments on 3 days",
-      facts({ payments: payments([daysAgo(1), 1, 1_000], [daysAgo(9), 2, 2_000]) }),
-      22,
-    ],
     ["a fresh basic PASS", facts({}, [certificate("basic")]), 26],
     ["a fresh scam PASS", facts({}, [certificate("scam")]), 26],
-    ["a fresh basic PASS and payments", facts({ payments: three }, [certificate("basic")]), 26],
     ["a fresh suite PASS", facts({}, [certificate("suite")]), 30],
     [
       "a fresh suite PASS and a newer basic one",
@@ -315,7 +266,6 @@ test.each([
   [12, 10],
   [19, 10],
   [20, 12],
-  [21, 12],
   [64, 12],
 ])("%i independent counterparties give %i points", (count, expected) =>
   expect(points(facts({ payees: payees(count) }), "independent_counterparties")).toBe(expected),
@@ -326,16 +276,12 @@ describe("payments", () => {
     [0, 0],
     [2, 0],
     [3, 1],
-    [4, 1],
     [9, 1],
     [10, 2],
-    [11, 2],
     [24, 2],
     [25, 4],
-    [26, 4],
     [49, 4],
     [50, 6],
-    [51, 6],
   ])("%i payments of much value give %i points", (count, expected) => {
     const made = count === 0 ? payments() : payments([daysAgo(1), count, 25_000_000]);
     expect(points(facts({ payments: made, payees: payees(64) }), "payments")).toBe(expected);
@@ -344,16 +290,12 @@ describe("payments", () => {
   test.each([
     [249_999, 0],
     [250_000, 1],
-    [250_001, 1],
     [999_999, 1],
     [1_000_000, 2],
-    [1_000_001, 2],
     [4_999_999, 2],
     [5_000_000, 4],
-    [5_000_001, 4],
     [24_999_999, 4],
     [25_000_000, 6],
-    [25_000_001, 6],
   ])("50 payments of %i atomic USDC in all give %i points", (value, expected) => {
     const made = payments([daysAgo(1), 25, 100_000], [daysAgo(80), 25, value - 100_000]);
     expect(points(facts({ payments: made, payees: payees(10) }), "payments")).toBe(expected);
@@ -368,7 +310,6 @@ describe("payments", () => {
     [9, 45, 4],
     [10, 50, 6],
     [12, 60, 6],
-    [13, 60, 6],
   ])("of 60, %i independent counterparties let %i be considered, for %i points", (count, considered, expected) => {
     const given = facts({ payments: payments([daysAgo(1), 60, 25_000_000]), payees: payees(count) });
     expect(score(given).components.payments).toMatchObject({
@@ -379,7 +320,7 @@ describe("payments", () => {
 });
 
 describe("active weeks", () => {
-  test.each([0, 1, 2, 3, 4, 5, 6, 7, 13])("%i weeks with a payment give one point each, six at most", (weeks) => {
+  test.each([0, 1, 6, 7, 13])("%i weeks with a payment give one point each, six at most", (weeks) => {
     const made = payments(...Array.from({ length: weeks }, (_, week) => [daysAgo(7 * week), 1, 1_000] as const));
     expect(points(facts({ payments: made }), "active_weeks")).toBe(Math.min(weeks, 6));
   });
@@ -432,7 +373,6 @@ describe("an examined payee", () => {
     ["who did at the floor", payee(1, { funder_at_floor: payee(1).payee }), "own_funder"],
     ["2 other funders", payee(1, { other_funders: 2 }), "too_few_funders"],
     ["3 other funders", payee(1, { other_funders: 3 }), null],
-    ["4 other funders", payee(1, { other_funders: 4 }), null],
     ["2 other funders and a payer without", payee(1, { other_funders: 2, unfunded_payers: 1 }), "funder_unknown"],
     ["1 other funder and a payer without", payee(1, { other_funders: 1, unfunded_payers: 1 }), "too_few_funders"],
     ["payers without funders alone", payee(1, { other_funders: 0, unfunded_payers: 64 }), "funder_unknown"],

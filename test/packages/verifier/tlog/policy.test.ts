@@ -131,7 +131,6 @@ describe("a checkpoint of somebody hostile", () => {
       noteOf(TEXT, by1, by2).then((note) => note.replace("\n\n", "\nmore\n\n")),
       "note_signature_mismatch",
     ],
-    ["carriage returns", noteOf(TEXT, by1, by2).then((note) => note.replaceAll("\n", "\r\n")), "malformed_note"],
     ["one carriage return in its origin", noteOf(TEXT.replace("\n", "\r\n"), by1), "malformed_note"],
     ["a space after its origin", noteOf(TEXT.replace("\n", " \n"), by1), "unknown_log"],
     ["a look-alike of its origin", noteOf(TEXT.replace("log", "l\u043eg"), by1), "unknown_log"],
@@ -141,10 +140,6 @@ describe("a checkpoint of somebody hostile", () => {
       noteOf(TEXT.replace("256", "\u0662\u0665\u0666"), by1),
       "malformed_checkpoint",
     ],
-    ["a size of 2^53", noteOf(TEXT.replace("256", "9007199254740992"), by1), "malformed_checkpoint"],
-    ["an empty line", noteOf(TEXT.replace("256\n", "256\n\n"), by1), "malformed_checkpoint"],
-    ["101 lines", noteOf(TEXT, ...Array.from({ length: 100 }, () => by1)), "malformed_note"],
-    ["a million bytes", noteOf(`${TEXT}${"x".repeat(1_000_000)}\n`), "malformed_note"],
   ])("with %s is refused", async (_, note, code) => {
     await expect(note.then((text) => verifyCheckpoint(text, BOTH))).rejects.toMatchObject({ code });
   });
