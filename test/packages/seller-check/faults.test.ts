@@ -144,11 +144,7 @@ test.each([
 });
 
 test.each([
-  [400, true],
-  [401, true],
   [402, true],
-  [403, true],
-  [404, true],
   [405, true],
   [501, true],
   [503, true],
