@@ -73,11 +73,6 @@ test("settlement_status tells what became of a payment, and of a nonce that nobo
   expect(await call(client, "settlement_status", { from: wallet, nonce: "0x1" })).toMatchObject({ isError: true });
 });
 
-test("verify_agent knows the certificate that was just bought", async () => {
-  const { structured } = await call(await connectHttp(service.url), "verify_agent", { wallet });
-  expect(structured).toMatchObject({ verified: true, certs: [{ result: "pass", fresh: true }] });
-});
-
 test("check_credential checks the signature of a wallet's credential, and of one that is handed over", async () => {
   const client = await connectHttp(service.url);
   const own = await call(client, "check_credential", { wallet });
@@ -160,17 +155,6 @@ test("GET is 405, a batch 400, an oversized body 413, and something that is not 
   });
   expect(await post(url, HEADERS, JSON.stringify({ ...list, id: "x".repeat(70_000) }))).toMatchObject({ status: 413 });
   expect(await post(url, HEADERS, "{")).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
-});
-
-test("a page of another origin may call it: the preflight allows the headers that MCP clients send", async () => {
-  const asked = {
-    origin: "https://elsewhere.example",
-    "access-control-request-method": "POST",
-    "access-control-request-headers":
-      "authorization,content-type,mcp-method,mcp-name,mcp-protocol-version,mcp-session-id",
-  };
-  const { headers } = await send(`${service.url}/mcp`, { method: "OPTIONS", headers: asked });
-  expect(headers.get("access-control-allow-headers")).toBe(asked["access-control-request-headers"]);
 });
 
 describe("my_purchases", () => {

