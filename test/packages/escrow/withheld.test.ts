@@ -63,8 +63,15 @@ const SHAPED: readonly (readonly [string, () => Response])[] = [
 const seenOf = async (response: Response): Promise<string> =>
   JSON.stringify([...response.headers]) + Buffer.from(await response.arrayBuffer()).toString("latin1");
 
+/** The arbiter's refund is one rule for all frameworks; how an answer is kept back is each framework's own. */
+const ON_EACH = ["a field that is called error", "no body", "a redirect without a body"];
+
 test.each(
-  FRAMEWORKS.flatMap(([framework, open]) => SHAPED.map(([shape, answer]) => ({ framework, open, shape, answer }))),
+  FRAMEWORKS.flatMap(([framework, open], index) =>
+    SHAPED.filter(([shape]) => index === 0 || ON_EACH.includes(shape)).map(([shape, answer]) => ({
+      ...{ framework, open, shape, answer },
+    })),
+  ),
 )("$framework: goods with $shape are refunded, so they never reach the buyer", async ({ open, answer, framework }) => {
   let calls = 0;
   const shop = await open(await merchantIn(scene), () => {
