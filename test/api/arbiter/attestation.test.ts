@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { keccak256, recoverTypedDataAddress, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, test } from "vitest";
-import { type Attestation, attest, createAttestor, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
+import { type Attestation, attest, type VerdictFacts } from "../../../api/arbiter/attestation.ts";
+import { createAccount } from "../../../api/platform/chain/accounts.ts";
 
 const CHAIN_ID = 8453;
 const KEY = `0x${"a1".repeat(32)}` as const;

@@ -3,7 +3,6 @@ import type { verdictDocument } from "../../../api/arbiter/document.ts";
 import type { Policy } from "../../../api/arbiter/policy/policy.ts";
 import { POLICY_V1 } from "../../../api/arbiter/policy/v1/policy.ts";
 import { POLICY_V2 } from "../../../api/arbiter/policy/v2/policy.ts";
-import { formatUsd } from "../../../api/platform/money.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";

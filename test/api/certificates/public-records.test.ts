@@ -1,5 +1,7 @@
 import { calculateJwkThumbprint } from "jose";
 import { describe, expect, test } from "vitest";
+import type { SingleProduct } from "../../../api/certificates/products.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";

@@ -3,7 +3,6 @@ import SwaggerParser from "@apidevtools/swagger-parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import { VERSION } from "../../../api/platform/about.ts";
 import { forFile } from "../../support/for-file.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 import { challengeOf, post, send } from "../../support/payments/requests.ts";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { deployEscrow } from "../../support/escrow/contract.ts";

@@ -119,7 +119,7 @@ test("a restored database finds the anchor that it has lost, and cannot anchor a
   expect(await events()).toHaveLength(2);
 });
 
-const poor = createRelayer({ ...parts, cargo: OUTCOMES, privateKey: generatePrivateKey() });
+const poor = createRelayer({ ...parts, cargo: OUTCOMES, account: createAccount(generatePrivateKey()) });
 const hurried = createLogAnchors({ chain: reader, relayer: poor, minedWithinMs: 200 });
 const until = (state: string) =>
   eventually(async () => {

@@ -1,9 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { privateKeyToAddress } from "viem/accounts";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 

@@ -8,6 +8,7 @@ import { sha256 } from "../../support/arbiter/rows.ts";
 import { buyVerdict, type Claim, checkRun, handIn, recordOf, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { forFile } from "../../support/for-file.ts";
 import { settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { send, v1 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";

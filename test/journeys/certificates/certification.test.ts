@@ -1,8 +1,11 @@
 import type { LocalAccount } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
+import type { SingleProduct } from "../../../api/certificates/products.ts";
+import { formatUsd } from "../../../api/platform/money.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";

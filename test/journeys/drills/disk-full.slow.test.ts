@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -73,7 +73,7 @@ describe.skipIf(!isMounted).each([
     chmodSync(disk, 0o755);
     postgres = await start();
     await migrate(postgres.ownerUrl);
-    await grantApiRole(postgres.ownerUrl);
+    await grantRoles(postgres.ownerUrl);
     const chains = { baseRpcUrl: base.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
     api = await startApiProcess({ database: postgres, ...chains, env: clockOffBy(offsetMs) });
     const first = await signPayment(await newPayer(base));

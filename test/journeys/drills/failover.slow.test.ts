@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { freePort } from "../../../scripts/embedded/ports.ts";
-import { grantApiRole, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
+import { grantRoles, type Postgres, startPostgres, withClient } from "../../../scripts/embedded/postgres.ts";
 import { migrate } from "../../../scripts/migrate.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -78,7 +78,7 @@ const ask = async <Row extends object>({ ownerUrl }: Postgres, text: string): Pr
 test("payments whose commits the replica never got are found on the chain: the same certificate, and no second charge", async () => {
   const primary = await start("primary", SETTINGS);
   await migrate(primary.ownerUrl);
-  await grantApiRole(primary.ownerUrl);
+  await grantRoles(primary.ownerUrl);
   const api = await startApi(primary);
   const pay = (by: ApiProcess, signed: Signed) => post(`${by.url}/test/basic`, v2(signed));
   const replica = await standby(primary);

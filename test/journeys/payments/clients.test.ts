@@ -5,6 +5,7 @@ import { forFile } from "../../support/for-file.ts";
 import { MOST_HEADER_BYTES, measured } from "../../support/nginx.ts";
 import { expectPaymentRequired, expectProblem } from "../../support/payments/expectations.ts";
 import { nothingCharged } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, challengeOf, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";

@@ -15,6 +15,7 @@ import {
   expectProblem,
 } from "../../support/payments/expectations.ts";
 import { chargedOnce, settlements } from "../../support/payments/on-chain.ts";
+import { PRICES } from "../../support/payments/prices.ts";
 import { type Answer, post, send, v2 } from "../../support/payments/requests.ts";
 import { highS, newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { binary } from "../../support/service/database.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { SingleProduct } from "../../../../api/certificates/products.ts";
 import { forFile } from "../../../support/for-file.ts";
 import { cancel, settlements } from "../../../support/payments/on-chain.ts";
 import { PRICES } from "../../../support/payments/prices.ts";

@@ -2,7 +2,7 @@ import { numberToHex, type PublicClient } from "viem";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { ChainReader } from "../../../../api/platform/chain/chain.ts";
 import { createContractSignatures } from "../../../../api/platform/chain/signatures.ts";
-import { eachNetwork, NETWORKS } from "../../../../api/platform/networks.ts";
+import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
 
