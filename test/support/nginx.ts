@@ -9,7 +9,8 @@ import { text } from "node:stream/consumers";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { waitUntil } from "./wait-until.ts";
 
-const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
+/** Where this machine has nginx. */
+export const PROGRAM = [...(process.env.PATH ?? "").split(":"), "/usr/sbin"]
   .map((folder) => join(folder, "nginx"))
   .find((file) => existsSync(file));
 
@@ -29,16 +30,18 @@ export const nginxCache = (serviceUrl: string) =>
 export const stockNginx = (serviceUrl: string) =>
   startNginx(() => `server { listen 80; location / { proxy_pass ${serviceUrl}; } }`);
 
-function replaced(text: string, values: Readonly<Record<string, string>>): string {
+/** The text with each key, which must occur once, replaced by its value. */
+export function replaced(text: string, values: Readonly<Record<string, string>>): string {
   let made = text;
   for (const [from, to] of Object.entries(values)) {
-    if (made.split(from).length !== 2) throw new Error(`the documents do not name ${from} once`);
+    if (made.split(from).length !== 2) throw new Error(`the configuration does not have ${from} once`);
     made = made.replace(from, to);
   }
   return made;
 }
 
-async function startNginx(configure: (folder: string) => string) {
+/** nginx with a configuration for `http`; its `listen 80;` becomes a free port. */
+export async function startNginx(configure: (folder: string) => string, program = PROGRAM) {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));
   const port = await freePort();
   const kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -48,7 +51,7 @@ async function startNginx(configure: (folder: string) => string) {
   const text = `daemon off; ${user} pid ${folder}/pid; worker_processes 2; events {}
 http { access_log off; ${temporary.join(" ")}\n${http}}`;
   await writeFile(join(folder, "nginx.conf"), text);
-  const child = spawn(PROGRAM ?? "", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], {
+  const child = spawn(program ?? "", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";
@@ -57,11 +60,14 @@ http { access_log off; ${temporary.join(" ")}\n${http}}`;
   });
   const ended = once(child, "exit");
   const url = `http://127.0.0.1:${port}`;
-  const isUp = async () => child.exitCode !== null || (await fetch(`${url}/`).catch(() => null)) !== null;
+  const isUp = async () =>
+    child.exitCode !== null || (await fetch(url, { redirect: "manual" }).catch(() => null)) !== null;
   await waitUntil(isUp, 30_000, 20);
   if (child.exitCode !== null) throw new Error(`nginx ended: ${said}`);
   return {
     url,
+    /** Reads the configuration again, without closing connections that have a request. */
+    reload: () => void child.kill("SIGHUP"),
     async stop() {
       child.kill("SIGTERM");
       await ended;

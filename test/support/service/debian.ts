@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 
 /**
  * Unpacks Debian packages into a folder: nothing is installed on the machine. A string says why there are none.
@@ -13,4 +14,10 @@ export function unpackDebian(folder: string, names: readonly string[]): null | s
   if (status !== 0) return `apt-get download fails: ${stderr.trim().split("\n").at(-1)}`;
   for (const name of readdirSync(folder).filter((file) => file.endsWith(".deb"))) apt("dpkg", ["-x", name, "."]);
   return null;
+}
+
+/** Where the unpacked libraries are, for `LD_LIBRARY_PATH`. */
+export function librariesIn(folder: string): string {
+  const homes = ["lib", "usr/lib"].map((home) => join(folder, home)).filter((home) => existsSync(home));
+  return homes.flatMap((home) => readdirSync(home).map((name) => join(home, name))).join(":");
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startGuarded } from "../../../scripts/embedded/guarded-process.ts";
 import { freePort } from "../../../scripts/embedded/ports.ts";
@@ -7,6 +7,7 @@ import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { findPostgres } from "../../../scripts/embedded/postgres-program.ts";
 import { waitUntil } from "../wait-until.ts";
 import type { TestDatabase } from "./database.ts";
+import { librariesIn, unpackDebian } from "./debian.ts";
 
 /** What to run PgBouncer with. */
 export interface PgBouncerProgram {
@@ -14,31 +15,23 @@ export interface PgBouncerProgram {
   readonly libraries: string;
 }
 
-/**
- * PgBouncer as Debian packages it, unpacked into a folder: nothing is installed on the machine. A string says why there is none.
- */
+/** PgBouncer as Debian packages it. A string says why there is none. */
 export function unpackPgBouncer(folder: string): PgBouncerProgram | string {
-  mkdirSync(folder, { recursive: true });
-  const apt = (program: string, args: readonly string[]) =>
-    spawnSync(program, args, { cwd: folder, encoding: "utf8", timeout: 60_000 });
-  const { stdout: listed, error } = apt("apt-cache", ["depends", "--important", "pgbouncer"]);
+  const { stdout: listed, error } = spawnSync("apt-cache", ["depends", "--important", "pgbouncer"], {
+    encoding: "utf8",
+  });
   if (error) return "there is no apt-cache";
   const needed = [...listed.matchAll(/^ {2}Depends: (lib(?:c-ares|event)\S+)$/gm)].map(([, name = ""]) => name);
-  const { status, stderr } = apt("apt-get", ["download", "pgbouncer", ...needed]);
-  if (status !== 0) return `apt-get download fails: ${stderr.trim().split("\n").at(-1)}`;
-  const packages = readdirSync(folder).filter((name) => name.endsWith(".deb"));
-  for (const name of packages) apt("dpkg", ["-x", name, "."]);
+  const missing = unpackDebian(folder, ["pgbouncer", ...needed]);
+  if (missing !== null) return missing;
   const command = join(folder, "usr/sbin/pgbouncer");
-  const libraries = existsSync(join(folder, "usr/lib"))
-    ? readdirSync(join(folder, "usr/lib")).map((name) => join(folder, "usr/lib", name))
-    : [];
-  const env = { LD_LIBRARY_PATH: libraries.join(":") };
-  const version = spawnSync(command, ["--version"], { env });
-  return version.status === 0 ? { command, libraries: env.LD_LIBRARY_PATH } : `it does not run: ${version.stderr}`;
+  const libraries = librariesIn(folder);
+  const version = spawnSync(command, ["--version"], { env: { LD_LIBRARY_PATH: libraries } });
+  return version.status === 0 ? { command, libraries } : `it does not run: ${version.stderr}`;
 }
 
 /** A certificate for `localhost`, and the private CA that has signed it. */
-function createCertificate(folder: string) {
+export function createCertificate(folder: string) {
   const file = (name: string) => join(folder, name);
   const openssl = (...args: readonly string[]) => {
     const { status, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
