@@ -7,7 +7,7 @@ import { usdcCalls } from "../../api/platform/chain/usdc.ts";
 import type { Config } from "../../api/platform/config/config.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import { formatUsd } from "../../api/platform/money.ts";
-import { MAIN_NETWORK, NETWORKS, type Network } from "../../api/platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, type Network, TEST_NETWORK } from "../../api/platform/networks.ts";
 import { createPlatform } from "../../api/platform/platform.ts";
 import type { Platform } from "../../api/platform/slice.ts";
 import { causeOf, type Finding, fail, note, ok } from "./finding.ts";
@@ -43,10 +43,10 @@ interface Sender {
 const senders = ({ facilitator, arbiterKey, escrowAddresses, erc8004 }: Config): readonly Sender[] => [
   ...("remote" in facilitator
     ? []
-    : Object.values(NETWORKS).map(({ id }) => ({
+    : [...new Set([MAIN_NETWORK, TEST_NETWORK])].map((network) => ({
         account: "FACILITATOR" as const,
         key: facilitator.key,
-        network: id,
+        network,
       }))),
   ...(escrowAddresses.length === 0 && erc8004 === null
     ? []
