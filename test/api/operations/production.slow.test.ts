@@ -64,7 +64,7 @@ const env = { ...bareEnvironment(), HOME: folder };
 
 const run = (text: string) =>
   new Promise<{ readonly code: number; readonly output: string }>((resolve) => {
-    execFile("bash", shell(text), { cwd: ROOT, env, timeout: 180_000 }, (error, output, errors) =>
+    execFile("bash", shell(text), { cwd: ROOT, env, timeout: 400_000 }, (error, output, errors) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${output}${errors}` }),
     );
   });
@@ -97,13 +97,14 @@ test("the page has every example that is replaced here", () => {
 
 test("from nothing to a service that sells, verifies, releases, and decides, by the page alone", async () => {
   mkdirSync(join(folder, "etc"), { recursive: true });
-  // The server that the page finds has no database of this name.
-  await withClient(postgres.ownerUrl.replace(/[^/]+$/, "postgres"), (client) => client.query("DROP DATABASE trust"));
+  const administrator = postgres.ownerUrl.replace(/[^/]+$/, "postgres");
+  // The page finds a server without a database and a role of these names.
+  for (const statement of ["DROP DATABASE trust", "DROP ROLE IF EXISTS trust_index"])
+    await withClient(administrator, (client) => client.query(statement));
   const printed: string[] = [];
   for (const { language, isService, text } of BLOCKS) {
     const command = here(text);
     if (language === "sql") {
-      const administrator = postgres.ownerUrl.replace(/[^/]+$/, "postgres");
       await withClient(administrator, async (client) => {
         for (const statement of command.split("\n").filter(Boolean)) await client.query(statement);
       });
@@ -115,22 +116,24 @@ test("from nothing to a service that sells, verifies, releases, and decides, by 
     }
   }
   const all = printed.join("\n");
-  expect(all).toContain("4 transactions would be sent");
-  expect(all).toContain("4 transactions were sent");
+  expect(all).toContain("\n4 transactions would be sent: ");
+  expect(all).toContain("\n4 transactions were sent. ");
   expect(all).toMatch(/note BASE_URL: nothing answers at .* yet/);
   expect(all).toContain("ok   status: every part of version");
   expect(all).toMatch(
     /^bought {4}http.*\nverified {2}verified on the test network eip155:84532 only\nreleased {2}0x[0-9a-f]{64}\nverdict {3}http/m,
   );
   expect(readFileSync(FILE, "utf8")).not.toContain("DEPLOYER_PRIVATE_KEY");
-}, 600_000);
+}, 1_200_000);
 
 test("the escrow is on one network, and the journal agrees with both chains", async () => {
   expect(await succeeds("npm run reconcile")).toMatch(/base-sepolia, blocks \d+ to \d+: 0 found/);
 });
 
 test("what was rehearsed cannot become real", async () => {
-  const { code, output } = await run(`MAIN_NETWORK=base PORT=${await freePort()} npm run api`);
+  const { code, output } = await run(
+    `MAIN_NETWORK=base ESCROW_ADDRESSES= EVALUATOR_ADDRESS= PORT=${await freePort()} npm run api`,
+  );
   expect(code).toBe(1);
   expect(output).toMatch(
     /MAIN_NETWORK gives eip155:8453, but this database belongs to eip155:84532: set it back, or use an empty database/,
