@@ -30,15 +30,18 @@ interface Seen extends UsdcState {
 
 export function createUsdcWatch({ chains, log }: Pick<Platform, "chains" | "log">, payTo: Address): UsdcWatch {
   const seen = new Map<Network, Seen>();
-  const look = async (network: Network): Promise<void> => {
+  const ask = async (network: Network): Promise<UsdcState> => {
     const { isPaused, isBlacklisted } = usdcCalls(NETWORKS[network].usdc.address);
     const [paused, blacklisted] = [isPaused(), isBlacklisted(payTo)];
-    // That a node is away shows elsewhere.
-    const read = await readAtBlock(chains[network].client, { calls: [paused, blacklisted] }).catch(() => null);
-    if (read === null) return;
+    const { of } = await readAtBlock(chains[network].client, { calls: [paused, blacklisted] });
+    return { isPaused: of(paused), isReceiverBlacklisted: of(blacklisted) };
+  };
+  const look = async (network: Network): Promise<void> => {
+    // That a node is away, or has no USDC, shows elsewhere.
+    const now = await ask(network).catch(() => null);
+    if (now === null) return;
     const before = seen.get(network);
-    const now = { isPaused: read.of(paused), isReceiverBlacklisted: read.of(blacklisted), at: performance.now() };
-    seen.set(network, now);
+    seen.set(network, { ...now, at: performance.now() });
     const reason = reasonOf(network, now);
     if (reason !== null && (before === undefined || reasonOf(network, before) !== reason))
       log.error({ network }, `payments are paused: ${reason}`);
