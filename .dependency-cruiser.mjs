@@ -97,7 +97,7 @@ export default {
       from: { path: "^(api|scripts|indexer)/", pathNot: "^api/platform/telemetry/otel\\.ts$" },
       to: {
         dependencyTypesNot: ["type-only"],
-        path: "node_modules/@opentelemetry/|^api/platform/telemetry/otel\\.ts$",
+        path: "^api/platform/telemetry/otel\\.ts$",
         dynamic: false,
       },
     },

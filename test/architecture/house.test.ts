@@ -95,6 +95,12 @@ test("a file imports nothing from a folder that a dependency is built into", () 
   expect(inside).toEqual([]);
 });
 
+test("one file loads OpenTelemetry, and others know its types alone", () => {
+  const loads = /^import (?!type )[^;]*? from "@opentelemetry\//m;
+  const loading = TYPESCRIPT.filter((file) => /^(api|indexer|scripts)\//.test(file) && loads.test(textOf(file)));
+  expect(loading).toEqual(["api/platform/telemetry/otel.ts"]);
+});
+
 test("no file changes a class that is not its own", () => {
   const files = TYPESCRIPT.filter((file) => /^(api|indexer|packages|scripts)\//.test(file));
   expect(offending(files, /\bObject\.create\b|\b(Object|Reflect)\.setPrototypeOf\b|\.prototype\b/)).toEqual([]);
