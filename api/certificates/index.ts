@@ -66,7 +66,6 @@ export {
 } from "./links.ts";
 export type { Preview } from "./og-image.ts";
 export {
-  BAITED_PRODUCTS,
   BEHAVIORAL_PRODUCTS,
   type BehavioralProduct,
   CAPABILITY_MENU,
