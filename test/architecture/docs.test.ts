@@ -23,6 +23,9 @@ const FILES = globSync("{api,bench,contracts,ignition,indexer,packages,scripts,t
   exclude: (name) => !isOurs(name),
 }).filter(isOurs);
 
+/** What people write of a document. */
+const byHand = (file: string): string => read(file).replace(/<!-- generated: .*?<!-- end -->/gs, "");
+
 const withoutFences = (text: string): string => text.replace(/^ {0,3}```.*?^ {0,3}```/gms, "");
 
 let routes: readonly RouteLine[];
@@ -37,10 +40,10 @@ describe("the README", () => {
   });
 });
 
-test("every page of the docs has at most 250 lines", () => {
+test("every page of the docs has at most 250 lines, generated tables apart", () => {
   const pages = PAPERS.filter((file) => file.startsWith("docs/"));
   expect(pages.length).toBeGreaterThan(30);
-  expect(pages.filter((file) => read(file).trimEnd().split("\n").length > 250)).toEqual([]);
+  expect(pages.filter((file) => byHand(file).trimEnd().split("\n").length > 250)).toEqual([]);
 });
 
 describe("generated tables", () => {
@@ -61,7 +64,7 @@ test("docs/arbiter.md has a row for each category", () => {
 });
 
 test("docs/behavior.md describes each test with a bait", () => {
-  const text = read("docs/behavior.md");
+  const text = byHand("docs/behavior.md");
   expect(BAITED_PRODUCTS.filter((name) => !text.includes(`\`${name}\` `))).toEqual([]);
 });
 
