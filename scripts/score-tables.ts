@@ -1,6 +1,7 @@
 import { formatUsd } from "../api/platform/money.ts";
 import {
   CAP_NAMES,
+  CERTIFICATES_COST,
   COMPONENT_NAMES,
   dilution,
   dilutionFee,
@@ -53,10 +54,10 @@ const capsTable = (): string =>
 
 const forgeryTable = (): string =>
   table(
-    ["Payees that look independent", "Payments", "Their sum", "Different weeks", "Wallets in the ring"],
+    ["Payees that look independent", "Payments", "Their sum", "Different weeks", "Wallets in the ring", "The tests"],
     Object.values(FORGED_A).map((history) => {
       const { counterparties, payments, value, weeks } = history;
-      return [counterparties, payments, usdc(value), weeks, ringSize(history)].map(String);
+      return [counterparties, payments, usdc(value), weeks, ringSize(history), usdc(CERTIFICATES_COST)].map(String);
     }),
   );
 
