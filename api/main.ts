@@ -11,7 +11,7 @@ import { checkInstallation } from "./platform/db/installation.ts";
 import { createPeers, requestFacts } from "./platform/http/peers.ts";
 import { createHttpServer, drain, listen } from "./platform/http/server.ts";
 import { runJobs } from "./platform/jobs/run-jobs.ts";
-import { linkLocally, MAIN_NETWORK } from "./platform/networks.ts";
+import { eachNetwork, linkLocally, MAIN_NETWORK, type Network } from "./platform/networks.ts";
 import { createService, type Service } from "./service.ts";
 
 // Beside the process, so that one file stands for a checkout of any age.
@@ -20,7 +20,9 @@ export { createService };
 async function main(): Promise<void> {
   const config = parseConfig(process.env);
   if ("problem" in config) return fail(config.problem);
-  if (isLoopback(new URL(config.baseUrl).hostname)) linkLocally(config.baseUrl);
+  const isLocal = (url: string): boolean => isLoopback(new URL(url).hostname);
+  const localNode = (network: Network) => [config.rpcUrls[network]].flat().find(isLocal);
+  if (isLocal(config.baseUrl)) linkLocally(config.baseUrl, eachNetwork(localNode));
   const log = pino({ level: config.logLevel, mixin: requestFacts });
   const buffered = pino.destination({ dest: 1, sync: false, minLength: 4_096, periodicFlush: 1_000 });
   const access = pino({ level: config.logLevel }, buffered);

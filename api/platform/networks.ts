@@ -97,14 +97,20 @@ export function networkOfChain(chainId: number): Network {
 }
 
 let localUrl: string | null = null;
+let localNodes: Partial<Record<Network, string | undefined>> = {};
 
 /**
  * Where the links of a local instance lead, because a public explorer has other transactions than a local chain: to its own
  * records. Null for the public explorers.
+ * @param nodes of local chains, to name in samples in place of public ones
  */
-export function linkLocally(baseUrl: string | null): void {
+export function linkLocally(baseUrl: string | null, nodes: typeof localNodes = {}): void {
   localUrl = baseUrl;
+  localNodes = nodes;
 }
+
+/** The node that samples name: a local instance's own, which has the chain that it sells on. */
+export const sampleRpcUrl = (network: Network): string => localNodes[network] ?? NETWORKS[network].publicRpcUrl;
 
 export const explorerAddressUrl = (network: Network, address: string): string =>
   localUrl === null ? `${NETWORKS[network].explorer}/address/${address}` : `${localUrl}/verify?wallet=${address}`;

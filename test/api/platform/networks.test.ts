@@ -1,5 +1,10 @@
 import { afterEach, expect, test } from "vitest";
-import { explorerAddressUrl, explorerTransactionUrl, linkLocally } from "../../../api/platform/networks.ts";
+import {
+  explorerAddressUrl,
+  explorerTransactionUrl,
+  linkLocally,
+  sampleRpcUrl,
+} from "../../../api/platform/networks.ts";
 
 const [HASH, WALLET] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(20)}`];
 
@@ -11,4 +16,11 @@ test("links lead to the explorer of their network, and those of a local instance
   linkLocally("http://localhost:4020");
   expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`http://localhost:4020/receipt?transaction=${HASH}`);
   expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`http://localhost:4020/verify?wallet=${WALLET}`);
+});
+
+test("samples name a public node, and those of a local instance its own", () => {
+  expect(sampleRpcUrl("eip155:8453")).toBe("https://mainnet.base.org");
+  linkLocally("http://localhost:4020", { "eip155:8453": "http://127.0.0.1:8545" });
+  expect(sampleRpcUrl("eip155:8453")).toBe("http://127.0.0.1:8545");
+  expect(sampleRpcUrl("eip155:84532")).toBe("https://sepolia.base.org");
 });
