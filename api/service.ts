@@ -29,7 +29,7 @@ import { createExams, createSellerRecords } from "./sellers/index.ts";
 import { sellerEntries } from "./sellers/published/entries-store.ts";
 import { createSettlementStatus } from "./settlement-status/index.ts";
 import { renderProblem } from "./site/error-page.ts";
-import { createSite, passingCode } from "./site/index.ts";
+import { createSite, passingCode, passingShop } from "./site/index.ts";
 
 export interface ServiceParts extends PlatformParts {
   /** Buffered: one line per request. */
@@ -64,7 +64,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
   const facilitator = payments.relayers?.[MAIN_NETWORK].address;
   const ownWallets = [...escrow.ownWallets, ...(facilitator === undefined ? [] : [facilitator])];
   const sellers = createSellerRecords(platform, config, { publicLog });
-  const exams = createExams(platform, config, { payments, ownWallets });
+  const exams = createExams(platform, config, { payments, ownWallets, passingShop: passingShop(baseUrl) });
   const certificates = await createCertificates(platform, config, {
     ...{ payments, publicLog, relayer, lateMs },
     shared: sellers.shared,

@@ -79,6 +79,7 @@ export {
 export { capability, product, result } from "./schemas.ts";
 export { RECORDED, REHEARSAL, type TestMode } from "./sessions/mode.ts";
 export type { PassingCode } from "./sessions/rehearsal.ts";
+export { PASSING_CODE } from "./sessions/rehearsal.ts";
 export { aboutWallet, notReversed } from "./store.ts";
 export { VERIFIED_MEANS } from "./verification.ts";
 

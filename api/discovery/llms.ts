@@ -24,7 +24,7 @@ const PAYING = [
 ];
 
 const OTHERS = BEHAVIORAL_PRODUCTS.filter((product) => product !== scam.product).map((product) => `\`${product}\``);
-const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (${OTHERS.join(", ")}) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes.`;
+const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (${OTHERS.join(", ")}) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes. Before a seller's exam: \`POST /rehearsal/seller\`.`;
 
 const REHEARSAL_NOTICE = `This whole installation is a rehearsal in ${NETWORKS[MAIN_NETWORK].money}. Its certificates, scores, and verdicts count nowhere else.`;
 

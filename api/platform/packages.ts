@@ -33,7 +33,7 @@ export const VERIFIER = published("verifier", verifier);
 export const ESCROW = published("escrow", escrow);
 export const MCP = published("mcp", mcp);
 export const GATE = published("gate", gate);
-const REPLAYABLE = published("replayable", replayable);
+export const REPLAYABLE = published("replayable", replayable);
 export const SELLER_CHECK = published("seller-check", sellerCheck);
 
 /** The packages the service serves, so that installing them needs no registry. */

@@ -7,7 +7,7 @@ import { asReading } from "../platform/chain/nodes.ts";
 import { readAtBlock } from "../platform/chain/read-at-block.ts";
 import { discreet, withoutSecrets } from "../platform/chain/rpc.ts";
 import { usdcCalls } from "../platform/chain/usdc.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { FinalView, WatchedPayment } from "./payment-fate.ts";
 import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
@@ -31,10 +31,14 @@ export const createFinalView = ({ client, finality }: Pick<ChainReader, "client"
   });
 
 /** The chain as exams read it, by nodes that may lag or have holes. It pays in USDC and nothing else. */
-export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | "logs">): Ledger {
-  const usdc = usdcCalls(EXAM_ASSET);
+export function createExamLedger(
+  { client, logs }: Pick<ChainReader, "client" | "logs">,
+  network: Network = EXAM_NETWORK,
+): Ledger {
+  const asset = NETWORKS[network].usdc.address;
+  const usdc = usdcCalls(asset);
   return {
-    network: `eip155:${NETWORKS[EXAM_NETWORK].chainId}`,
+    network,
     mayLag: true,
     now: discreet(async () => Number((await client.getBlock()).timestamp)),
     block: discreet(async () => (await client.getBlock()).number),
@@ -57,7 +61,7 @@ export function createExamLedger({ client, logs }: Pick<ChainReader, "client" | 
     ),
     transfer: discreet(async ({ from, nonce, since }): Promise<Settled | null> => {
       const key = { payer: from.toLowerCase() as Address, nonce };
-      const wanted = { key, since, head: (await client.getBlock()).number };
+      const wanted = { asset, key, since, head: (await client.getBlock()).number };
       const end = (await find(logs, wanted)) ?? (await asReading(1, () => find(logs, wanted)));
       if (end === null) return null;
       const receipt = await client.getTransactionReceipt({ hash: end.transactionHash });
@@ -85,14 +89,15 @@ const isAnswer = (error: unknown): boolean =>
   error.walk((e) => e instanceof RpcRequestError || (e instanceof HttpRequestError && e.status !== undefined)) !== null;
 
 interface Wanted {
+  readonly asset: Address;
   readonly key: { readonly payer: Address; readonly nonce: Hex };
   readonly since: bigint;
   readonly head: bigint;
 }
 
-async function find(logs: ChainReader["logs"], { key, since, head }: Wanted): Promise<MinedLog | null> {
+async function find(logs: ChainReader["logs"], { asset, key, since, head }: Wanted): Promise<MinedLog | null> {
   const range = { from: since < head ? since : head, to: head };
-  for await (const page of logs.pages(endFilter(EXAM_ASSET, key), range)) {
+  for await (const page of logs.pages(endFilter(asset, key), range)) {
     const end = endIn(page.logs, key);
     if (end !== undefined) return end;
   }

@@ -3,7 +3,7 @@ import { isCollector } from "../../packages/seller-check/src/exam/hold.ts";
 import type { Payer } from "../../packages/seller-check/src/exam/payment.ts";
 import { formatUsd } from "../platform/money.ts";
 import type { Address } from "../platform/wallet.ts";
-import type { Commitments, ExamWork, TakenExam } from "./exam-work-store.ts";
+import type { Commitments } from "./exam-work-store.ts";
 import { MOST_OPEN, mostSpent, PAYMENTS_A_RUN } from "./products.ts";
 import type { ExamOrder } from "./record.ts";
 
@@ -22,8 +22,11 @@ export function costOf({ from, to, value, validAfter, validBefore }: Authorizati
   return isNever || to.toLowerCase() === from.toLowerCase() ? 0n : value;
 }
 
+/** What the seller quoted when the exam was ordered. */
+type Quoted = Pick<ExamOrder, "payTo" | "amount">;
+
 /** Why an exam must not sign this; null if it may. */
-export function unfit(authorization: Authorization, { payTo, amount }: ExamOrder, payer: Address): string | null {
+export function unfit(authorization: Authorization, { payTo, amount }: Quoted, payer: Address): string | null {
   const cost = costOf(authorization);
   if (authorization.from.toLowerCase() !== payer) return "it is from another account";
   if (cost > amount) return "it is for more than the seller quoted when the exam was ordered";
@@ -33,10 +36,14 @@ export function unfit(authorization: Authorization, { payTo, amount }: ExamOrder
   return null;
 }
 
-/** Signs for one run, and writes down first what it signs. */
+/**
+ * Signs for one run, and nothing beyond what was quoted.
+ * @param note writes an authorization down before it is signed, with its cost
+ */
 export function guardedPayer(
   payer: Payer,
-  { work, taken }: { readonly work: Pick<ExamWork, "note">; readonly taken: TakenExam },
+  quoted: Quoted,
+  note: (authorization: Authorization, cost: bigint) => Promise<void>,
 ): Payer {
   const address = payer.address.toLowerCase() as Address;
   let spent = 0n;
@@ -44,11 +51,11 @@ export function guardedPayer(
     address: payer.address,
     async signTypedData(data) {
       const { message } = data;
-      const wrong = unfit(message, taken.order, address);
+      const wrong = unfit(message, quoted, address);
       if (wrong !== null) throw new Error(`an exam does not sign an authorization: ${wrong}`);
       spent += costOf(message);
-      if (spent > PAYMENTS_A_RUN * taken.order.amount + 1n) throw new Error("an exam has signed all that a run may");
-      await work.note(taken, message, costOf(message));
+      if (spent > PAYMENTS_A_RUN * quoted.amount + 1n) throw new Error("an exam has signed all that a run may");
+      await note(message, costOf(message));
       return payer.signTypedData(data);
     },
   };

@@ -3,7 +3,7 @@ import { remedyOf } from "../../packages/seller-check/src/exam/remedies.ts";
 import { CHECK_TITLES, CHECKS, type CheckResult } from "../../packages/seller-check/src/exam/vocabulary.ts";
 import { certUrl, evidenceUrl } from "../certificates/index.ts";
 import { briefUsd, formatUsd } from "../platform/money.ts";
-import { NETWORKS, TEST_NETWORK } from "../platform/networks.ts";
+import { NETWORKS, sampleRpcUrl, TEST_NETWORK } from "../platform/networks.ts";
 import { npxCommand, SELLER_CHECK } from "../platform/packages.ts";
 import { consentDocument, requestDocument } from "./consent.ts";
 import { examPath, REFUSALS } from "./exam-request.ts";
@@ -19,7 +19,8 @@ import type { Exam, ExamOrder } from "./record.ts";
 
 const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-const checkDocument = ({ findings, ...result }: CheckResult) => ({
+/** A check with the remedy of each finding. */
+export const checkDocument = ({ findings, ...result }: CheckResult) => ({
   ...result,
   weight: CHECK_WEIGHTS[result.check],
   findings: findings.map((finding) => ({ ...finding, remedy: remedyOf(finding) })),
@@ -91,8 +92,13 @@ export const examTerms = (baseUrl: string) => ({
   levels: LEVEL_MEANINGS,
   refusals: REFUSALS,
   rehearsal: {
-    command: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} <url> --rpc ${NETWORKS[TEST_NETWORK].publicRpcUrl}`,
+    command: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} <url> --rpc ${sampleRpcUrl(TEST_NETWORK)}`,
     note: `The same exam as a program, on your machine: your own account pays your own endpoint in ${NETWORKS[TEST_NETWORK].money}, or on a local chain. Nothing is published. Rehearse first, since the result of an exam is public whatever it is.`,
+    hosted: {
+      method: "POST",
+      url: `${baseUrl}/rehearsal/seller`,
+      note: `The same exam from here, of a public endpoint that quotes ${NETWORKS[TEST_NETWORK].money}. Nothing is recorded.`,
+    },
   },
 });
 

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { namedRoute } from "../../packages/seller-check/src/exam/named-route.ts";
 import type { PaymentKey } from "../platform/http/route.ts";
 import { formatUsd } from "../platform/money.ts";
+import type { Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import { claimFault, type GuardSettings, type TargetFault } from "../platform/web/target.ts";
 import { SELLER_CEILING } from "./products.ts";
@@ -145,10 +146,10 @@ function otherOf(text: string, resource: ExaminedRequest): string | { readonly r
 /** A refusal in one line, its code first. */
 export const worded = ({ code, detail }: Refusal): string => `${code}: ${detail}`;
 
-/** What tells one examined request from another, as SHA-256. */
-export const requestKey = ({ url, method, body: sent, contentType }: ExaminedRequest): Buffer =>
+/** Identifies an examined request and where it is paid, as SHA-256. */
+export const requestKey = ({ url, method, body: sent, contentType }: ExaminedRequest, network: Network): Buffer =>
   createHash("sha256")
-    .update(JSON.stringify([url, method, sent, contentType]))
+    .update(JSON.stringify([network, url, method, sent, contentType]))
     .digest();
 
 /**

@@ -8,7 +8,7 @@ import { openAccount } from "../platform/chain/remote-signer.ts";
 import { elapsedMs, every, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
 import { BudgetSpent, createLookupBudget } from "../platform/db/lookup-budget.ts";
-import { NETWORKS } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Job, type Platform, type Slice, under } from "../platform/slice.ts";
 import { type Address, parseAddress } from "../platform/wallet.ts";
 import { guard } from "../platform/web/guard-settings.ts";
@@ -22,6 +22,11 @@ import { EXAM_NETWORK, PROBES_AN_HOUR } from "./products.ts";
 import { createPublished, sellerAddresses } from "./published/read-published.ts";
 import { publishedRoutes } from "./published/routes.ts";
 import { createPublishedExamReader } from "./published/store.ts";
+import type { PassingShop } from "./rehearsal/rehearsal.ts";
+import { REHEARSAL_NETWORK } from "./rehearsal/rehearsal.ts";
+import { createRehearsalStore } from "./rehearsal/rehearsal-store.ts";
+import { rehearsalRoutes } from "./rehearsal/routes.ts";
+import { createRehearsalRunner } from "./rehearsal/run-rehearsal.ts";
 import { examRoutes } from "./routes.ts";
 import { createExamRunner, type ExamRunner } from "./run-exam.ts";
 import { createExamIntake } from "./take-order.ts";
@@ -60,6 +65,7 @@ interface ExamNeeds {
   readonly payments: Pick<Payments, "settler" | "simulators">;
   /** Of the service, besides where it is paid and where exams are paid from. */
   readonly ownWallets: readonly string[];
+  readonly passingShop: PassingShop;
 }
 
 /** Sellers see the address with its checksum. */
@@ -69,7 +75,7 @@ const examPayer = ({ address, signTypedData }: SigningAccount) => ({ address: ge
 export function createExams(
   platform: Platform,
   config: Config,
-  { payments: { settler, simulators }, ownWallets }: ExamNeeds,
+  { payments: { settler, simulators }, ownWallets, passingShop }: ExamNeeds,
 ): Slice {
   const { pool, chains, now, log, peers } = platform;
   const { baseUrl, exams, payTo } = config;
@@ -78,28 +84,28 @@ export function createExams(
   const visitor = createVisitor({ ...settings, userAgent: `agent-payment-trust-exam/1 (+${baseUrl}/test/seller)` });
   const [store, work] = [createExamStore(pool), createExamWork(pool)];
   const payer = exams === null ? null : examPayer(openAccount(exams.key));
-  const account = payer && {
-    address: payer.address,
-    balance: async () => (await chain.funds(payer.address.toLowerCase() as Address, [])).balance,
-  };
+  const accountOn = (network: Network) =>
+    payer && {
+      address: payer.address,
+      balance: async () => (await chains[network].funds(payer.address.toLowerCase() as Address, [])).balance,
+    };
+  const account = accountOn(EXAM_NETWORK);
   const finalView = createFinalView(chain);
   const daily = exams?.daily ?? 0n;
   const own = [payTo, ...ownWallets, ...(payer === null ? [] : [payer.address])];
-  const intake = createExamIntake({
-    store,
-    work,
+  const looking = {
     probes: createProbeStore(pool),
     budget: createLookupBudget(pool, { client: PROBES_AN_HOUR.client, all: PROBES_AN_HOUR.all }, "exam "),
-    spentFor: (error) =>
+    spentFor: (error: unknown) =>
       error instanceof BudgetSpent ? { isClient: error.whose === "client", seconds: error.retryAfterSeconds } : null,
     visitor,
-    account,
-    secret: Buffer.from(hkdfSync("sha256", config.sealingKey, "", "exam ids", 32)),
     ownWallets: own.map((wallet) => wallet.toLowerCase() as Address),
     settings,
-    daily,
     now,
-  });
+  };
+  const secret = Buffer.from(hkdfSync("sha256", config.sealingKey, "", "exam ids", 32));
+  const intake = createExamIntake({ ...looking, network: EXAM_NETWORK, store, work, account, secret, daily });
+  const waiting = { now, sleep, elapsed: elapsedMs, every, log };
   const runner: ExamRunner | null =
     payer === null || account === null
       ? null
@@ -124,22 +130,39 @@ export function createExams(
               return refused?.error ?? null;
             },
           },
+          ...waiting,
           baseUrl,
           daily,
-          now,
-          sleep,
-          elapsed: elapsedMs,
-          every,
-          log,
+        });
+  const rehearsals = createRehearsalStore(pool);
+  const rehearsal =
+    payer === null
+      ? null
+      : createRehearsalRunner({
+          ...waiting,
+          store: rehearsals,
+          visitor,
+          ledger: createExamLedger(chains[REHEARSAL_NETWORK], REHEARSAL_NETWORK),
+          head: createHeadLook(chains[REHEARSAL_NETWORK]),
+          payer,
         });
   const takeFree = createFreeExams({ store, grants: createGrantStore(pool), intake, baseUrl, now });
   const watched = createExamWatch(pool);
   const watch = () => watchPayments({ watched, finalView });
-  const routes = examRoutes({ exams: { intake, store, takeFree, isForSale: payer !== null }, baseUrl, peers });
+  const routes = [
+    ...examRoutes({ exams: { intake, store, takeFree, isForSale: payer !== null }, baseUrl, peers }),
+    ...rehearsalRoutes({
+      ...{ ...looking, network: REHEARSAL_NETWORK, account: accountOn(REHEARSAL_NETWORK) },
+      ...{ store: rehearsals, secret, baseUrl, passingShop },
+    }),
+  ];
   const jobs: readonly Job[] = [
     ...(runner === null
       ? []
       : [{ name: "exams", everyMs: 1_000, run: () => runner.runDue(), idle: () => runner.idle() }]),
+    ...(rehearsal === null
+      ? []
+      : [{ name: "seller rehearsals", everyMs: 1_000, run: () => rehearsal.runDue(), idle: () => rehearsal.idle() }]),
     { name: "exam payments", everyMs: 5_000, run: watch },
   ];
   return { routes: under("Certification", routes), jobs };

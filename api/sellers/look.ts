@@ -2,6 +2,7 @@ import type { Transport } from "../../packages/seller-check/src/exam/exchange.ts
 import { choose, readQuotes } from "../../packages/seller-check/src/exam/terms.ts";
 import { Problem } from "../platform/http/errors.ts";
 import { formatUsd } from "../platform/money.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import {
   type ConsentFile,
@@ -23,7 +24,6 @@ import {
   urlRefusal,
 } from "./exam-request.ts";
 import type { ProbeStore } from "./orders-store.ts";
-import { EXAM_ASSET, EXAM_NETWORK } from "./products.ts";
 import type { Consent, ExaminedRequest } from "./record.ts";
 import type { Visitor } from "./visitor-web.ts";
 
@@ -43,6 +43,8 @@ export interface ExaminableQuote {
 }
 
 export interface LookParts {
+  /** Where the seller is to be paid. */
+  readonly network: Network;
   readonly probes: ProbeStore;
   readonly budget: { spend(client: string): Promise<void> };
   /** How many seconds until there is more, if this is the budget's refusal; null for any other error. */
@@ -85,7 +87,8 @@ async function ask(
   request: ExamRequest,
   { client, wallet }: { readonly client: string; readonly wallet: Address | null },
 ): Promise<ProbeResult> {
-  const known = await parts.probes.fresh(requestKey(request));
+  const key = requestKey(request, parts.network);
+  const known = await parts.probes.fresh(key);
   if (known !== null && known.quote !== null && covering(parts, request, { found: known, wallet }) !== null)
     return known;
   const { origin } = new URL(request.url);
@@ -97,7 +100,7 @@ async function ask(
       : "We ask a limited number of sellers";
     throw tooMany(who, spent.seconds);
   });
-  const begun = await parts.probes.begin(origin, requestKey(request));
+  const begun = await parts.probes.begin(origin, key);
   if (typeof begun !== "number") {
     const found = await probe(parts, request);
     await parts.probes.finish(begun.id, found);
@@ -139,22 +142,28 @@ export async function fetchConsent(transport: Transport, { origin, host, now }: 
 
 /** What a host without a public address answers is not told from silence. */
 async function quote(
-  { ownWallets }: LookParts,
+  { ownWallets, network }: LookParts,
   transport: Transport,
   { url, method, body, contentType }: ExaminedRequest,
 ): Promise<SellerQuote> {
-  const refusal = (code: Refusal["code"]): SellerQuote => ({ refusal: { code, detail: REFUSALS[code] } });
+  const refusal = (code: Refusal["code"], detail: string = REFUSALS[code]): SellerQuote => ({
+    refusal: { code, detail },
+  });
   const headers = body === null ? {} : { "content-type": contentType };
   const answer = await transport.send({ method, url, headers, body }).catch(() => null);
   if (answer?.status !== 402) return refusal("not_paid");
   const quotes = readQuotes(answer);
   if (quotes.every(({ problem }) => problem !== null)) return refusal("not_paid");
   // What it costs at most is looked at for each order, since each may name its own.
-  const terms = choose(quotes, { network: EXAM_NETWORK, asset: EXAM_ASSET, ceiling: 10n ** 30n }, url);
-  if (typeof terms === "string") return refusal("not_payable");
+  const payable = { network, asset: NETWORKS[network].usdc.address, ceiling: 10n ** 30n };
+  const terms = choose(quotes, payable, url);
+  if (typeof terms === "string") return refusal("not_payable", notPayable(network));
   const payTo = terms.payTo.toLowerCase() as Address;
   return ownWallets.includes(payTo) ? refusal("own_service") : { payTo, amount: `${terms.amount}` };
 }
+
+const notPayable = (network: Network): string =>
+  `the 402 offers nothing that is paid in ${NETWORKS[network].money} under the scheme exact or auth-capture`;
 
 interface Known {
   readonly found: ProbeResult;
@@ -182,7 +191,10 @@ export function prospectOf(parts: LookParts, request: ExamRequest, known: Known)
   if ("refusal" in quoted) return quoted.refusal;
   const [amount, most] = [BigInt(quoted.amount), BigInt(request.maxPrice)];
   if (amount > most)
-    return { code: "too_dear", detail: `the seller asks for ${formatUsd(amount)}, and the most is ${formatUsd(most)}` };
+    return {
+      code: "too_dear",
+      detail: `the seller asks for ${formatUsd(amount)} USDC, and the most is ${formatUsd(most)} USDC`,
+    };
   const url = consentUrl(new URL(request.url).origin);
   return { payTo: quoted.payTo, amount, consent: { url, text: line.text, prefix: line.prefix, expires: line.expires } };
 }

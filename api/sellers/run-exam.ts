@@ -48,9 +48,9 @@ export interface ExamRunner {
 
 const HEARTBEAT_MS = 10_000;
 /** How long a seller may keep one run waiting, all its answers together. */
-const SELLER_MS = 100_000;
+export const SELLER_MS = 100_000;
 /** From then on the chain is not waited for any longer. */
-const RUN_MS = 150_000;
+export const RUN_MS = 150_000;
 /** How long after a payment has expired, by the chain's clock, it may be shown. */
 const SHOWN_AFTER_SECONDS = 60n;
 const LONGEST_PAUSE_SECONDS = 60;
@@ -172,7 +172,7 @@ async function hold(parts: RunnerParts, taken: TakenExam, { endsAt, clock, trans
   const visiting = {
     transport,
     ledger,
-    payer: guardedPayer(payer, { work, taken }),
+    payer: guardedPayer(payer, order, (authorization, cost) => work.note(taken, authorization, cost)),
     sleep,
     now: clock,
     endsAt,

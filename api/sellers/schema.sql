@@ -333,3 +333,21 @@ COMMENT ON FUNCTION queue_bought_reversals IS
   'Queues, for the log, the reversal of published results whose exams a reversed payment bought.';
 CREATE TRIGGER queue_sellers AFTER INSERT ON settlement_mark FOR EACH ROW WHEN (NEW.kind = 'reversed')
   EXECUTE FUNCTION queue_bought_reversals();
+
+CREATE TABLE seller_rehearsal (
+  id text PRIMARY KEY CHECK (id ~ '^[0-9a-f]{32}$'),
+  origin text NOT NULL,
+  request jsonb NOT NULL,
+  ordered_at timestamptz NOT NULL DEFAULT now(),
+  taken_at timestamptz,
+  result text
+);
+CREATE INDEX seller_rehearsal_open ON seller_rehearsal (ordered_at) WHERE result IS NULL;
+GRANT SELECT, INSERT, UPDATE (taken_at, result), DELETE ON seller_rehearsal TO trust_api;
+
+COMMENT ON TABLE seller_rehearsal IS
+  'Rehearsals of the seller''s exam, in test money. Nothing that is published is read from it, and it is pruned.';
+COMMENT ON COLUMN seller_rehearsal.request IS 'the examined request, with what the seller quoted for it';
+COMMENT ON COLUMN seller_rehearsal.taken_at IS 'when a process began it, once; null: it waits';
+COMMENT ON COLUMN seller_rehearsal.result IS
+  'JSON as text: a seller''s words may contain what jsonb rejects; null: it has not ended';

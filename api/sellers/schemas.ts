@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CHECKS } from "../../packages/seller-check/src/exam/vocabulary.ts";
 
-const usd = z.string().regex(/^\d+\.\d{2,6}$/);
+export const usd = z.string().regex(/^\d+\.\d{2,6}$/);
 const address = z.string().regex(/^0x[0-9a-f]{40}$/);
 const time = z.iso.datetime();
 export const examId = z.string().regex(/^[0-9a-f]{32}$/);
@@ -60,7 +60,7 @@ export const REMEDY = z
   .nullable()
   .describe("How the seller mends it; null where it holds.");
 
-const check = z.object({
+export const CHECK = z.object({
   check: z.enum(CHECKS),
   weight: CHECK_WEIGHT,
   outcome: z.enum(["pass", "fail", "not_applicable"]),
@@ -94,7 +94,7 @@ export const EXAM_STATUS = z.object({
   certified: z.boolean().optional(),
   level: z.enum(["full", "safe"]).nullable().optional(),
   note: z.string().nullable().optional(),
-  checks: z.array(check).optional(),
+  checks: z.array(CHECK).optional(),
   spent: usd.nullable().optional(),
   runs: z.int().optional(),
   began_at: time.optional(),
@@ -123,7 +123,11 @@ export const EXAM_TERMS = z.object({
   levels: texts,
   refusals: texts,
   rehearsal: z
-    .object({ command: z.string(), note: z.string() })
+    .object({
+      command: z.string(),
+      note: z.string(),
+      hosted: z.object({ method: z.literal("POST"), url: z.url(), note: z.string() }),
+    })
     .describe("How to hold the same exam first, without a record."),
   for_sale: z.boolean(),
   seller: z

@@ -70,7 +70,7 @@ export function createExamIntake(parts: IntakeParts): ExamIntake {
     async admit(request, paying) {
       const wrong = urlRefusal(request.url, parts.settings);
       if (wrong !== null) return refused(wrong);
-      const found = await parts.probes.fresh(requestKey(request));
+      const found = await parts.probes.fresh(requestKey(request, parts.network));
       if (found === null)
         return {
           unavailable: `The seller was not asked for its quote within the last ${QUOTE_MINUTES} minutes. Send the request without a payment first, then this payment again.`,

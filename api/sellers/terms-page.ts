@@ -45,6 +45,9 @@ ${facts(
   ],
   "ruled",
 )}</section>
+<section aria-labelledby="rehearsal"><h2 id="rehearsal">Rehearse first</h2>
+<p class="measure">The result of an exam is public whatever it is. <code>POST ${new URL(terms.rehearsal.hosted.url).pathname}</code> holds the same exam of a public endpoint in test USDC on Base Sepolia, and records nothing. Or run it on your machine:</p>
+${codeBlock({ id: "rehearse", caption: "In test USDC on Base Sepolia", language: "bash", text: terms.rehearsal.command })}</section>
 <section aria-labelledby="checks"><h2 id="checks">What it checks</h2>
 <table class="prose stack"><thead><tr><th scope="col">Check</th><th scope="col">Level</th><th scope="col">Passes if</th></tr></thead><tbody>${terms.checks.map(
       ({ check, weight, passes_if }) =>

@@ -8,6 +8,7 @@ import { packageRoutes } from "./packages/routes.ts";
 import { openTarballs } from "./packages/tarballs.ts";
 import { crawlerRoutes, guideRoutes, homeRoutes } from "./routes.ts";
 
+export { passingShop } from "./seller-samples.ts";
 export { passingCode } from "./test-samples.ts";
 
 interface SiteNeeds extends Pick<SiteParts, "held"> {

@@ -118,8 +118,7 @@ async function startLocalChain(parts: StackParts, network: NetworkFacts): Promis
   watch(`The local chain ${network.key}`, chain.process, onLoss);
   for (const address of [facilitatorAddress(keys), arbiterAddress(keys)])
     await chain.client.setBalance({ address, value: SENDER_WEI });
-  if (network.id === MAIN_NETWORK)
-    await fundAccounts(chain.client, network, { accounts: [examAddress(keys)], usdc: EXAM_USDC, wei: 0n });
+  await fundAccounts(chain.client, network, { accounts: [examAddress(keys)], usdc: EXAM_USDC, wei: 0n });
   tell(`The local chain ${network.key} is up, with USDC`);
   return chain;
 }

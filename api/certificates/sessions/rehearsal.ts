@@ -54,7 +54,7 @@ function signedOrder(kind: BehavioralKind, session: Session) {
 
 const ORDER = z.object({ pay_to: address, amount: z.string() });
 
-const PASSING_CODE = z
+export const PASSING_CODE = z
   .object({ file: z.string(), text: z.string(), install: z.string(), docs: url })
   .meta({ description: "A complete program that passes this rehearsal." });
 

@@ -25,6 +25,7 @@ const OUTDATED = [
   "seller_exam_open t WHERE until < now() - interval '1 min'",
   // A rehearsal is over after an hour.
   "rehearsal_session t WHERE started_at < now() - interval '7 days'",
+  "seller_rehearsal t WHERE ordered_at < now() - interval '1 day'",
   "seller_probe t WHERE at < now() - interval '1 hour'",
 ];
 

@@ -69,7 +69,7 @@ const CHECK = z
 
 const HEADERS = z.record(z.string(), z.string());
 
-const EXCHANGE = z.object({
+export const EXCHANGE = z.object({
   number: count,
   request: z.object({
     method: httpMethod,

@@ -1,0 +1,63 @@
+import type pg from "pg";
+import { named, type Statement } from "../../platform/db/connection.ts";
+import { isExamId } from "../record.ts";
+import { INTERRUPTED, type Rehearsal, type RehearsalOrder, type RehearsalResult } from "./rehearsal.ts";
+
+/** A rehearsal of which nothing was heard for this long is over: its process has died. */
+const ABANDONED = "interval '5 min'";
+
+/** The oldest one that waits, unless its origin is being examined. */
+const TAKE = `UPDATE seller_rehearsal SET taken_at = now() WHERE id = (
+    SELECT id FROM seller_rehearsal r WHERE taken_at IS NULL AND NOT EXISTS (SELECT FROM seller_rehearsal o
+      WHERE o.origin = r.origin AND o.result IS NULL AND o.taken_at > now() - ${ABANDONED})
+    ORDER BY ordered_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+  RETURNING id, request`;
+const GET = `SELECT id, request, result, taken_at <= now() - ${ABANDONED} AS is_abandoned FROM seller_rehearsal WHERE id = $1`;
+const OPEN = `SELECT coalesce(sum((request->>'amount')::numeric), 0)::text AS amount, count(*)::int AS count
+  FROM seller_rehearsal WHERE result IS NULL AND (taken_at IS NULL OR taken_at > now() - ${ABANDONED})`;
+
+export interface RehearsalStore {
+  /** The write that adds an order. */
+  adding(id: string, origin: string, order: RehearsalOrder): Statement;
+  get(id: string): Promise<Rehearsal | null>;
+  /** Begins the next one that is due; null if none is. */
+  take(): Promise<Omit<Rehearsal, "result"> | null>;
+  complete(id: string, result: RehearsalResult): Promise<void>;
+  /** What waits or runs: how many, and the sum of their sellers' prices in atomic units. */
+  open(): Promise<{ readonly count: number; readonly amount: bigint }>;
+}
+
+interface Row {
+  readonly id: string;
+  readonly request: RehearsalOrder;
+  readonly result: string | null;
+  readonly is_abandoned: boolean | null;
+}
+
+export const createRehearsalStore = (pool: pg.Pool): RehearsalStore => ({
+  adding: (id, origin, order) => ({
+    text: "INSERT INTO seller_rehearsal (id, origin, request) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    values: [id, origin, JSON.stringify(order)],
+  }),
+  async get(id) {
+    const { rows } = await pool.query<Row>(named(GET, [id]));
+    const [row] = rows;
+    if (row === undefined || !isExamId(id)) return null;
+    const { request: order, result, is_abandoned: isAbandoned } = row;
+    if (result !== null) return { id, order, result: JSON.parse(result) };
+    return { id, order, result: isAbandoned === true ? INTERRUPTED("The rehearsal broke off on our side.") : null };
+  },
+  async take() {
+    const { rows } = await pool.query<Pick<Row, "id" | "request">>(named(TAKE, []));
+    const [row] = rows;
+    return row === undefined ? null : { id: row.id, order: row.request };
+  },
+  async complete(id, result) {
+    await pool.query(named("UPDATE seller_rehearsal SET result = $2 WHERE id = $1", [id, JSON.stringify(result)]));
+  },
+  async open() {
+    const { rows } = await pool.query<{ amount: string; count: number }>(named(OPEN, []));
+    const [{ amount, count } = { amount: "0", count: 0 }] = rows;
+    return { count, amount: BigInt(amount) };
+  },
+});

@@ -1,0 +1,137 @@
+import { createHmac } from "node:crypto";
+import { z } from "zod";
+import type { ExamReport } from "../../../packages/seller-check/src/exam/examine.ts";
+import type { Level } from "../../../packages/seller-check/src/exam/level.ts";
+import type { CheckResult } from "../../../packages/seller-check/src/exam/vocabulary.ts";
+import { PASSING_CODE } from "../../certificates/index.ts";
+import type { PaymentKey } from "../../platform/http/route.ts";
+import { address, url } from "../../platform/http/schema.ts";
+import { formatUsd } from "../../platform/money.ts";
+import { NETWORKS, TEST_NETWORK } from "../../platform/networks.ts";
+import { evidenceOf, keptChecks } from "../evidence.ts";
+import { checkDocument } from "../exam-document.ts";
+import { EXAM_PRICE, RESULT_WITHIN_SECONDS } from "../products.ts";
+import { exchangesOf } from "../published/evidence.ts";
+import { EXCHANGE } from "../published/schemas.ts";
+import type { ExaminedRequest, ExamOrder, KeptExchange } from "../record.ts";
+import { CHECK, examId, usd } from "../schemas.ts";
+
+/** Where rehearsals are paid for, and where they pay. */
+export const REHEARSAL_NETWORK = TEST_NETWORK;
+
+/** A rehearsal as it was ordered. JSON. */
+export interface RehearsalOrder extends ExaminedRequest, Pick<ExamOrder, "other" | "payTo"> {
+  /** Where the seller's file lets the buyer have it examined. */
+  readonly prefix: string;
+  /** In atomic units. */
+  readonly amount: string;
+}
+
+/** What came out of a rehearsal. JSON. */
+export type RehearsalResult =
+  | {
+      readonly type: "complete";
+      readonly level: Level;
+      readonly checks: readonly CheckResult[];
+      readonly exchanges: readonly KeptExchange[];
+      /** In atomic units. */
+      readonly spent: string;
+    }
+  | { readonly type: "interrupted"; readonly note: string };
+
+export interface Rehearsal {
+  readonly id: string;
+  readonly order: RehearsalOrder;
+  /** Null until it has ended. */
+  readonly result: RehearsalResult | null;
+}
+
+export const INTERRUPTED = (note: string): RehearsalResult => ({ type: "interrupted", note });
+
+/** What is kept of a report for its buyer. All of its payments are in test money, so none has to be left out. */
+export const resultOf = ({ level, results, exchanges, spent }: ExamReport): RehearsalResult => ({
+  type: "complete",
+  level,
+  checks: keptChecks(results),
+  exchanges: exchangesOf(evidenceOf({ exchanges, settlements: [] }, () => true)),
+  spent: `${spent}`,
+});
+
+/** Derived from the payment, so that a repeated sale is the same rehearsal. The secret keeps others from finding it. */
+export const rehearsalId = ({ network, asset, payer, nonce }: PaymentKey, secret: Uint8Array): string =>
+  createHmac("sha256", secret)
+    .update(`seller rehearsal|${network}|${asset}|${payer}|${nonce}`)
+    .digest("hex")
+    .slice(0, 32);
+
+/** A complete program that passes the exam. */
+export type PassingShop = z.infer<typeof PASSING_CODE>;
+
+interface Shown {
+  readonly baseUrl: string;
+  readonly passingShop: PassingShop;
+}
+
+export function rehearsalDocument({ id, order, result }: Rehearsal, { baseUrl, passingShop }: Shown) {
+  const common = {
+    id,
+    rehearsal: true as const,
+    recorded: false as const,
+    exam_url: `${baseUrl}/rehearsal/seller/${id}`,
+    url: order.url,
+    network: NETWORKS[REHEARSAL_NETWORK].id,
+    pay_to: order.payTo,
+    price: formatUsd(BigInt(order.amount)),
+  };
+  const again = { method: "POST" as const, url: `${baseUrl}/rehearsal/seller`, cost: formatUsd(EXAM_PRICE) };
+  if (result === null)
+    return { ...common, status: "incomplete" as const, result_within_seconds: RESULT_WITHIN_SECONDS };
+  if (result.type === "interrupted") return { ...common, status: result.type, note: result.note, next: again };
+  const isPassed = result.level === "full";
+  return {
+    ...common,
+    status: result.type,
+    level: result.level,
+    spent: formatUsd(BigInt(result.spent)),
+    checks: result.checks.map(checkDocument),
+    exchanges: result.exchanges,
+    next: isPassed ? { ...again, url: `${baseUrl}/test/seller` } : again,
+    passing_code: isPassed ? null : passingShop,
+  };
+}
+
+const NEXT = z.object({ method: z.literal("POST"), url, cost: usd });
+const COMMON = {
+  id: examId,
+  rehearsal: z.literal(true),
+  recorded: z.literal(false).meta({ description: "Nothing of it is published." }),
+  exam_url: url.meta({ description: "Its result, for a day." }),
+  url: z.string(),
+  network: z.literal(REHEARSAL_NETWORK),
+  pay_to: address,
+  price: usd,
+};
+
+/** The answer to an ordered rehearsal. */
+export const REHEARSAL_ORDERED = z.object({
+  ...COMMON,
+  status: z.literal("incomplete"),
+  result_within_seconds: z.int(),
+});
+
+export const SELLER_REHEARSAL = z
+  .discriminatedUnion("status", [
+    REHEARSAL_ORDERED,
+    z.object({ ...COMMON, status: z.literal("interrupted"), note: z.string(), next: NEXT }),
+    z.object({
+      ...COMMON,
+      status: z.literal("complete"),
+      level: z.enum(["full", "safe"]).nullable(),
+      spent: usd,
+      checks: z.array(CHECK),
+      exchanges: z.array(EXCHANGE),
+      next: NEXT.meta({ description: "The exam itself after the level full, else another rehearsal." }),
+      passing_code: PASSING_CODE.nullable(),
+    }),
+  ])
+  .meta({ id: "SellerRehearsal", description: "How a rehearsal of the seller's exam ended. Nothing is recorded." });
