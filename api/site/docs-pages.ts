@@ -31,13 +31,14 @@ import {
 import { html, inWords, type Markup } from "../platform/page/html.ts";
 import { codeBlock } from "../platform/page/page.ts";
 import { MAX_WALLETS, SCORE_PRICES } from "../score/index.ts";
-import { type DocsPage, inBoth, inLanguages } from "./docs-page.ts";
+import { type DocsPage, inBoth, inLanguages, shown } from "./docs-page.ts";
 import { errorsChapter } from "./errors-chapter.ts";
 import { gateSamples, INTEGRATIONS } from "./integrations-page.ts";
 import { nodePrograms, nodeTest } from "./node-samples.ts";
 import { installedWheel, pythonPrograms, pythonTest } from "./python-samples.ts";
 import { VERDICT_CONTRACT } from "./samples.ts";
 import { scoreChapter } from "./score-chapter.ts";
+import { facilitatorProgram, passingShopProgram } from "./seller-samples.ts";
 
 const PAY: DocsPage = {
   path: "/docs/pay",
@@ -170,7 +171,7 @@ const GATE: DocsPage = {
   body: (docs) => html`<section aria-labelledby="gate"><h2 id="gate">Add the gate</h2>
 <p class="measure">The gate looks up the wallet of the payment that the server is about to check, in whatever form it came. Any other wallet gets a 403 with the <code>reasons</code> of its record, and isn’t charged. Naming someone else’s wallet doesn’t help: the signature check fails.</p>
 ${gateSamples(docs)}
-<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address.</p></section>
+<p class="measure"><code>FACILITATOR_URL</code> is your facilitator, and <code>PAY_TO</code> your address. For a shop on a local chain, <a href="/docs/local#facilitator">run a facilitator</a>.</p></section>
 <section aria-labelledby="answers"><h2 id="answers">What buyers get</h2>
 <table class="prose stack"><thead><tr><th scope="col">Buyer</th><th scope="col">Status</th><th scope="col">Charged?</th></tr></thead><tbody>
 <tr><th scope="row">Sends no payment</th><td>402</td><td>No. The response has your terms.</td></tr>
@@ -190,7 +191,21 @@ const ESCROW: DocsPage = {
     const [node, python] = [nodePrograms(baseUrl, wallet), pythonPrograms(baseUrl, wallet)];
     return html`<section aria-labelledby="sell"><h2 id="sell">A shop</h2>
 <p class="measure">The contract holds the buyer’s USDC before your handler runs. Your response is signed and evaluated, and the contract pays you, minus the ${FEE_TEXT} fee, or refunds the buyer. If nothing happens within ${TIMEOUT_TEXT}, anyone can trigger the refund. The merchant’s account sends the holds, so it needs a little ETH on Base.</p>
-${inBoth("shop", node.shop, python.shop)}</section>
+${inLanguages(
+  "shop",
+  html`<h3 id="shop-with-hono">Hono</h3>
+${shown("shop", node.shop)}
+<h3 id="shop-with-express">Express</h3>
+${shown("shop-express", node.shopExpress)}
+<h3 id="shop-with-next">Next</h3>
+<p class="measure">The key and the node are read by the first request, so a build needs neither.</p>
+${shown("shop-next", node.shopNext)}`,
+  html`<h3 id="shop-with-fastapi">FastAPI</h3>
+${shown("shop-py", python.shop)}
+<h3 id="shop-with-flask">Flask</h3>
+${shown("shop-flask", python.shopFlask)}`,
+)}
+<p class="measure">To sell to buyers without an escrow client too, add <code>exact: true</code> (in Python <code>exact=True</code>): they pay immediately and give up the protection. Several processes need a shared store: <code>postgresStore</code>, or <code>PostgresStore</code> in Python.</p></section>
 <section aria-labelledby="buy"><h2 id="buy">A buyer</h2>
 <p class="measure">Buyers use the stock x402 client with the scheme <code>auth-capture</code>. Set <code>SHOP_URL</code> if the shop is not on this machine.</p>
 ${inBoth("buyer", node.buyer, python.buyer)}</section>
@@ -213,10 +228,14 @@ ${codeBlock({
   text: `PRIVATE_KEY=0x… ${npxCommand(baseUrl, SELLER_CHECK)} http://localhost:3000/haiku --method POST --rpc http://127.0.0.1:8545`,
 })}
 <p class="measure">The level is <code>safe</code> if buyers are charged as quoted, once. It is <code>full</code> if lost answers, other requests, caches and signed receipts are handled too. Each finding comes with a remedy. Stock x402 middleware reaches <code>safe</code>; within <a href="/docs/packages">the package <code>agent-payment-trust-replayable</code></a> it reaches <code>full</code>.</p></section>
+<section aria-labelledby="passes"><h2 id="passes">A shop that passes</h2>
+<p class="measure">Stock middleware within <code>replayable()</code>, and a route that is declared for every method:</p>
+${shown("passing-shop", passingShopProgram(baseUrl))}</section>
 <section aria-labelledby="consent"><h2 id="consent">Consent</h2>
 <p class="measure">An exam on Base is public, so only wallets that the seller’s operator names may order one, in the file <code>/.well-known/x402-exam.txt</code> at its origin. <a href="/test/seller">What the exam checks and costs</a> has a form that shows the line to place there.</p></section>
 <section aria-labelledby="order"><h2 id="order">Order the exam</h2>
 <p class="measure">Set <code>SELLER_URL</code> to the paid route. The result is public within three minutes, with every request and answer.</p>
+<p class="measure"><strong>Rehearse first.</strong> <code>POST /rehearsal/seller</code> holds the same exam of a public endpoint in ${NETWORKS[REHEARSAL.network].money}. Nothing is recorded: <code>exam_url</code> has the findings for a day, each with its remedy, and a shop that passes. In the programs below, change <code>/test/</code> to <code>/rehearsal/</code> and <code>${RECORDED.network}</code> to <code>${REHEARSAL.network}</code>.</p>
 ${inBoth("exam", nodePrograms(baseUrl, wallet).exam, pythonPrograms(baseUrl, wallet).exam)}</section>`,
 };
 
@@ -322,7 +341,10 @@ const LOCAL: DocsPage = {
 ${codeBlock({ id: "local-start", caption: "In the repository", language: "bash", text: "npm start" })}
 <p class="measure">The first start takes two or three minutes. It brings up PostgreSQL, a local Base and Base Sepolia with Circle’s own USDC contract, the indexer, the facilitator and the API. Then it prints the addresses and a key that holds test money, and <code>ready http://localhost:4020</code>. Ctrl-C stops everything and keeps the data in <code>.data/</code>.</p></section>
 <section aria-labelledby="use"><h2 id="use">Use it</h2>
-<p class="measure">Open <code>http://localhost:4020/docs</code>: the samples there name your instance, so they run as printed, with the printed key as <code>PAYER_PRIVATE_KEY</code>. The local chain’s JSON-RPC is at <code>http://127.0.0.1:8545</code>; use it as <code>BASE_RPC_URL</code>.</p></section>
+<p class="measure">Open <code>http://localhost:4020/docs</code>: the samples there name your instance, so they run as printed, with the printed key as <code>PAYER_PRIVATE_KEY</code> and <code>MERCHANT_PRIVATE_KEY</code>. The local chain’s JSON-RPC is at <code>http://127.0.0.1:8545</code>.</p></section>
+<section aria-labelledby="facilitator"><h2 id="facilitator">Sell locally</h2>
+<p class="measure">A shop with stock x402 middleware needs a facilitator that knows the local chain. This one takes the printed key, which holds ETH too. Then set <code>FACILITATOR_URL=http://localhost:4402</code>. A shop in escrow needs none.</p>
+${shown("local-facilitator", facilitatorProgram())}</section>
 <section aria-labelledby="keys"><h2 id="keys">Never use a real key</h2>
 <p class="measure">The local chains have the real chain ids, so that terms are byte for byte those of production. So are the signatures: never sign on them with a key that holds real money.</p></section>`,
 };

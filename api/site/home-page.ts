@@ -5,17 +5,19 @@ import { VALID_FOR_DAYS } from "../certificates/index.ts";
 import { network, SERVICE, url, usd } from "../platform/http/schema.ts";
 import { ACTIVITY_DAYS } from "../platform/index/activity.ts";
 import { type Atomic, formatUsd } from "../platform/money.ts";
-import { MAIN_NETWORK, NETWORKS, type Network } from "../platform/networks.ts";
+import { NETWORKS, type Network } from "../platform/networks.ts";
 import { html, longDay, type Markup } from "../platform/page/html.ts";
 import { codeBlock, renderPage, sellerForm, verifyForm } from "../platform/page/page.ts";
 import { rosette } from "../platform/page/rosette.ts";
+import { shown } from "./docs-page.ts";
+import { payProgram } from "./node-samples.ts";
 
 /** A paid route as the home page lists it. */
 export interface MenuItem {
   readonly id: string;
   readonly method: string;
   readonly path: string;
-  /** USD in digits, such as 0.25. */
+  /** USDC in digits, such as 0.25. */
   readonly price: string;
   readonly network: Network;
   readonly summary: string;
@@ -115,22 +117,11 @@ const pricesSection = ({ menu, now }: Home): Markup => html`<section aria-labell
 )}</ul>
 <p class="soft small">Prices as of ${longDay(now)}; the terms in each 402 response prevail. A certificate is fresh for ${VALID_FOR_DAYS} days. <a href="/inspect">Every test, step by step</a>.</p></section>`;
 
-function paySection(home: Home): Markup {
-  const { method, path } = firstTest(home);
-  const pay = `import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
-import { ExactEvmScheme } from "@x402/evm";
-import { privateKeyToAccount } from "viem/accounts";
-
-const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
-const client = new x402Client().register("${MAIN_NETWORK}", new ExactEvmScheme(payer));
-const fetchAndPay = wrapFetchWithPayment(fetch, client);
-
-const answer = await fetchAndPay("${home.baseUrl}${path}", { method: "${method}" });
-console.log(await answer.json()); // cert_url, badge_url, badge_markdown`;
-  return html`<section aria-labelledby="pay"><h2 id="pay">Pay from an agent</h2>
-<p class="measure">You don’t need an account or an API key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base but no ETH.</p>
-${codeBlock({ id: "pay-code", caption: "Pay with @x402/fetch", language: "javascript", text: pay })}</section>`;
-}
+const paySection = ({
+  baseUrl,
+}: Home): Markup => html`<section aria-labelledby="pay"><h2 id="pay">Pay from an agent</h2>
+<p class="measure">You don’t need an account or an API key: the payment is the authorization. Any standard x402 client works. The signature is gasless: the wallet needs USDC on Base but no ETH. <a href="/docs/pay">The same in Python</a>.</p>
+${shown("pay-code", payProgram(baseUrl))}</section>`;
 
 const readsSection = ({ reads }: Home): Markup => html`<section aria-labelledby="read"><h2 id="read">Free to read</h2>
 <details><summary>All ${reads.length} free routes</summary>

@@ -1,6 +1,7 @@
 import type { BehavioralProduct } from "../certificates/index.ts";
-import { merchantSnippet } from "../escrow/index.ts";
-import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import { DEMO_PRICE, merchantSnippet } from "../escrow/index.ts";
+import { formatUsd } from "../platform/money.ts";
+import { MAIN_NETWORK, NETWORKS, sampleRpcUrl } from "../platform/networks.ts";
 import { ESCROW, GATE, installCommands, type PublishedPackage, VERIFIER } from "../platform/packages.ts";
 import { PAYING_CLIENT, type Program } from "./samples.ts";
 import { takeTest } from "./test-samples.ts";
@@ -44,8 +45,9 @@ const gate = verifiedOnly({ service: "${baseUrl}", require: "verified" });
 
 ${serving}`;
 
-const { key: NETWORK_KEY, publicRpcUrl } = NETWORKS[MAIN_NETWORK];
-const MERCHANT = `MERCHANT_PRIVATE_KEY=0x… BASE_RPC_URL=${publicRpcUrl}`;
+const { key: NETWORK_KEY } = NETWORKS[MAIN_NETWORK];
+const merchant = (): string => `MERCHANT_PRIVATE_KEY=0x… BASE_RPC_URL=${sampleRpcUrl(MAIN_NETWORK)}`;
+const PRICE = formatUsd(DEMO_PRICE);
 const SHOP = "FACILITATOR_URL=https://… PAY_TO=0x…";
 
 const honoShop = gated(
@@ -90,18 +92,22 @@ export function nodeTest(product: BehavioralProduct, baseUrl: string): Program {
   return program(baseUrl, { file: caption, text, npm: CLIENT });
 }
 
+/** The first program of the documentation, which the home page shows too. */
+export const payProgram = (baseUrl: string): Program =>
+  program(baseUrl, {
+    file: "pay.mjs",
+    npm: CLIENT,
+    text: `${PAYING_CLIENT}
+const answer = await fetchAndPay("${baseUrl}/test/basic", { method: "POST" });
+console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
+`,
+  });
+
 /** Each program by its name. */
 export const nodePrograms = (baseUrl: string, wallet: string) => {
   const make = (source: Source) => program(baseUrl, source);
   return {
-    pay: make({
-      file: "pay.mjs",
-      npm: CLIENT,
-      text: `${PAYING_CLIENT}
-const answer = await fetchAndPay("${baseUrl}/test/basic", { method: "POST" });
-console.log(await answer.json()); // cert_url, badge_url, badge_markdown, …
-`,
-    }),
+    pay: payProgram(baseUrl),
     settled: make({
       file: "settled.mjs",
       npm: CLIENT,
@@ -183,9 +189,48 @@ ${SHOP} npx --no-install next start`,
       file: "shop.mjs",
       ours: [ESCROW],
       npm: "hono @hono/node-server viem",
-      env: MERCHANT,
+      env: merchant(),
       text: merchantSnippet(baseUrl),
     }),
+    shopExpress: make({
+      file: "shop-express.mjs",
+      ours: [ESCROW],
+      npm: "express viem",
+      env: merchant(),
+      text: `import { escrowed } from "agent-payment-trust-escrow/express";
+import express from "express";
+import { privateKeyToAccount } from "viem/accounts";
+
+const account = privateKeyToAccount(process.env.MERCHANT_PRIVATE_KEY);
+const rpcUrl = process.env.BASE_RPC_URL;
+const sold = escrowed({ account, rpcUrl, price: "${PRICE}", arbiterUrl: "${baseUrl}" });
+const app = express();
+
+app.post("/haiku", sold, (request, response) => response.json({ haiku: "An old silent pond" }));
+
+app.listen(Number(process.env.PORT ?? 3000));
+`,
+    }),
+    shopNext: {
+      ...make({
+        file: "app/haiku/route.js",
+        ours: [ESCROW],
+        npm: "next react react-dom viem",
+        text: `import { escrowed } from "agent-payment-trust-escrow/next";
+import { privateKeyToAccount } from "viem/accounts";
+
+const account = () => privateKeyToAccount(process.env.MERCHANT_PRIVATE_KEY);
+const rpcUrl = () => process.env.BASE_RPC_URL;
+
+const options = { account, rpcUrl, price: "${PRICE}", arbiterUrl: "${baseUrl}" };
+
+export const POST = escrowed(options, async () => Response.json({ haiku: "An old silent pond" }));
+`,
+      }),
+      run: `${installCommands(baseUrl, [ESCROW], ["next react react-dom viem"])}
+npx --no-install next build
+${merchant()} npx --no-install next start`,
+    },
     buyer: make({
       file: "buyer.mjs",
       npm: CLIENT,

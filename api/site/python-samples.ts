@@ -8,7 +8,7 @@ import {
 } from "../certificates/index.ts";
 import { DEMO_PRICE } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
-import { MAIN_NETWORK, NETWORKS } from "../platform/networks.ts";
+import { MAIN_NETWORK, NETWORKS, sampleRpcUrl } from "../platform/networks.ts";
 import { WHEEL } from "../platform/packages.ts";
 import type { Program } from "./samples.ts";
 
@@ -128,8 +128,8 @@ while True:
 `,
 });
 
-const { key: NETWORK_KEY, publicRpcUrl, rpcVariable } = NETWORKS[MAIN_NETWORK];
-const MERCHANT = `MERCHANT_PRIVATE_KEY=0x… ${rpcVariable}=${publicRpcUrl}`;
+const { key: NETWORK_KEY, rpcVariable } = NETWORKS[MAIN_NETWORK];
+const merchant = (): string => `MERCHANT_PRIVATE_KEY=0x… ${rpcVariable}=${sampleRpcUrl(MAIN_NETWORK)}`;
 const SHOP = "FACILITATOR_URL=https://… PAY_TO=0x…";
 
 const make = ({ file, text, pip, env = PAYER }: Source): Program => ({
@@ -293,7 +293,7 @@ app.run(port=int(os.environ.get("PORT", "3000")))
     shop: make({
       file: "shop.py",
       pip: `fastapi uvicorn ${wheel(baseUrl, "[escrow]")}`,
-      env: MERCHANT,
+      env: merchant(),
       text: `import os
 
 import uvicorn
@@ -320,6 +320,35 @@ def haiku():
 app = FastAPI()
 app.include_router(shop)
 uvicorn.run(app, port=int(os.environ.get("PORT", "3000")))
+`,
+    }),
+    shopFlask: make({
+      file: "shop_flask.py",
+      pip: `flask ${wheel(baseUrl, "[escrow]")}`,
+      env: merchant(),
+      text: `import os
+
+from eth_account import Account
+from flask import Flask
+
+from agent_payment_trust.escrow.flask import escrowed
+
+app = Flask(__name__)
+sold = escrowed(
+    account=Account.from_key(os.environ["MERCHANT_PRIVATE_KEY"]),
+    rpc_url=os.environ["${rpcVariable}"],
+    arbiter_url="${baseUrl}",
+    price="${formatUsd(DEMO_PRICE)}",
+)
+
+
+@app.post("/haiku")
+@sold
+def haiku():
+    return {"haiku": "An old silent pond"}
+
+
+app.run(port=int(os.environ.get("PORT", "3000")))
 `,
     }),
     buyer: make({

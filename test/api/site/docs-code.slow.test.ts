@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { join } from "node:path";
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { WINDOW_SECONDS } from "../../../api/certificates/kinds/retry.ts";
 import { BAITED_PRODUCTS } from "../../../api/certificates/products.ts";
@@ -9,18 +10,21 @@ import { createActivityIndex } from "../../../api/platform/index/activity.ts";
 import { DOCS_PAGES } from "../../../api/site/docs-pages.ts";
 import { buildWheel } from "../../../scripts/packages.ts";
 import {
+  type CodeOfPage,
   codeOn,
   inShell,
   type PageCode,
   type Printed,
   type Reader,
   runAsPrinted,
+  save,
   serveAsPrinted,
 } from "../../support/browser/page-code.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { deployEscrow, deployOperator } from "../../support/escrow/contract.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
+import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import { EXAM_KEY, lineFor } from "../../support/sellers/buying.ts";
 import { openShop } from "../../support/sellers/shop.ts";
@@ -59,7 +63,7 @@ const service = await forFile(
 );
 await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
 
-const pages = new Map(
+const pages = new Map<string, CodeOfPage>(
   await Promise.all(DOCS_PAGES.map(async ({ path }) => [path, await codeOn(service.url + path)] as const)),
 );
 /** Every block of the documentation but the page of integrations, which has a test of its own. */
@@ -139,11 +143,19 @@ async function retried(id: string): Promise<void> {
   expect(await running).toMatch(PASSED);
 }
 
-async function sold(shop: string, buyer: string, said: RegExp): Promise<void> {
+const sold = (shop: string, buyer: string, said: RegExp): Promise<void> =>
+  soldAt(buyer, said, async (values) => serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)));
+
+/** An unpaid request to a merchant's shop is answered 402, and a buyer's program buys. */
+async function soldAt(
+  buyer: string,
+  said: RegExp,
+  serve: (values: Readonly<Record<string, string>>) => Promise<string>,
+): Promise<void> {
   const merchant = generatePrivateKey();
   await chain.setBalance(privateKeyToAccount(merchant).address, 10n ** 18n);
-  const values = { MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl };
-  const origin = await serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values));
+  const origin = await serve({ MERCHANT_PRIVATE_KEY: merchant, BASE_RPC_URL: chain.rpcUrl });
+  expect((await fetch(`${origin}/haiku`, { method: "POST" })).status).toBe(402);
   const reader = await folderFor(block(`${buyer}-run`));
   const env = { ...reader.env, SHOP_URL: `${origin}/haiku` };
   expect(await runAsPrinted({ ...reader, env }, printed(buyer, await newPayer()))).toMatch(said);
@@ -178,6 +190,20 @@ async function certified(): Promise<string> {
 /** Commands that need what is in the folder of another block. */
 async function inFolderOf(id: string, commands: PageCode): Promise<string> {
   return inShell(await folderFor(block(`${id}-run`)), commands);
+}
+
+const RELEASED_PY = /\{'haiku': 'An old silent pond'\} release\n$/;
+const RELEASED = /^\{ haiku: 'An old silent pond' \} release\n$/m;
+
+/** The exam on the reader's machine, of a route that is sold by GET. */
+async function checked(url: string): Promise<string> {
+  const { PAYER_PRIVATE_KEY: key } = await newPayer();
+  const { text, ...rest } = block("seller-check");
+  const asked = text
+    .replace("PRIVATE_KEY=0x…", `PRIVATE_KEY=${key}`)
+    .replace("http://localhost:3000/haiku --method POST", url)
+    .replace("http://127.0.0.1:8545", chain.rpcUrl);
+  return inShell(await newFolder(), { ...rest, text: asked });
 }
 
 const UNTESTED = /^valid, not verified: never tested\n/m;
@@ -216,15 +242,22 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   check: async () => {
     expect(await ran("check")).toContain("not verified: never tested");
   },
-  "shop buyer": () => sold("shop", "buyer", /^\{ haiku: 'An old silent pond' \} release\n$/m),
+  "shop buyer": () => sold("shop", "buyer", RELEASED),
+  "shop-express": () => sold("shop-express", "buyer", RELEASED),
+  "local-facilitator passing-shop": async () => {
+    const FACILITATOR_PRIVATE_KEY = generatePrivateKey();
+    await chain.setBalance(privateKeyToAccount(FACILITATOR_PRIVATE_KEY).address, 10n ** 18n);
+    const { text, ...rest } = block("local-facilitator-run");
+    const commands = { ...rest, text: text.replace("http://127.0.0.1:8545", chain.rpcUrl) };
+    const own = { code: block("local-facilitator"), commands, values: { FACILITATOR_PRIVATE_KEY } };
+    const FACILITATOR_URL = await serveAsPrinted(await folderFor(block("local-facilitator-run")), own);
+    const values = { FACILITATOR_URL, PAY_TO: privateKeyToAddress(generatePrivateKey()) };
+    const shop = await folderFor(block("passing-shop-run"));
+    const origin = await serveAsPrinted(shop, printed("passing-shop", values));
+    expect(await checked(`${origin}/haiku`)).toMatch(/^Level full\./m);
+  },
   "seller-check": async () => {
-    const { PAYER_PRIVATE_KEY: key } = await newPayer();
-    const { text, ...rest } = block("seller-check");
-    const asked = text
-      .replace("PRIVATE_KEY=0x…", `PRIVATE_KEY=${key}`)
-      .replace("http://localhost:3000/haiku --method POST", `${sellers.local.url}/haiku`)
-      .replace("http://127.0.0.1:8545", chain.rpcUrl);
-    expect(await inShell(await newFolder(), { ...rest, text: asked })).toMatch(/^Level full\./m);
+    expect(await checked(`${sellers.local.url}/haiku`)).toMatch(/^Level full\./m);
   },
   exam: () => examined("exam"),
   scores: async () => {
@@ -233,6 +266,9 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "verdict check-verdict": async () => {
     expect(await ran("verdict", await newPayer())).toMatch(/^release\n$/m);
     expect(await inFolderOf("verdict", block("check-verdict"))).toMatch(/^valid\n/m);
+    const { home } = await folderFor(block("verdict-run"));
+    const { verdict_url: page } = JSON.parse(await readFile(join(home, "verdict.json"), "utf8"));
+    expect(await inShell(await newFolder(), (await codeOn(page)).block("verify"))).toMatch(/^valid\n/m);
   },
   "verdict-contract": async () => {
     const library = await readFile(new URL("../../../contracts/VerdictLib.sol", import.meta.url), "utf8");
@@ -282,7 +318,8 @@ const PYTHON_RUNS: typeof NODE_RUNS = {
   "check-py": async () => {
     expect(await ran("check-py")).toContain("not verified: never tested");
   },
-  "shop-py buyer-py": () => sold("shop-py", "buyer-py", /\{'haiku': 'An old silent pond'\} release\n$/),
+  "shop-py buyer-py": () => sold("shop-py", "buyer-py", RELEASED_PY),
+  "shop-flask": () => sold("shop-flask", "buyer-py", RELEASED_PY),
   "exam-py": () => examined("exam-py"),
   "scores-py": () => scored("scores-py").then(() => undefined),
   "verdict-py check-verdict-py": async () => {
@@ -305,8 +342,8 @@ const PYTHON_RUNS: typeof NODE_RUNS = {
   },
 };
 
-/** What other tests run: the gate's shops, on the page of integrations, and the whole service. */
-const ELSEWHERE = [/^(hono|express|next|fastapi|flask)(-run)?$/, /^local-start$/];
+/** Code with a test of its own: the gate's shops, on the page of integrations, the shop on Next, and the whole service. */
+const ELSEWHERE = [/^(hono|express|next|fastapi|flask|shop-next)(-run)?$/, /^local-start$/];
 
 /** What the compiler says against the sources. */
 function compile(files: Readonly<Record<string, string>>): readonly string[] {
@@ -326,6 +363,67 @@ test("all code of the documentation is run here, or by the test of the integrati
   expect(own.map((id) => id.replace(/-run$/, "")).filter((id) => !run.includes(id))).toEqual([]);
   expect(run.filter((id) => !own.includes(id))).toEqual([]);
   expect(new Set(run).size).toBe(run.length);
+});
+
+test("the shop on Next is built without a key, and sells", { timeout: 420_000 }, async ({ skip }) => {
+  const shop: Reader = { home: await folderForFile("docs-next-"), env: {} };
+  const { install, build, start } = nextCommands(block("shop-next-run"));
+  skip(!(await installNext(shop, install)), "npm cannot install Next here");
+  await save(shop, block("shop-next"));
+  await inShell(shop, build);
+  await soldAt("buyer", RELEASED, (values) =>
+    serveAsPrinted(shop, { code: block("shop-next"), commands: start, values }),
+  );
+});
+
+/** The pages outside of the documentation that have code: each block is run here, or is a block of the documentation. */
+const OTHER_PAGES: Readonly<Record<string, Readonly<Record<string, (code: PageCode) => Promise<void> | void>>>> = {
+  "/": { ask: asksForTerms, "pay-code": sameAs("pay"), "pay-code-run": sameAs("pay-run") },
+  "/cafe": { order: asksForTerms },
+  "/escrow": { snippet: sameAs("shop") },
+  "/escrow/demo": { ask: asksForTerms },
+  "/log": {
+    policy: () => undefined,
+    checkpoint: () => undefined,
+    check: sameAs("log-check"),
+    follow: ({ text }) => expect(block("log-follow").text).toBe(`${text} --state log.json --once`),
+  },
+  "/test/seller": {
+    rehearse: async ({ text }) => {
+      const { rehearsal } = (await (await fetch(`${service.url}/test/seller`)).json()) as {
+        rehearsal: { command: string };
+      };
+      expect(text).toBe(rehearsal.command);
+    },
+  },
+  "/arbiter": {
+    claim: async ({ text: body }) => {
+      const headers = { "content-type": "application/json" };
+      const unpaid = await fetch(`${service.url}/arbiter/verify`, { method: "POST", headers, body });
+      expect([body, unpaid.status]).toEqual([body, 402]);
+    },
+  },
+  "/pay": { "cert-markdown": ({ text }) => expect(text).toBe("") },
+};
+
+async function asksForTerms(code: PageCode): Promise<void> {
+  expect(await inShell(await newFolder(), code)).toMatch(/^HTTP\/1.1 402 .*payment-required: /is);
+}
+
+function sameAs(id: string): (code: PageCode) => void {
+  return ({ text }) => expect(text).toBe(block(id).text);
+}
+
+test("all code of the other pages is code of the documentation, or does what it says", async () => {
+  const sitemap = await (await fetch(`${service.url}/sitemap.xml`)).text();
+  const listed = [...sitemap.matchAll(/<loc>([^<]+)<\/loc>/g)].map(([, url = ""]) => new URL(url).pathname);
+  for (const path of listed.filter((one) => !pages.has(one))) {
+    const code = (await codeOn(service.url + path)).blocks;
+    const runs = OTHER_PAGES[path] ?? {};
+    expect([path, ...code.keys()]).toEqual([path, ...Object.keys(runs).filter((id) => code.has(id))]);
+    for (const [id, one] of code) await runs[id]?.(one);
+  }
+  expect(Object.keys(OTHER_PAGES).filter((path) => !listed.includes(path))).toEqual([]);
 });
 
 test("the gate's page shows the code that the page of integrations shows", () => {

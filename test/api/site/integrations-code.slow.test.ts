@@ -1,13 +1,11 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { generatePrivateKey } from "viem/accounts";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { freePort } from "../../../scripts/embedded/ports.ts";
 import { buildWheel } from "../../../scripts/packages.ts";
 import {
   codeOn,
@@ -21,6 +19,7 @@ import {
 } from "../../support/browser/page-code.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 import { newClient } from "../../support/packages/mcp.ts";
+import { installNext, nextCommands } from "../../support/packages/next.ts";
 import { startRegistry } from "../../support/packages/registry.ts";
 import {
   expectGate,
@@ -33,7 +32,6 @@ import {
   VERIFIED,
 } from "../../support/sellers/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
-import { waitUntil } from "../../support/wait-until.ts";
 
 // The code of the integrations page, taken from it and run as it stands.
 
@@ -89,13 +87,8 @@ test.skipIf(!hasPython).each(["fastapi", "flask"])(
 
 test("the shop on Next sells to verified agents only", { timeout: 420_000 }, async ({ skip }) => {
   const shop: Reader = { ...reader, home: await folderForFile("integrations-next-") };
-  const { text } = block("next-run");
-  const install = { ...block("next-run"), text: text.slice(0, text.indexOf("npx --no-install next build")) };
-  const installed = await withMachinesRegistry(shop.home, install).then(
-    () => true,
-    () => false,
-  );
-  skip(!installed, "npm cannot install Next here");
+  const { install, build, start } = nextCommands(block("next-run"));
+  skip(!(await installNext(shop, install)), "npm cannot install Next here");
   await save(shop, block("next"));
   const route = (path: string, code: PageCode) => save(shop, { ...code, caption: `app/${path}/route.js` });
   const changed = (from: string, to: string): PageCode => {
@@ -105,8 +98,9 @@ test("the shop on Next sells to verified agents only", { timeout: 420_000 }, asy
   await route("without-service", withoutService(block("next")));
   await route("read", changed("export const POST", "export const GET"));
   await route("unmatched", changed("server, { accepts }", 'server, { "POST /elsewhere": { accepts } }'));
-  await inShell(shop, { id: "build", caption: "", text: "node_modules/.bin/next build" });
-  const origin = await nextShop(shop);
+  // A build has neither a key nor an address in its environment.
+  await inShell({ home: shop.home, env: {} }, build);
+  const origin = await serveAsPrinted(shop, { code: block("next"), commands: start, values: env });
   const post =
     (path: string): Send =>
     (headers) =>
@@ -116,25 +110,9 @@ test("the shop on Next sells to verified agents only", { timeout: 420_000 }, asy
   expect((await post("unmatched")({})).status).toBe(500);
 });
 
-/** Next is no dependency of this project: it comes from the registry that this machine's npm is set up for. */
+/** What is no dependency of this project comes from the registry that this machine's npm is set up for. */
 const withMachinesRegistry = (cwd: string, { text }: PageCode) =>
   promisify(execFile)("bash", ["-euc", text], { cwd, timeout: 180_000 });
-
-async function nextShop({ home: cwd, env }: Reader): Promise<string> {
-  const port = await freePort();
-  const next = join(cwd, "node_modules/next/dist/bin/next");
-  const args = [next, "start", "--hostname", "127.0.0.1", "--port", String(port)];
-  const child = spawn(process.execPath, args, { cwd, env: { ...bareEnvironment(), ...env }, stdio: "ignore" });
-  onTestFinished(() => void child.kill());
-  const origin = `http://127.0.0.1:${port}`;
-  const isUp = () =>
-    fetch(origin).then(
-      () => true,
-      () => false,
-    );
-  expect(await waitUntil(isUp, 60_000)).toBe(true);
-  return origin;
-}
 
 test.each(["mcp-config", "mcp-vscode"])("the configuration %s starts twelve tools, from this service", async (id) => {
   const { mcpServers, servers = mcpServers } = JSON.parse(block(id).text);
