@@ -1,3 +1,4 @@
+import { glob, readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { faviconIco } from "../../../api/site/icons.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -67,6 +68,26 @@ test("the sitemap lists pages that are there, each by its canonical address", as
     expect(page.text, url).toContain(`<link rel="canonical" href="${url}">`);
     expect(page.text, url).toMatch(/<meta name="description" content="[^"]{20,}">/);
   }
+});
+
+test("no page and no README runs a package of ours by its bare name, which anyone could take on the registry", async () => {
+  const texts = new Map<string, string>();
+  for (const path of [
+    "/docs/packages",
+    "/docs/verify",
+    "/docs/seller",
+    "/integrations",
+    "/llms-full.txt",
+    "/test/seller",
+  ])
+    texts.set(path, (await send(service.url + path, asHtml)).text);
+  for await (const file of glob(["*.md", "docs/*.md", "packages/*/README.md", "packages/*/src/**/*.ts"]))
+    if (file !== "CHANGELOG.md") texts.set(file, await readFile(file, "utf8"));
+  expect(texts.size).toBeGreaterThan(30);
+  for (const [name, text] of texts)
+    expect([name, text.match(/npx (?!-y --allow-remote=root |--no-install )[^\n]*agent-payment-trust[^\n]*/g)]).toEqual(
+      [name, null],
+    );
 });
 
 /** What is no page and no JSON: its address says what it is. */
