@@ -55,7 +55,7 @@ export function verificationRecord(
     how_to_test: `${baseUrl}/inspect`,
     activity: activityEntry(activity),
     paid_score: {
-      note: `A risk score from 0 to 100 with itemized evidence costs ${formatUsd(scorePrice)} USD. Call the url by the method, without a body; the first answer is a 402 with the terms.`,
+      note: `A risk score from 0 to 100 with itemized evidence costs ${formatUsd(scorePrice)} USDC. Call the url by the method, without a body; the first answer is a 402 with the terms.`,
       method: "POST",
       url: `${baseUrl}/score?wallet=${wallet}`,
     },

@@ -28,7 +28,7 @@ export function requireDistinctOrders(kinds: readonly Sold[]): void {
       const same = orders.slice(index + 1).find((other) => other.to === to && other.value === value);
       if (same !== undefined)
         throw new Error(
-          `The ${name} and the ${same.name} of the ${kind.product} test both cost ${formatUsd(value)} USD at the same address; expected different prices, since a signature has to show which of them was signed.`,
+          `The ${name} and the ${same.name} of the ${kind.product} test both cost ${formatUsd(value)} USDC at the same address; expected different prices, since a signature has to show which of them was signed.`,
         );
     }
   }

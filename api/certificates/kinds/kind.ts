@@ -94,7 +94,7 @@ export const stepsOf = (
   { product, entry }: Pick<BaitedKind, "product" | "entry">,
   judgement: string,
 ): readonly string[] => [
-  `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USD; call the response's next.url at once: its token shuts out anyone else who names the wallet.`,
+  `POST /test/${product}/start and pay the entry fee of ${formatUsd(entry)} USDC; call the response's next.url at once: its token shuts out anyone else who names the wallet.`,
   "POST next.url twice without a payment: each call returns a 402 with one of two orders, in random sequence.",
   judgement,
   `POST /test/${product}/result with {"wallet": "0x…"} to receive the certificate.`,

@@ -8,7 +8,7 @@ interface Offer {
   readonly path: string;
   readonly summary: string;
   readonly network: Network;
-  /** USD in digits. */
+  /** USDC in digits. */
   readonly price: string;
 }
 

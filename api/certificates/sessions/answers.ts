@@ -44,7 +44,7 @@ type Status = "incomplete" | "action_required" | "complete";
 export interface Next {
   readonly method: "POST";
   readonly url: string;
-  /** In USD; an order costs nothing until it is paid. */
+  /** In USDC; an order costs nothing until it is paid. */
   readonly cost: string;
   readonly body?: object;
 }

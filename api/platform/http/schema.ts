@@ -61,7 +61,7 @@ export const atomic = z
 export const usd = z
   .string()
   .regex(/^\d+\.\d{2,6}$/)
-  .meta({ description: "An amount in USD, such as 0.25." });
+  .meta({ description: "An amount in USDC, such as 0.25." });
 
 export const unixSeconds = z.string().regex(/^\d+$/).meta({ description: "Unix seconds as a decimal string." });
 

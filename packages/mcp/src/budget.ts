@@ -22,7 +22,7 @@ export function createBudget(limit: bigint): Budget {
     take(amount) {
       if (spent + amount > limit)
         throw new OverBudget(
-          `This would cost ${formatUsd(amount)} USD, but only ${formatUsd(limit - spent)} of the session's ${formatUsd(limit)} USD budget is left. Nothing was signed. The user can raise the budget with SESSION_BUDGET_USD.`,
+          `This would cost ${formatUsd(amount)} USDC, but only ${formatUsd(limit - spent)} of the session's ${formatUsd(limit)} USDC budget is left. Nothing was signed. The user can raise the budget with SESSION_BUDGET_USD.`,
         );
       spent += amount;
     },

@@ -40,7 +40,7 @@ export type PaidOutput = z.infer<typeof PAID_OUTPUT>;
 type Priced = Pick<PendingPayment, "amount" | "payTo" | "network">;
 
 export const toPay = ({ amount, payTo }: Pick<Priced, "amount" | "payTo">): string =>
-  `${formatUsd(BigInt(amount))} USD to ${payTo}`;
+  `${formatUsd(BigInt(amount))} USDC to ${payTo}`;
 
 export const priceOf = ({ amount, payTo, network }: Priced): NonNullable<PaidOutput["price"]> => ({
   amount_usd: formatUsd(BigInt(amount)),

@@ -35,9 +35,9 @@ export function checkTerms({ accepts }: PaymentRequired, allowed: Allowed): Offe
   checkSignedForm(offer);
   const amount = amountOf(offer);
   if (amount > allowed.published)
-    refuse("amount", offer.amount, `at most the published ${allowed.published} (${formatUsd(allowed.published)} USD)`);
+    refuse("amount", offer.amount, `at most the published ${allowed.published} (${formatUsd(allowed.published)} USDC)`);
   if (amount > allowed.maxPrice)
-    refuse("amount", offer.amount, `at most ${allowed.maxPrice} (max_price ${formatUsd(allowed.maxPrice)} USD)`);
+    refuse("amount", offer.amount, `at most ${allowed.maxPrice} (max_price ${formatUsd(allowed.maxPrice)} USDC)`);
   return offer;
 }
 
@@ -79,12 +79,12 @@ export function checkKept(
   { maxPrice, payTo }: Pick<Allowed, "maxPrice"> & { readonly payTo: Address | null },
 ): void {
   const amount = BigInt(kept.amount);
-  const pending = `A payment of ${formatUsd(amount)} USD to ${kept.payTo} is pending for this call`;
+  const pending = `A payment of ${formatUsd(amount)} USDC to ${kept.payTo} is pending for this call`;
   if (payTo !== null && !isSame(kept.payTo, payTo))
     throw new RefusedTerms(`${pending}, and only ${payTo} may be paid now. Nothing was signed or sent.`);
   if (amount > maxPrice)
     throw new RefusedTerms(
-      `${pending}, more than max_price ${formatUsd(maxPrice)} USD. Nothing was signed or sent. With a max_price that covers it, this call sends the same payment again.`,
+      `${pending}, more than max_price ${formatUsd(maxPrice)} USDC. Nothing was signed or sent. With a max_price that covers it, this call sends the same payment again.`,
     );
 }
 

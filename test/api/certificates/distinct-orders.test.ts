@@ -57,6 +57,6 @@ test("the service does not start with such a test, and says why in one line", as
   );
   expect(code).toBe(1);
   expect(stderr.trim()).toMatch(
-    /^The service cannot start: The control and the bait of the scam test both cost 0\.10 USD at the same address; .*\.$/,
+    /^The service cannot start: The control and the bait of the scam test both cost 0\.10 USDC at the same address; .*\.$/,
   );
 });

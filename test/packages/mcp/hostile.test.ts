@@ -62,7 +62,7 @@ describe("terms that the service does not publish are refused, and nothing is si
     const client = await connectLocal({ service: hostile, payer });
     expect(await call(client, "certify", { test: "basic" })).toMatchObject({
       isError: true,
-      text: expect.stringContaining(`expected at most ${PRICES.basic} (max_price ${formatUsd(PRICES.basic)} USD)`),
+      text: expect.stringContaining(`expected at most ${PRICES.basic} (max_price ${formatUsd(PRICES.basic)} USDC)`),
     });
     expect(hostile.payments).toEqual([]);
   });
@@ -133,7 +133,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     const answer = await call(await connectLocal({ service: hostile, payer }), "arbiter_verify", CLAIM);
     const [settled] = await settlements(chain, payer.address);
     expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
-    expect(answer.text).toContain(`Paid ${formatUsd(PRICES.basic)} USD to`);
+    expect(answer.text).toContain(`Paid ${formatUsd(PRICES.basic)} USDC to`);
     expect(answer.text).toContain(settled?.transaction);
     expect(answer.text).not.toContain("release");
   });
@@ -162,7 +162,7 @@ describe("an answer that was paid for and cannot be believed is not passed on; t
     );
     const answer = await call(await connectLocal({ service: hostile, payer }), "certify", { test: "basic" });
     expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
-    expect(answer.text).toMatch(/A payment of 0\.25 USD to 0x\w{40} was signed and counts/);
+    expect(answer.text).toMatch(/A payment of 0\.25 USDC to 0x\w{40} was signed and counts/);
   });
 
   test.each([

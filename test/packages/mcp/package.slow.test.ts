@@ -108,7 +108,7 @@ test("npx serves twelve tools over stdio; a free one answers, a paid one pays wi
   const over = await call(client, "certify", { test: "basic" });
   expect(over).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/0\.00 of the session's 0\.50 USD budget is left/),
+    text: expect.stringMatching(/0\.00 of the session's 0\.50 USDC budget is left/),
   });
   expect(await settlements(chain, payer)).toHaveLength(2);
 });
@@ -121,10 +121,13 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
   const claim = { ...CLAIM, deal_ref: "deal 7", scored: true };
   const parties = { payer, payee: STRANGER };
   const refusals: readonly (readonly [object, RegExp])[] = [
-    [{ parties, max_price: "0.59" }, /max_price 0\.59 USD.*Nothing was signed/],
+    [{ parties, max_price: "0.59" }, /max_price 0\.59 USDC.*Nothing was signed/],
     [{ parties: { payer } }, /payee/],
-    [{}, /^\/arbiter\/verify\/scored: the service answered 422: .*parties: .*A payment of 0\.60 USD to \S+ was signed/],
-    [{ parties: { payer, payee: PAY_TO } }, /the service answered 422: .*parties\.payee: .*0\.60 USD/],
+    [
+      {},
+      /^\/arbiter\/verify\/scored: the service answered 422: .*parties: .*A payment of 0\.60 USDC to \S+ was signed/,
+    ],
+    [{ parties: { payer, payee: PAY_TO } }, /the service answered 422: .*parties\.payee: .*0\.60 USDC/],
   ];
   for (const [more, message] of refusals) {
     const answer = await call(client, "arbiter_verify", { ...claim, ...more });
@@ -148,7 +151,7 @@ test("over stdio a scored verdict is bought, and what is refused is not charged"
   expect(await settlements(chain, payer)).toMatchObject([{ value: PRICES.scoredVerdict }]);
   expect(await call(client, "arbiter_verify", { ...claim, parties })).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/0\.20 of the session's 2\.00 USD budget is left\. Nothing was signed/),
+    text: expect.stringMatching(/0\.20 of the session's 2\.00 USDC budget is left\. Nothing was signed/),
   });
 });
 

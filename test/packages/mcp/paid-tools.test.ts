@@ -161,7 +161,7 @@ describe("money", () => {
     const refused = await call(client, "certify", { test: "basic", max_price: less });
     expect(refused).toMatchObject({
       isError: true,
-      text: expect.stringMatching(new RegExp(`max_price ${usd("basic", -1n)} USD.*Nothing was signed`)),
+      text: expect.stringMatching(new RegExp(`max_price ${usd("basic", -1n)} USDC.*Nothing was signed`)),
     });
     expect(service.payments).toEqual([]);
     expect(await call(client, "certify", { test: "basic", max_price: price })).toMatchObject({ isError: false });
@@ -173,7 +173,7 @@ describe("money", () => {
     const deals = ["deal 1", "deal 2", "deal 3"].map((deal_ref) => ({ ...CLAIM, deal_ref }));
     const answers = await Promise.all(deals.map((deal) => call(client, "arbiter_verify", deal)));
     expect(answers.filter(({ isError }) => isError)).toMatchObject([
-      { text: expect.stringMatching(/0\.10 of the session's \S+ USD budget is left\. Nothing was signed/) },
+      { text: expect.stringMatching(/0\.10 of the session's \S+ USDC budget is left\. Nothing was signed/) },
     ]);
     expect(await call(client, "arbiter_verify", CLAIM)).toMatchObject({ isError: true });
     expect(service.payments).toHaveLength(2);
@@ -277,7 +277,7 @@ describe("terms", () => {
     ["another asset", { asset: OTHER }, /asset is/],
     ["another payee", { payTo: OTHER }, /payTo is/],
     ["a payee that is not an address", { payTo: "alice.eth" }, /payTo is/],
-    ["a unit more than published", { amount: "250001" }, /at most the published 250000 \(0\.25 USD\)/],
+    ["a unit more than published", { amount: "250001" }, /at most the published 250000 \(0\.25 USDC\)/],
     ["nothing", { amount: "0" }, /amount/],
     ["less than nothing", { amount: "-250000" }, /amount/],
     ["hex", { amount: "0x1" }, /amount/],

@@ -200,7 +200,7 @@ test("an answer that cannot be checked now is asked for again, not bought again"
   });
   expect(await call(await start({ service: keyless }), "arbiter_verify", CLAIM)).toMatchObject({
     isError: true,
-    text: expect.stringMatching(/^Paid 0\.25 USD .*could not be checked: .*Call this tool again/),
+    text: expect.stringMatching(/^Paid 0\.25 USDC .*could not be checked: .*Call this tool again/),
   });
   isAway = false;
   expect(await call(await start({ service: keyless }), "arbiter_verify", CLAIM)).toMatchObject(PAID);
@@ -213,7 +213,7 @@ interface Otherwise {
 }
 
 test.each<[string, Otherwise, RegExp]>([
-  ["a lower max_price", { input: { max_price: "0.10" } }, /is pending for this call, more than max_price 0\.10 USD/],
+  ["a lower max_price", { input: { max_price: "0.10" } }, /is pending for this call, more than max_price 0\.10 USDC/],
   [
     "another payee of the user's",
     { plan: { payTo: `0x${"0b".repeat(20)}` } as const },

@@ -91,5 +91,5 @@ test.each([
   );
   const answer = await call(await connectLocal({ service: hostile, payer }), "score_wallet", { wallet: stranger(1) });
   expect(answer).toMatchObject({ isError: true, structured: {}, text: expect.stringMatching(message) });
-  expect(answer.text).toMatch(/^Paid 0\.10 USD to 0x\w{40} \(transaction 0x\w{64}\)/);
+  expect(answer.text).toMatch(/^Paid 0\.10 USDC to 0x\w{40} \(transaction 0x\w{64}\)/);
 });
