@@ -174,6 +174,54 @@ describe("the API's settings", () => {
         expect(problemOf({ ...GOOD, [name]: key })).toMatch(new RegExp(`^${name} is wrong: expected .*private key`));
   });
 
+  test("limit what a settlement may cost unless the limit is turned off", () => {
+    expect(parseConfig(GOOD)).toMatchObject({ costCeiling: { percent: 50, ethUsd: 3_000 } });
+    const both = { SETTLEMENT_COST_PERCENT: "10", ETH_PRICE_USD: "4000" };
+    expect(parseConfig({ ...GOOD, ...both })).toMatchObject({ costCeiling: { percent: 10, ethUsd: 4_000 } });
+    expect(parseConfig({ ...GOOD, SETTLEMENT_COST_PERCENT: "0" })).toMatchObject({ costCeiling: null });
+    expect(problemOf({ ...GOOD, SETTLEMENT_COST_PERCENT: "1001" })).toMatch(/a whole number from 0 to 1000/);
+  });
+
+  test("publish nothing to ERC-8004's registries unless that is on, and then to those on Base", () => {
+    expect(parseConfig(GOOD)).toMatchObject({ erc8004: null });
+    expect(parseConfig({ ...GOOD, ERC8004_FEEDBACK: "on" })).toMatchObject({
+      erc8004: {
+        identity: "0x8004a169fb4a3325136eb29fa0ceb6d2e539a432",
+        reputation: "0x8004baa17c55a88189ae136b182e5fda19de9b63",
+        validation: null,
+        gasPerDay: 20_000_000n,
+      },
+    });
+  });
+
+  test("let the arbiter fetch from public addresses only, and ask GitHub itself", () => {
+    expect(parseConfig(GOOD)).toMatchObject({
+      arbiterAllowedOrigins: [],
+      github: { apiUrl: "https://api.github.com", token: null },
+    });
+    const moved = {
+      ...GOOD,
+      ARBITER_ALLOWED_ORIGINS: "http://localhost:8080, https://shop.example",
+      GITHUB_API_URL: "http://localhost:3000/api/v3/",
+      GITHUB_TOKEN: "t",
+    };
+    expect(parseConfig(moved)).toMatchObject({
+      arbiterAllowedOrigins: ["http://localhost:8080", "https://shop.example"],
+      github: { apiUrl: "http://localhost:3000/api/v3", token: "t" },
+    });
+  });
+
+  test("accept proxies as addresses and ranges, and put metrics on the loopback unless another address is named", () => {
+    const config = parseConfig({ ...GOOD, TRUSTED_PROXIES: "10.0.0.0/8, ::1", METRICS_PORT: "9464" });
+    expect(config).toMatchObject({
+      trustedProxies: ["10.0.0.0/8", "::1"],
+      metrics: { port: 9464, host: "127.0.0.1" },
+    });
+    expect(parseConfig({ ...GOOD, METRICS_PORT: "9464", METRICS_HOST: "10.0.0.5" })).toMatchObject({
+      metrics: { port: 9464, host: "10.0.0.5" },
+    });
+  });
+
   test("require exactly one facilitator", () => {
     const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
     expect(problemOf(none)).toMatch(/exactly one of FACILITATOR_URL .* and FACILITATOR_PRIVATE_KEY/);

@@ -5,6 +5,8 @@ import { createContractSignatures } from "../../../../api/platform/chain/signatu
 import { NETWORKS } from "../../../../api/platform/networks.ts";
 import type { Hex } from "../../../../api/platform/wallet.ts";
 import { createAuthorizationReader } from "../../../../api/settlement-status/chain.ts";
+import { settlementParts } from "../../../../api/settlement-status/index.ts";
+import { STATEMENT_REQUEST } from "../../../../api/settlement-status/statement-request.ts";
 
 // What strangers can ask of a node for nothing is bounded, and shared out.
 
@@ -95,6 +97,44 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
   await pass(6);
   expect(await again).toBe("told");
   expect(await Promise.all(flood)).toContain("told");
+});
+
+test("a statement is sold while thousands of networks flood what is free", async () => {
+  const { chain, calls, answer } = slowChain();
+  const noDatabase = { query: () => Promise.reject(new Error("no database")) };
+  const { settlements, statements } = settlementParts(
+    {
+      pool: noDatabase as never,
+      chains: { "eip155:8453": chain, "eip155:84532": chain },
+      log: { warn: () => undefined } as never,
+      now: () => new Date(Number(TIME) * 1_000),
+      peers: {} as never,
+      keys: {} as never,
+    },
+    { lookUps: { rpcUrls: [], perSecond: 1, perClient: 1, perHour: 1 } },
+    { heard: [] },
+  );
+  const authorization = { from: FROM, to: address(8), value: "1", validAfter: "0", validBefore: String(TIME + 60n) };
+  const request = (item: number) =>
+    STATEMENT_REQUEST.parse({ authorization: { ...authorization, nonce: nonce(item) } });
+  const open = { to: null, value: null, validAfter: null, validBefore: TIME + 60n, transaction: null };
+  const free = (item: number) =>
+    settlements
+      .lookUp(
+        { network: "eip155:8453", from: FROM, nonce: nonce(item), ...open },
+        { asker: `10.${item >> 8}.${item & 255}.1`, maySearch: async () => true },
+      )
+      .then(
+        ({ status }) => status,
+        (error: Error) => error.message,
+      );
+  const flood = Array.from({ length: FLOOD }, (_, item) => free(item));
+  const sale = statements.admit(request(5_001), "203.0.113.9");
+  await vi.waitUntil(() => calls.flat().includes(nonce(5_001)), { timeout: 20_000 });
+  answer();
+  expect(await sale).toMatchObject({ input: { authorization: { nonce: nonce(5_001) } } });
+  await pass(6);
+  expect(new Set(await Promise.all(flood))).toEqual(new Set(["pending", "2000 are waiting already"]));
 });
 
 test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
