@@ -109,19 +109,21 @@ describe.each(stages)("on $network", (stage) => {
 
 test("a 402 that gives a reason fits as well: with the bazaar's entry, or with the offers after a payment", async () => {
   const answers: (readonly [string, Measured])[] = [];
-  for (const stage of stages)
+  const wrong = JSON.stringify({ wallets: Array(400).fill("x"), conditions: {} });
+  for (const stage of stages) {
+    const client = stockClient(await newPayer(stage.chain, 0n));
     for (const { path, answer } of await unpaid(stage)) {
       const challenge = challengeIn(answer);
+      if (challenge.accepts[0]?.network !== stage.network) continue;
       const ask = (init: Parameters<typeof measured>[1]) => measured(stage.direct + path, { method: "POST", ...init });
-      for (const body of ["{}", "{", JSON.stringify({ wallets: Array(400).fill("x"), conditions: {} })])
-        answers.push([`${path} ${body.slice(0, 20)}`, await ask({ body })]);
-      const payment = await stockClient(await newPayer(stage.chain, 0n)).createPaymentPayload(challenge);
+      answers.push([`${path} wrong`, await ask({ body: wrong })]);
+      const payment = await client.createPaymentPayload(challenge);
       const forged = { ...payment, payload: { ...payment.payload, signature: `0x${"11".repeat(65)}` } };
       const body = exampleIn(challenge);
       answers.push([`${path} unsigned`, await ask({ body, headers: inVersion2(forged) })]);
-      if (challenge.accepts[0]?.network === stage.network)
-        answers.push([`${path} unfunded`, await ask({ body, headers: inVersion2(payment) })]);
+      answers.push([`${path} unfunded`, await ask({ body, headers: inVersion2(payment) })]);
     }
+  }
   expect(tooLong(answers)).toEqual([]);
   const refused = answers.filter(([, { status }]) => status === 402);
   expect(refused.length).toBeGreaterThan(answers.length / 2);
