@@ -1,5 +1,6 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
+import { parseConfig } from "../../../api/platform/config/config.ts";
 import { EXAM_PRICE, mostSpent } from "../../../api/sellers/products.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -7,6 +8,7 @@ import { post, send, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { EXAM_KEY, lineFor, looked } from "../../support/sellers/buying.ts";
 import { openShop } from "../../support/sellers/shop.ts";
+import { completeEnvironment } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -139,4 +141,14 @@ test.each([
   // 503: nobody was asked for a quote, since no payment pays for that.
   expect([400, 413, 422, 503], text).toContain(status);
   expect(await chain.usdcBalance(payer.address)).toBe(2_000_000n);
+});
+
+const GOOD = completeEnvironment("A".repeat(43));
+const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more });
+
+test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
+  expect(parsed({})).toMatchObject({ exams: null });
+  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { privateKey: EXAM_KEY, daily: 50_000_000n } });
+  const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };
+  expect(parsed(none)).toMatchObject({ exams: { daily: 0n } });
 });
