@@ -15,14 +15,6 @@ const offending = (files: readonly string[], pattern: RegExp): readonly string[]
     return found === null ? [] : [`${file}: ${found[0]}`];
   });
 
-describe("the rules", () => {
-  test("read the project's files", () => {
-    expect(TYPESCRIPT.length).toBeGreaterThan(800);
-    expect(TYPESCRIPT.filter(isSlice).filter((file) => !doesIo(file)).length).toBeGreaterThan(100);
-    expect(importsOf("api/service.ts")).toContain("api/payments/index.ts");
-  });
-});
-
 describe("a rule of a slice", () => {
   const rules = TYPESCRIPT.filter((file) => isSlice(file) && !doesIo(file));
 

@@ -33,7 +33,7 @@ export interface AcceptableTerms {
 /** The longest a signed authorization may stay valid, in seconds. */
 const LONGEST_PRE_APPROVAL_SECONDS = 3600;
 /** The longest the arbiter may have to release the money, in seconds. */
-export const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
+const LONGEST_AUTHORIZATION_SECONDS = 48 * 3600;
 
 /** The terms are dangerous or not understood; nothing was signed. */
 export class RefusedTerms extends Error {}
