@@ -36,7 +36,7 @@ const VERDICT = {
 
 const TYPE =
   "PaymentInfo(address operator,address payer,address receiver,address token,uint120 maxAmount,uint48 preApprovalExpiry,uint48 authorizationExpiry,uint48 refundExpiry,uint16 minFeeBps,uint16 maxFeeBps,address feeReceiver,uint256 salt)";
-export const PAYMENT_INFO_TYPEHASH = keccak256(toHex(TYPE));
+const PAYMENT_INFO_TYPEHASH = keccak256(toHex(TYPE));
 
 /** The id of base/commerce-payments, made without the contract; the payer's nonce is the one with `payer` zero. */
 export function paymentId(

@@ -65,7 +65,6 @@ describe("the run of the Solidity tests", () => {
     const files = readdirSync(join(ROOT, "test/contracts/solidity")).filter((name) => name.endsWith(".t.sol"));
     const suites = run.suiteResults.map(({ id }) => id.name);
     expect(suites.toSorted()).toEqual(files.map((name) => name.replace(".t.sol", "Test")).toSorted());
-    expect(run.suiteResults.flatMap(({ testResults }) => testResults).length).toBeGreaterThan(150);
   });
 
   test.each(moves)("the random lives of the $subject had many $move", ({ count }) => {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { type Abi, type Hex, toFunctionSelector } from "viem";
 import { describe, expect, test } from "vitest";
 import { escrowAbi, operatorAbi } from "../../contracts/abi.ts";
@@ -120,15 +119,6 @@ test("the settlement batch stores nothing", () => {
 test.each(["ArbiterEvaluator", "EvaluatorHand"])("%s stores nothing and delegates to no other code", (name) => {
   const code = artifactOf(name).deployedBytecode;
   expect(opcodesIn(code, ["SSTORE", "DELEGATECALL", "SELFDESTRUCT"])).toEqual([]);
-});
-
-test("receiveWithAuthorization is the only authorization that the escrow submits", () => {
-  const source = readFileSync(new URL("../../contracts/Escrow.sol", import.meta.url), "utf8");
-  expect(source.match(/IUsdc\(USDC\)\.(\w+)/g)?.map((call) => call.split(".")[1])).toEqual([
-    "receiveWithAuthorization",
-    "transfer",
-    "transfer",
-  ]);
 });
 
 test("what the operator shares with the escrow is the same to the letter", () => {

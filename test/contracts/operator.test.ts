@@ -24,7 +24,6 @@ const FEE = 1_000_000n;
 const RECORD: Hex = `0x${"ab".repeat(32)}`;
 const TIMEOUT = 1_800n;
 const HELD = 1;
-const REFUNDED = 3;
 const MAGIC_6492: Hex = `0x${"6492".repeat(16)}`;
 /** CREATE2 with the salt and the creation code that it is called with. */
 const FACTORY: Address = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
@@ -115,13 +114,6 @@ for (const environment of COMMERCE_ENVIRONMENTS) {
       expect(released?.args).toMatchObject({ id: idOf(info), amount: AMOUNT, fee: FEE, record: RECORD });
       expect(await operator.balanceOf(info.receiver)).toBe(AMOUNT - FEE);
       expect(await operator.balanceOf(operator.feeRecipient)).toBe(fees + FEE);
-    });
-
-    test("the arbiter refunds in full", async () => {
-      const info = await sell();
-      await operator.send(operator.arbiter.address, "refund", [info, RECORD, "0x"]);
-      expect(await operator.balanceOf(info.payer)).toBe(AMOUNT);
-      expect((await payment(info))[0]).toBe(REFUNDED);
     });
 
     test("a stranger refunds the buyer in second 1800 of the hold, and not in second 1799", async () => {

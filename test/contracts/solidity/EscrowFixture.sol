@@ -101,6 +101,23 @@ abstract contract EscrowFixture is CommerceFixture {
         return abi.encodeWithSelector(kind, id, 0, info.maxAmount);
     }
 
+    /// @dev What a second hold of a payment reverts with that has the status `got`.
+    function heldAlready(IEscrow.PaymentInfo memory info, IEscrow.Status got) internal view returns (bytes memory) {
+        bytes32 id = idOf(info);
+        if (custodian() == Custodian.Escrow) {
+            return abi.encodeWithSelector(IEscrow.WrongStatus.selector, id, got, IEscrow.Status.None);
+        }
+        return abi.encodeWithSelector(AuthCaptureEscrowStandIn.PaymentAlreadyCollected.selector, id);
+    }
+
+    /// @dev What a hold reverts with now, from `preApprovalExpiry` on.
+    function holdTooLate(IEscrow.PaymentInfo memory info) internal view returns (bytes memory) {
+        bytes4 kind = custodian() == Custodian.Escrow
+            ? IEscrow.PreApprovalExpired.selector
+            : AuthCaptureEscrowStandIn.AfterPreApprovalExpiry.selector;
+        return abi.encodeWithSelector(kind, block.timestamp, info.preApprovalExpiry);
+    }
+
     /// @dev What a release exactly at `authorizationExpiry` reverts with.
     function releaseTooLate(IEscrow.PaymentInfo memory info) internal pure returns (bytes memory) {
         bytes4 kind = custodian() == Custodian.Escrow

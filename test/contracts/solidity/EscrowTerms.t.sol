@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {AuthCaptureEscrowStandIn} from "../../../contracts/dev/AuthCaptureEscrowStandIn.sol";
 import {IEscrow} from "../../../contracts/interfaces/IEscrow.sol";
 import {EscrowFixture} from "./EscrowFixture.sol";
 
@@ -30,7 +31,7 @@ contract EscrowTermsTest is EscrowFixture {
         vm.expectRevert(reason);
         escrow.authorize(info, amount, collector, signature);
         assertStatus(info, IEscrow.Status.None);
-        assertBalance(address(escrow), 0);
+        assertBalance(store(), 0);
     }
 
     function test_1_anotherOperator() public {
@@ -39,18 +40,23 @@ contract EscrowTermsTest is EscrowFixture {
 
     function test_2_anotherCollector() public {
         info.operator = address(escrow);
-        refused(abi.encodeWithSelector(IEscrow.WrongCollector.selector, STRANGER, address(escrow)));
+        address other = custodian() == Custodian.Escrow ? COLLECTOR : address(escrow);
+        address[3] memory others = [STRANGER, other, COLLECTOR_11];
+        for (uint256 i = 0; i < others.length; i++) {
+            collector = others[i];
+            refused(abi.encodeWithSelector(IEscrow.WrongCollector.selector, others[i], payee()));
+        }
     }
 
     function test_3_anotherToken() public {
-        info.operator = collector = address(escrow);
+        info.operator = address(escrow);
+        collector = payee();
         refused(abi.encodeWithSelector(IEscrow.WrongToken.selector, STRANGER, address(USDC)));
     }
 
     function test_4_aReceiverThatCannotBePaid() public {
-        info.operator = collector = address(escrow);
-        info.token = address(USDC);
-        address[3] memory receivers = [address(0), address(escrow), address(USDC)];
+        pinParties();
+        address[4] memory receivers = [address(0), address(escrow), custody(), address(USDC)];
         for (uint256 i = 0; i < receivers.length; i++) {
             info.receiver = receivers[i];
             refused(abi.encodeWithSelector(IEscrow.WrongReceiver.selector, receivers[i]));
@@ -58,7 +64,8 @@ contract EscrowTermsTest is EscrowFixture {
     }
 
     function pinParties() private {
-        info.operator = collector = address(escrow);
+        info.operator = address(escrow);
+        collector = payee();
         info.token = address(USDC);
         info.receiver = MERCHANT;
     }
@@ -80,14 +87,19 @@ contract EscrowTermsTest is EscrowFixture {
 
     function test_6_anotherReceiverOfTheFee() public {
         pinFees();
-        refused(abi.encodeWithSelector(IEscrow.WrongFeeReceiver.selector, STRANGER, FEES));
+        address[2] memory others = [STRANGER, address(0)];
+        for (uint256 i = 0; i < others.length; i++) {
+            info.feeReceiver = others[i];
+            refused(abi.encodeWithSelector(IEscrow.WrongFeeReceiver.selector, others[i], FEES));
+        }
     }
 
+    /// @dev An amount of 1 is what base/commerce-payments would accept from anybody.
     function testFuzz_7_anotherAmount(uint256 other) public {
         vm.assume(other != USD);
         pinFees();
         info.feeReceiver = FEES;
-        uint256[3] memory others = [other, USD - 1, USD + 1];
+        uint256[4] memory others = [other, 1, USD - 1, USD + 1];
         for (uint256 i = 0; i < others.length; i++) {
             amount = others[i];
             refused(abi.encodeWithSelector(IEscrow.WrongAmount.selector, amount, USD));
@@ -109,12 +121,16 @@ contract EscrowTermsTest is EscrowFixture {
         info.feeReceiver = FEES;
         amount = USD;
         uint48 time = uint48(block.timestamp);
+        uint48 first = custodian() == Custodian.Escrow ? time : time + 7;
         uint48[3][3] memory times =
-            [[time, time + 9, time + 8], [time + 9, time + 8, time + 9], [time + 9, time + 8, time + 7]];
+            [[first, time + 9, time + 8], [time + 9, time + 8, time + 9], [time + 9, time + 8, time + 7]];
+        bytes4 kind = custodian() == Custodian.Escrow
+            ? IEscrow.WrongExpiries.selector
+            : AuthCaptureEscrowStandIn.InvalidExpiries.selector;
         for (uint256 i = 0; i < times.length; i++) {
             (info.preApprovalExpiry, info.authorizationExpiry, info.refundExpiry) =
                 (times[i][0], times[i][1], times[i][2]);
-            refused(abi.encodeWithSelector(IEscrow.WrongExpiries.selector, times[i][0], times[i][1], times[i][2]));
+            refused(abi.encodeWithSelector(kind, times[i][0], times[i][1], times[i][2]));
         }
     }
 
@@ -123,26 +139,40 @@ contract EscrowTermsTest is EscrowFixture {
         info.feeReceiver = FEES;
         amount = USD;
         info.authorizationExpiry = info.refundExpiry;
-        refused(
-            abi.encodeWithSelector(IEscrow.PreApprovalExpired.selector, block.timestamp, info.preApprovalExpiry)
-        );
+        refused(holdTooLate(info));
     }
 
     /// @dev Words with dirty upper bits would hash the same terms to a different id.
     function testFuzz_wordsWithExcessBitsAreRefused(uint256 field, uint256 bit) public {
         info = terms(payer, USD);
         fund(payer, USD);
+        bytes memory data = abi.encodeCall(IEscrow.authorize, (info, USD, payee(), paid(PAYER_KEY, info)));
+        vm.assertTrue(!callDirty(data, field, bit), "no such hold");
+        assertBalance(payer, USD);
+    }
+
+    /// @dev Nor do such words open a way around the 30 minutes: another id has another `refundableFrom`.
+    function testFuzz_wordsWithExcessBitsMoveNothingThatIsHeld(uint256 field, uint256 bit, bool byArbiter) public {
+        info = held(USD);
+        bytes[2] memory calls = [
+            abi.encodeCall(IEscrow.refund, (info, RECORD, "")), abi.encodeCall(IEscrow.release, (info, RECORD, ""))
+        ];
+        for (uint256 i = 0; i < calls.length; i++) {
+            vm.prank(byArbiter ? arbiter : STRANGER);
+            vm.assertTrue(!callDirty(calls[i], field, bit), "no such decision");
+        }
+        assertStatus(info, IEscrow.Status.Held);
+        assertBalance(store(), USD);
+    }
+
+    function callDirty(bytes memory data, uint256 field, uint256 bit) private returns (bool ok) {
         uint8[11] memory widths = [160, 160, 160, 160, 120, 48, 48, 48, 16, 16, 160];
         field = between(field, 0, 10);
         bit = between(bit, widths[field], 255);
-        bytes memory data =
-            abi.encodeCall(IEscrow.authorize, (info, USD, address(escrow), paid(PAYER_KEY, info)));
         assembly ("memory-safe") {
             let word := add(add(data, 0x24), mul(field, 0x20))
             mstore(word, or(mload(word), shl(bit, 1)))
         }
-        (bool ok,) = address(escrow).call(data);
-        vm.assertTrue(!ok, "such a word is refused");
-        assertBalance(address(escrow), 0);
+        (ok,) = address(escrow).call(data);
     }
 }
