@@ -27,16 +27,3 @@ export function rowsOf(history: Touches): readonly TouchedDay[] {
 /** The answer by definition. */
 export const countDistinct = (history: Touches, first: number, last: number): number =>
   new Set(history.filter(({ day }) => day >= first && day <= last).map(({ other }) => other)).size;
-
-/** How many of a day's counterparties had been touched at most so many days before (`TouchedDay.ages`). */
-function countOf(ages: string | null, age: number): number {
-  const [first = 0, ...counts] = ages === null ? [] : Buffer.from(ages, "base64");
-  const place = 3 * Math.min(age - first, counts.length / 3 - 1);
-  return counts.length === 0 || age < first ? 0 : Buffer.from(counts).readUIntBE(place, 3);
-}
-
-/** Distinct counterparties over days, as the reader's SQL has it: each on its first day in the window. */
-export function distinctCounterparties(rows: readonly TouchedDay[], first: number, last: number): number {
-  const inside = rows.filter(({ day }) => day >= first && day <= last);
-  return inside.reduce((sum, { day, touched, ages }) => sum + touched - countOf(ages, day - first), 0);
-}

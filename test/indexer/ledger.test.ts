@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { encodeFunctionData, parseAbi, zeroAddress } from "viem";
 import { describe, expect, test } from "vitest";
 import {
@@ -10,56 +9,12 @@ import {
   WINDOW_DAYS,
   withAge,
 } from "../../indexer/ledger.ts";
-import { countDistinct, distinctCounterparties, rowsOf, touches } from "./days.ts";
 
 const ALICE = "0x00000000000000000000000000000000000a11ce";
 const BOB = "0x0000000000000000000000000000000000000b0b";
 const SERVICE = "0x00000000000000000000000000000000c0ffee01";
 const USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 const NONCE = `0x${"7e".repeat(32)}` as const;
-
-describe("distinct counterparties", () => {
-  test("are those of a brute-force count, in every window of at most 90 days", () => {
-    fc.assert(
-      fc.property(
-        touches,
-        fc.integer({ min: 0, max: 200 }),
-        fc.integer({ min: 1, max: WINDOW_DAYS }),
-        (history, last, width) => {
-          const first = last - width + 1;
-          expect(distinctCounterparties(rowsOf(history), first, last)).toBe(countDistinct(history, first, last));
-        },
-      ),
-      { numRuns: 3_000 },
-    );
-  });
-
-  test("do not change for a past window when more days are written", () => {
-    fc.assert(
-      fc.property(touches, fc.integer({ min: WINDOW_DAYS, max: 200 }), (history, last) => {
-        const first = last - WINDOW_DAYS + 1;
-        const known = history.filter(({ day }) => day <= last);
-        expect(distinctCounterparties(rowsOf(history), first, last)).toBe(
-          distinctCounterparties(rowsOf(known), first, last),
-        );
-      }),
-    );
-  });
-
-  test.each([
-    [88, 1],
-    [89, 1],
-    [90, 2],
-  ])("a counterparty seen again after %i days is counted once in a window that holds both days", (gap, atBothEnds) => {
-    const rows = rowsOf([
-      { day: 0, other: 1 },
-      { day: gap, other: 1 },
-    ]);
-    const inWindowsOf90 = [0, gap].map((day) => distinctCounterparties(rows, day - 89, day));
-    expect(inWindowsOf90).toEqual([1, 1]);
-    expect(distinctCounterparties(rows, 0, 89) + distinctCounterparties(rows, 90, 179)).toBe(atBothEnds);
-  });
-});
 
 const base64 = (bytes: readonly number[]) => Buffer.from(bytes).toString("base64");
 

@@ -118,7 +118,6 @@ describe("USDC's ABI", () => {
 
   test("every function and event of our USDC is one of Circle's contract", () => {
     expect(selectorsOf(artifact.abi)).toEqual(expect.arrayContaining(selectorsOf(usdcAbi)));
-    expect(selectorsOf(usdcAbi)).toHaveLength(10);
   });
 
   test("the index is made from events alone", () => {
