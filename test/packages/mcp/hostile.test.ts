@@ -42,12 +42,12 @@ const rewritten = (answer: ServiceAnswer, change: (text: string) => string): Ser
 });
 
 describe("terms that the service does not publish are refused, and nothing is signed", () => {
-  test.each([["more expensive", { amount: "250001" }, /amount is "250001"/]])("%s", async (_name, change, message) => {
-    const hostile = between(service.url, (answer) => offering(answer, change));
+  test("a higher price is refused although the caller allows more", async () => {
+    const hostile = between(service.url, (answer) => offering(answer, { amount: "250001" }));
     // A generous caller does not make another price the published one.
     const client = await connectLocal({ service: hostile, payer, limit: 100_000_000n });
     const answer = await call(client, "certify", { test: "basic", max_price: "99" });
-    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(message) });
+    expect(answer).toMatchObject({ isError: true, text: expect.stringMatching(/amount is "250001"/) });
     expect(answer.text).toMatch(/Nothing was signed/);
     expect(hostile.payments).toEqual([]);
     await nothingCharged(chain, payer);
