@@ -3,7 +3,7 @@ import { UNATTRIBUTED_FAILS } from "../../packages/verifier/src/tlog/wallet-log.
 import { aboutWallet, notReversed, type Product, VALID_FOR_DAYS } from "../certificates/index.ts";
 import { ACTIVE_PAYMENTS, PARKED_PAYMENTS } from "../payments/index.ts";
 import { change, hex, named } from "../platform/db/connection.ts";
-import { type Counted, readCounters, sumThrough } from "../platform/db/counters.ts";
+import { type Counted, mergeCounters, readCounters, sumThrough } from "../platform/db/counters.ts";
 import { networkOfChain } from "../platform/networks.ts";
 import type { WebOrigin } from "../platform/web/target.ts";
 import { IN_SITE, REQUEST, STANDS } from "../sellers/index.ts";
@@ -95,9 +95,10 @@ const FORGET_MOMENTS = `WITH past AS (DELETE FROM counter WHERE name = 'certifie
     AND part < to_char((now() - interval '1 day') AT TIME ZONE 'UTC', 'YYYY-MM-DD') RETURNING count)
   INSERT INTO counter_change (name, part, count) SELECT 'certified', '', sum(count) FROM past HAVING count(*) > 0`;
 
-/** Counts all certificates that are not counted yet. */
+/** Counts all certificates that are not counted yet, and adds all changes to their totals. */
 export const createCounting = (pool: pg.Pool) => async (): Promise<void> => {
   while ((await countCertificates(pool, COUNTED_TOGETHER)) === COUNTED_TOGETHER);
+  while ((await mergeCounters(pool)) > 0);
   await change(pool, FORGET_MOMENTS);
 };
 

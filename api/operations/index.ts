@@ -2,7 +2,6 @@ import type { LogFacts } from "../log/index.ts";
 import type { Payments } from "../payments/index.ts";
 import { elapsedMs, sleep } from "../platform/clock.ts";
 import type { Config } from "../platform/config/config.ts";
-import { mergeCounters } from "../platform/db/counters.ts";
 import { createPrunings } from "../platform/db/prunings.ts";
 import type { IndexPosition } from "../platform/index/activity.ts";
 import { createJobWatch } from "../platform/jobs/job-watch.ts";
@@ -55,7 +54,7 @@ export function createOperations(platform: Platform, config: Pick<Config, "facil
     jobs: watch.list,
   });
   const observations = createObservations(pool, () => chainFacts(probes, now()));
-  const prunings = [journal.prune, createRelayPruning(pool), ...createPrunings(pool), () => mergeCounters(pool)];
+  const prunings = [journal.prune, createRelayPruning(pool), ...createPrunings(pool)];
   const jobs: readonly Job[] = [
     {
       name: "prune",

@@ -1,5 +1,7 @@
+import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { type Count, withhold } from "../../../api/board/board.ts";
+import { createCounting, createTotalsReader } from "../../../api/board/store.ts";
 import { formatUsd } from "../../../api/platform/money.ts";
 import { ago, boardScene, type ListedAgent, NOON, type Seed } from "../../support/board.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -242,4 +244,22 @@ test.for([
   const answer = await scene.get(`/board?${query}`);
   expectProblem(answer, 400, "malformed_request");
   expect(answer.body.detail).toContain(expected);
+});
+
+test("the job of the statistics adds up what was counted, and changes no figure", async () => {
+  scene.clock = null;
+  const today = new Date();
+  await scene.seeder.add(...seeds(1, 6, { issuedAt: today }), ...seeds(7, 5, { issuedAt: today, result: "fail" }));
+  const pool = new pg.Pool({ connectionString: scene.service.database.apiUrl, max: 1 });
+  const totals = () => createTotalsReader(pool).totals(new Date(), today);
+  const before = await totals();
+  const rows = async (table: string) => Number((await pool.query(`SELECT count(*) FROM ${table}`)).rows[0].count);
+  expect(await rows("counter_change")).toBeGreaterThan(20);
+  for (let run = 0; run < 2; run++) {
+    await createCounting(pool)();
+    expect([await rows("certificate_change"), await rows("counter_change")]).toEqual([0, 0]);
+    expect(await totals()).toEqual(before);
+  }
+  expect(before.wallets).toEqual({ tested: 11, certified: 6 });
+  await pool.end();
 });
