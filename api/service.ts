@@ -120,7 +120,7 @@ export async function createService(config: Config, pool: pg.Pool, parts: Servic
     ...board.routes,
     ...log.routes,
     ...discovery.mcp(table),
-    ...under("Keys", signingRoutes(keys.published, baseUrl)),
+    ...under("Keys", signingRoutes(keys.published, config)),
   ];
   const { isUnread } = account;
   const { gate, handlerOf, jobs: paying } = payments.sell(routes, { schemes, patienceMs, isUnread });

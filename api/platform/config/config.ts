@@ -26,6 +26,7 @@ import {
   addressOf,
   contract,
   type EscrowLimits,
+  isHost,
   isHttp,
   isLoopback,
   key32,
@@ -53,6 +54,7 @@ const RPC_URLS = Object.fromEntries(
 ) as Record<RpcVariable, ReturnType<typeof nodeList>>;
 
 const ENVIRONMENT = z.object({
+  FORMER_HOSTS: listOf("former hosts of BASE_URL, like old.example", isHost).default([]),
   PORT: whole(0, 65535).default(4020),
   HOST: z.string().min(1).optional(),
   BASE_URL: url("an absolute http(s) URL without a path, like https://trust.example", ["http:", "https:"])
@@ -164,6 +166,8 @@ export interface Config {
   readonly host: string | undefined;
   /** Where the service is published; all its URLs start with it. No trailing slash. */
   readonly baseUrl: string;
+  /** Hosts that were published before: documents that name them stay verifiable there. */
+  readonly formerHosts: readonly string[];
   readonly databaseUrl: string;
   /** In the order in which nodes are asked. */
   readonly rpcUrls: Readonly<Record<Network, string | readonly string[]>>;
@@ -256,6 +260,7 @@ export function parseConfig(environment: Environment): Config | { readonly probl
     port: env.PORT,
     host: env.HOST,
     baseUrl,
+    formerHosts: env.FORMER_HOSTS.filter((host) => host !== new URL(baseUrl).host),
     databaseUrl: env.DATABASE_URL,
     rpcUrls: eachNetwork((network) => env[NETWORKS[network].rpcVariable]),
     lookUps: {

@@ -66,6 +66,7 @@ export const contract = (what: string) => addressOf(`the address of ${what} on B
 
 const splitList = (text: string): string[] => text.split(",").map((item) => item.trim());
 
+export const isHost = (text: string): boolean => /^([a-z0-9-]+\.)*[a-z0-9-]+(:\d{1,5})?$/.test(text);
 export const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 
 /** Items separated by commas, each of which `fits`. */

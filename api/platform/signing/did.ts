@@ -4,7 +4,10 @@ import { multibase, type PublicJwk } from "./keys.ts";
 const ED25519_PUB = [0xed, 0x01];
 
 /** The did:web identifier of the published address: its host, with a port's colon as `%3A`. */
-export const didWeb = (baseUrl: string): string => `did:web:${new URL(baseUrl).host.replace(":", "%3A")}`;
+export const didWeb = (baseUrl: string): string => didOfHost(new URL(baseUrl).host);
+
+/** The did:web identifier of a host, which may have a port. */
+export const didOfHost = (host: string): string => `did:web:${host.replace(":", "%3A")}`;
 
 /** The `verificationMethod` a proof names. */
 export const keyUrl = (did: string, { kid }: Pick<PublicJwk, "kid">): string => `${did}#${kid}`;

@@ -40,6 +40,7 @@ export const DID = z
   .object({
     "@context": z.array(z.string()),
     id: z.string().regex(/^did:web:/),
+    alsoKnownAs: z.array(z.string()).optional().meta({ description: "The identifiers of the service's other hosts." }),
     verificationMethod: z.array(
       z.object({
         id: z.string(),
