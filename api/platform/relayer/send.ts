@@ -98,7 +98,11 @@ async function record({ ledger, counter, cargo }: Omit<Finder, "client">, receip
 }
 
 /** OP-stack chains, Base among them, charge for data on their parent chain besides gas (docs.optimism.io). */
-function feeOf({ gasUsed, effectiveGasPrice, ...more }: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
+export function feeOf({
+  gasUsed,
+  effectiveGasPrice,
+  ...more
+}: TransactionReceipt & { readonly l1Fee?: unknown }): bigint {
   const { l1Fee } = more;
   return gasUsed * effectiveGasPrice + (isHex(l1Fee) ? BigInt(l1Fee) : 0n);
 }
