@@ -25,7 +25,7 @@ export const createSettlementStatus = (
 ): Slice => ({ routes: under("Settlement", settlementRoutes(settlementParts(platform, config, needs))), jobs: [] });
 
 /** The free look-ups and the sold statements, each with its own queue and searches. */
-function settlementParts(
+export function settlementParts(
   {
     pool,
     chains,

@@ -32,7 +32,7 @@ const service = await forFile(
     chain,
     database,
     config: {
-      exams: { privateKey: EXAM_KEY, daily: 50_000_000n },
+      exams: { key: EXAM_KEY, daily: 50_000_000n },
       arbiterAllowedOrigins: Object.values(shops).map(({ url }) => url),
     },
   }),
