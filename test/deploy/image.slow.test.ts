@@ -1,0 +1,139 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { freePort } from "../../scripts/embedded/ports.ts";
+import { type BuiltImage, buildImage } from "../../scripts/image.ts";
+import { startTestChain } from "../support/chain/chain.ts";
+import { folderForFile, forFile } from "../support/for-file.ts";
+import { type Container, runContainer, unpackOciPrograms } from "../support/oci.ts";
+import { createDatabase } from "../support/service/database.ts";
+import { ARBITER_KEY, PAY_TO } from "../support/service/environment.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const run = promisify(execFile);
+const folder = await folderForFile("trust-image-test-");
+
+let image: BuiltImage;
+
+beforeAll(async () => {
+  image = await buildImage(join(folder, "one"));
+}, 300_000);
+
+test("a second build of the same commit has the same bytes", async () => {
+  const second = await buildImage(join(folder, "two"));
+  const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
+  expect([second.digest, second.tag]).toEqual([image.digest, image.tag]);
+  expect(sha256(second.archive)).toBe(sha256(image.archive));
+  expect(sha256(second.sbom)).toBe(sha256(image.sbom));
+}, 300_000);
+
+test("the tag is the version, with the commit unless that is its release", () => {
+  expect(image.tag).toMatch(new RegExp(`^${manifest.version.replaceAll(".", "\\.")}(-[0-9a-f]{12})?$`));
+});
+
+test("the bill of materials names what runs, with versions and hashes, and nothing of development", () => {
+  const bill = JSON.parse(readFileSync(image.sbom, "utf8"));
+  expect(bill).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: manifest.version } } });
+  expect(bill.serialNumber).toBeUndefined();
+  const purls: string[] = bill.components.map(({ purl }: { purl: string }) => purl);
+  for (const [name, version] of Object.entries(manifest.dependencies))
+    expect(purls).toContain(`pkg:npm/${name.replace("@", "%40")}@${version}`);
+  expect(purls.filter((purl) => /^pkg:deb\/debian\/libc6@[\w.%+-]+\?arch=/.test(purl)).length).toBe(1);
+  expect(purls.filter((purl) => purl.startsWith("pkg:npm/vitest@"))).toEqual([]);
+  for (const { purl, hashes } of bill.components)
+    if (purl.startsWith("pkg:deb"))
+      expect(hashes).toEqual([{ alg: "SHA-256", content: expect.stringMatching(/^\w{64}$/) }]);
+});
+
+test("foreign tools read the image, and it migrates, serves, and indexes as user 65532 on a read-only root", async ({
+  skip,
+  onTestFinished,
+}) => {
+  const programs = unpackOciPrograms(join(folder, "programs"));
+  if (typeof programs === "string") return skip(programs);
+  const { skopeo, umoci, env } = programs;
+  const inspect = async (kind: string) =>
+    JSON.parse(
+      (
+        await run(
+          skopeo,
+          ["inspect", `${kind}:${image.archive}:${kind === "oci-archive" ? image.tag : ""}`.replace(/:$/, "")],
+          { env },
+        )
+      ).stdout,
+    );
+  expect(await inspect("oci-archive")).toMatchObject({ Digest: image.digest, Os: "linux" });
+  expect((await inspect("docker-archive")).Layers.length).toBe(3);
+
+  const [layout, bundle] = [join(folder, "layout"), join(folder, "bundle")];
+  mkdirSync(layout);
+  await run("tar", ["-xf", image.archive, "-C", layout]);
+  await run(umoci, ["unpack", "--image", `${layout}:${image.tag}`, bundle], { env });
+
+  const database = await createDatabase();
+  const [chain, sepolia] = [
+    await forFile(startTestChain()),
+    await forFile(startTestChain({ network: "eip155:84532" })),
+  ];
+  const migrating = await runContainer(programs, {
+    ...{ bundle, name: "migrate", args: ["scripts/migrate.ts"] },
+    env: { DATABASE_URL: database.ownerUrl },
+  });
+  expect(await migrating.process.ended, migrating.process.lastOutput()).toBe(0);
+
+  const key = (byte: number) => Buffer.alloc(32, byte).toString("base64url");
+  const port = String(await freePort());
+  const shared = { BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO };
+  const started = async (running: Promise<Container>) => {
+    const container = await running;
+    // Before the folder is removed, which has the program that stops it.
+    onTestFinished(() => container.stop());
+    return container;
+  };
+  const api = await started(
+    runContainer(programs, {
+      ...{ bundle, name: "api" },
+      env: {
+        ...shared,
+        DATABASE_URL: database.apiUrl,
+        BASE_SEPOLIA_RPC_URL: sepolia.rpcUrl,
+        FACILITATOR_PRIVATE_KEY: `0x${"6f".repeat(32)}`,
+        ARBITER_PRIVATE_KEY: ARBITER_KEY,
+        SIGNING_KEY: key(1),
+        SEALING_KEY: key(2),
+        DECOY_SEED: key(3),
+        HOST: "localhost",
+        PORT: port,
+        BASE_URL: `http://localhost:${port}`,
+      },
+    }),
+  );
+  const indexer = await started(
+    runContainer(programs, {
+      ...{ bundle, name: "indexer", args: ["scripts/indexer.ts"] },
+      env: { ...shared, DATABASE_URL: database.indexerUrl, START_BLOCK: "0", POLL_MS: "250" },
+    }),
+  );
+  const prints = async ({ process }: typeof api, text: string) => {
+    await waitUntil(() => process.lastOutput().includes(text) || !process.running(), 60_000);
+    expect(process.lastOutput()).toContain(text);
+  };
+  await prints(api, '"msg":"listening"');
+  await prints(indexer, '"msg":"index ready"');
+  for (const container of [api, indexer]) {
+    expect(container.proc("status")).toMatch(/^Uid:\t65532\t65532\t65532\t65532$/m);
+    expect(container.proc("status")).toMatch(/^CapEff:\t0+$/m);
+    expect(container.proc("mounts")).toMatch(/^\S+ \/ \S+ ro[,\s]/m);
+  }
+  const get = async (path: string) => (await fetch(`http://localhost:${port}${path}`)).json();
+  expect(await get("/ready")).toEqual({ ok: true });
+  const { packages } = (await get("/packages")) as { packages: { integrity: string | null }[] };
+  expect(packages.filter(({ integrity }) => integrity === null)).toEqual([]);
+
+  await api.stop();
+  expect(await api.process.ended).toBe(0);
+}, 300_000);
