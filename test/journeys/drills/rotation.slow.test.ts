@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { signingKey } from "../../../api/platform/signing/keys.ts";
+import { verifyDocument } from "../../../packages/verifier/src/index.ts";
+import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
+import { withClient } from "../../../scripts/embedded/postgres.ts";
+import { startHoldingNode } from "../../support/chain/nodes.ts";
+import { forFile } from "../../support/for-file.ts";
+import { post, send, v2 } from "../../support/payments/requests.ts";
+import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { startApiStage } from "../../support/service/api-process.ts";
+
+// docs/drills.md, "Rotation of every key".
+
+const PATIENT = { timeout: 30_000, interval: 200 };
+const stage = await forFile(startApiStage());
+const node = await forFile(startHoldingNode(stage.chain));
+const seed = (byte: number) => Buffer.alloc(32, byte);
+const publicHalf = async (byte: number) => (await signingKey(seed(byte))).publicJwk.x;
+/** The key of the processes of a test, before and after. */
+const [OLD, NEW] = [1, 41];
+/** What the log's key was derived as, before `SIGNING_KEY` changes. */
+const logKey = async () => {
+  const { hkdfSync } = await import("node:crypto");
+  return Buffer.from(hkdfSync("sha256", seed(OLD), "", "tlog-checkpoint", 32)).toString("base64url");
+};
+
+const buy = async (url: string) => {
+  const signed = await signPayment(await newPayer(stage.chain));
+  const answer = await post(`${url}/test/basic`, v2(signed));
+  return { signed, answer };
+};
+const credentialOf = async (url: string, wallet: string) => (await send(`${url}/credential/${wallet}`)).text;
+const keysOf = async (url: string) => parseKeySet((await send(`${url}/.well-known/jwks.json`)).text);
+
+test("the signing key: both generations of documents verify during the change and after it", async () => {
+  const BASE_URL = "http://trust.localhost";
+  const before = await stage.start(node, { BASE_URL });
+  const { signed, answer } = await buy(before.url);
+  expect(answer.status).toBe(200);
+  const wallet = signed.authorization.from;
+  const old = await credentialOf(before.url, wallet);
+  // First the new public half everywhere, then the new key.
+  const LOG_KEY = await logKey();
+  const announced = await stage.start(node, { BASE_URL, LOG_KEY, RETIRED_SIGNING_KEYS: await publicHalf(NEW) });
+  const during = await keysOf(announced.url);
+  const after = await stage.start(node, {
+    ...{ BASE_URL, LOG_KEY, SIGNING_KEY: seed(NEW).toString("base64url") },
+    RETIRED_SIGNING_KEYS: await publicHalf(OLD),
+  });
+  const fresh = await credentialOf(after.url, wallet);
+  const issuer = "did:web:trust.localhost";
+  for (const keys of [during, await keysOf(after.url)])
+    for (const document of [old, fresh])
+      expect(await verifyDocument(document, { keys, issuer })).toMatchObject({ valid: true });
+  // Both processes write one log.
+  await expect.poll(async () => (await send(`${after.url}/status`)).body.log, PATIENT).toMatchObject({ ok: true });
+  for (const one of [before, announced, after]) await one.stop();
+});
+
+test("the database password: open connections continue, and a new process takes the new one", async () => {
+  const role = "rotated";
+  const url = new URL(stage.database.apiUrl);
+  const urlWith = (password: string) => Object.assign(new URL(url), { username: role, password }).href;
+  await withClient(stage.database.ownerUrl, (client) =>
+    client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'first' IN ROLE trust_api`),
+  );
+  const before = await stage.start(node, { DATABASE_URL: urlWith("first") });
+  expect((await buy(before.url)).answer.status).toBe(200);
+  await withClient(stage.database.ownerUrl, (client) => client.query(`ALTER ROLE ${role} PASSWORD 'second'`));
+  const after = await stage.start(node, { DATABASE_URL: urlWith("second") });
+  expect((await buy(after.url)).answer.status).toBe(200);
+  await before.stop();
+  await expect(stage.start(node, { DATABASE_URL: urlWith("first") })).rejects.toThrow(/password authentication failed/);
+  await after.stop();
+});
