@@ -1,3 +1,4 @@
+import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { signingKey } from "../../../api/platform/signing/keys.ts";
 import { verifyDocument } from "../../../packages/verifier/src/index.ts";
@@ -5,8 +6,9 @@ import { parseKeySet } from "../../../packages/verifier/src/key-set.ts";
 import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startHoldingNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
+import { chargedOnce, nothingCharged } from "../../support/payments/on-chain.ts";
 import { post, send, v2 } from "../../support/payments/requests.ts";
-import { newPayer, signPayment } from "../../support/payments/signing.ts";
+import { newPayer, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-process.ts";
 
 // docs/drills.md, "Rotation of every key".
@@ -55,6 +57,45 @@ test("the signing key: both generations of documents verify during the change an
   // Both processes write one log.
   await expect.poll(async () => (await send(`${after.url}/status`)).body.log, PATIENT).toMatchObject({ ok: true });
   for (const one of [before, announced, after]) await one.stop();
+});
+
+test("the facilitator's key: payments settle from the new account, and one that was cut off is charged once or not at all", {
+  timeout: 300_000,
+}, async () => {
+  const before = await stage.start(node);
+  const held = await signPayment(await newPayer(stage.chain), { validBefore: unixNow() + 45n });
+  const hold = node.hold("eth_sendRawTransaction", held.authorization.from);
+  const answering = post(`${before.url}/test/basic`, v2(held)).catch(() => null);
+  await hold.reached;
+  await before.kill();
+  await answering;
+  hold.release();
+
+  const key = `0x${"4d".repeat(32)}` as const;
+  await stage.chain.setBalance(privateKeyToAccount(key).address, 10n ** 18n);
+  const after = await stage.start(node, { FACILITATOR_PRIVATE_KEY: key });
+  const { signed, answer } = await buy(after.url);
+  expect(answer.status).toBe(200);
+  await chargedOnce(stage.chain, signed);
+  await stage.endLeases();
+  // Whether a node got the old account's transaction is not known: if none did, the payment ends with its window.
+  const status = async () => {
+    await stage.chain.mine(1);
+    return (await post(`${after.url}/test/basic`, v2(held))).status;
+  };
+  let ended = await status();
+  await expect
+    .poll(
+      async () => {
+        ended = await status();
+        return ended === 200 || ended === 402;
+      },
+      { timeout: 100_000, interval: 500 },
+    )
+    .toBe(true);
+  if (ended === 200) await chargedOnce(stage.chain, held);
+  else await nothingCharged(stage.chain, held.authorization.from);
+  await after.stop();
 });
 
 test("the database password: open connections continue, and a new process takes the new one", async () => {
