@@ -18,7 +18,9 @@ export function causeOf(error: unknown): string {
     readonly code?: string;
   };
   const inner = cause as NodeJS.ErrnoException | undefined;
-  const text = inner?.code ?? code ?? details ?? inner?.message ?? shortMessage ?? message;
+  const known = inner?.code ?? code ?? details ?? shortMessage;
+  // `fetch` says no more than that it failed.
+  const text = known ?? (message === "fetch failed" ? (inner?.message ?? message) : message);
   return (
     String(text)
       .split("\n")[0]
