@@ -1,4 +1,4 @@
-// Checks the environment of an installation, before and after its start: `npm run doctor`.
+// Checks the environment of an installation: `npm run doctor`, and `npm run doctor -- --running` once it is started.
 import { parseConfig } from "../api/platform/config/config.ts";
 import { NETWORKS } from "../api/platform/networks.ts";
 import { inspectAccounts } from "./doctor/accounts.ts";
@@ -7,14 +7,16 @@ import { type Finding, fail } from "./doctor/finding.ts";
 import { inspectNodes } from "./doctor/nodes.ts";
 import { inspectGithub, inspectService, inspectWitnesses } from "./doctor/web.ts";
 
+const isStarted = process.argv.includes("--running");
 const LABELS = { ok: "ok  ", note: "note", fail: "FAIL" } as const;
 
 async function inspect(): Promise<readonly Finding[]> {
   const config = parseConfig(process.env);
   if ("problem" in config) return config.problem.split("\n").map((line) => fail("environment", line));
   const nodes = Object.values(NETWORKS).map(({ id }) => inspectNodes(id, config));
-  const others = [inspectAccounts, inspectGithub, inspectWitnesses, inspectService].map((part) => part(config));
-  return (await Promise.all([inspectDatabase(config), ...nodes, ...others])).flat();
+  const others = [inspectAccounts, inspectGithub, inspectWitnesses].map((part) => part(config));
+  const service = inspectService(config, isStarted);
+  return (await Promise.all([inspectDatabase(config), ...nodes, ...others, service])).flat();
 }
 
 const findings = await inspect();

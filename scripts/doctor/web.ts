@@ -51,8 +51,11 @@ export const inspectWitnesses = async ({ log }: Config): Promise<readonly Findin
   );
 };
 
-/** The running service as its clients see it: certificate, proxy, header sizes, and the status of each part. */
-export async function inspectService(config: Config): Promise<readonly Finding[]> {
+/**
+ * The running service as its clients see it: certificate, proxy, header sizes, and the status of each part.
+ * @param isExpected whether it is wrong that it does not run
+ */
+export async function inspectService(config: Config, isExpected = false): Promise<readonly Finding[]> {
   const { baseUrl, host, port } = config;
   const id = randomUUID();
   const health = await ask(`${baseUrl}/health`, { headers: { "x-request-id": id } }).catch(causeOf);
@@ -69,7 +72,14 @@ export async function inspectService(config: Config): Promise<readonly Finding[]
             `${baseUrl} cannot be reached (${health}) while the service runs: check DNS, certificate, and proxy`,
           ),
         ]
-      : [note("BASE_URL", `nothing answers at ${baseUrl} yet (${health}): run this again once the service is started`)];
+      : [
+          isExpected
+            ? fail("BASE_URL", `nothing answers at ${baseUrl} (${health}): start npm run api and the proxy`)
+            : note(
+                "BASE_URL",
+                `nothing answers at ${baseUrl} yet (${health}): run this again once the service is started`,
+              ),
+        ];
   }
   if (health.status !== 200)
     return [

@@ -236,6 +236,11 @@ describe("the doctor looks at the running service", () => {
         /^note BASE_URL: nothing answers at http:\/\/trust\.localhost:1 yet \(.+\): run this again once/,
       ),
     ]);
+    expect(linesOf(await inspectService(at("http://localhost:1"), true))).toEqual([
+      expect.stringMatching(
+        /^fail BASE_URL: nothing answers at http:\/\/localhost:1 \(.+\): start npm run api and the proxy$/,
+      ),
+    ]);
     const running = { host: "127.0.0.1", port: Number(new URL(service.url).port) };
     expect(linesOf(await inspectService(at("http://localhost:1", running)))).toEqual([
       expect.stringMatching(
