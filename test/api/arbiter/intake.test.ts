@@ -1,5 +1,6 @@
 import { privateKeyToAddress } from "viem/accounts";
 import { describe, expect, test } from "vitest";
+import { eachNetwork, MAIN_NETWORK } from "../../../api/platform/networks.ts";
 import { sha256 } from "../../support/arbiter/rows.ts";
 import { handIn, startArbiterScene } from "../../support/arbiter/scene.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
@@ -23,7 +24,7 @@ const BOB = "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc";
 const chain = await startTestChain();
 const node = await forFile(startFaultyNode(chain));
 const escrow = await deployEscrow(chain, ARBITER_KEY, FEE_RECIPIENT);
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": chain.rpcUrl };
+const rpcUrls = { ...eachNetwork(() => chain.rpcUrl), [MAIN_NETWORK]: node.url };
 const scene = await forFile(startArbiterScene({ chain, config: { escrowAddresses: [escrow.address], rpcUrls } }));
 const demoMerchant = (await send(`${scene.service.url}/escrow/demo`)).body.merchant as `0x${string}`;
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eachNetwork } from "../../../api/platform/networks.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { startFaultyNode } from "../../support/chain/nodes.ts";
 import { forFile } from "../../support/for-file.ts";
@@ -14,7 +15,7 @@ const PATIENT = { timeout: 60_000, interval: 250 };
 const HOURS = 6;
 const chain = await forFile(startTestChain({ roomMinutes: 60 * (HOURS + 1) }));
 const node = await forFile(startFaultyNode(chain));
-const rpcUrls = { "eip155:8453": node.url, "eip155:84532": node.url };
+const rpcUrls = eachNetwork(() => node.url);
 const service = await forFile(startService({ chain, config: { rpcUrls } }));
 const owner = await forFile(connectOwner(service.database));
 

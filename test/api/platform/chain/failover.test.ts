@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { checkChains } from "../../../../api/operations/probes.ts";
 import { createChain } from "../../../../api/platform/chain/chain.ts";
+import { eachNetwork, MAIN_NETWORK } from "../../../../api/platform/networks.ts";
 import { readConditions } from "../../../../api/platform/relayer/fees.ts";
 import { startTestChain } from "../../../support/chain/chain.ts";
 import { type MortalNode, startMortalNode } from "../../../support/chain/nodes.ts";
@@ -78,10 +79,9 @@ test("a node of another chain is named and not asked, at the start and when it a
   const ended: string[] = [];
   const check = (base: ReturnType<typeof open>, test: readonly string[]) =>
     checkChains(
-      {
-        "eip155:8453": base,
-        "eip155:84532": createChain("eip155:84532", { rpcUrl: test, logBlockRange: 1_000 }),
-      },
+      eachNetwork((network) =>
+        network === MAIN_NETWORK ? base : createChain(network, { rpcUrl: test, logBlockRange: 1_000 }),
+      ),
       { log: silent, end: (problem) => void ended.push(problem) },
     );
   second.follow(sepolia.rpcUrl);
