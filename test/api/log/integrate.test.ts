@@ -81,6 +81,30 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 2]);
   });
 
+  test("that cannot be made take no turn, and a program makes what only another one knows", async () => {
+    const at = await logStage({ announced: KNOWN });
+    await at.owner.query(QUEUE, ["of another release"]);
+    let turns = 0;
+    const writer = createLogWriter(at.pool, ENTRIES);
+    const counting: typeof writer = {
+      ...writer,
+      inTurn: (...of) => {
+        turns++;
+        return writer.inTurn(...of);
+      },
+    };
+    const newer = await logOn(await forFile(connect(at.database.apiUrl)), {
+      announced: [{ type: "policy", ref: "4", members: { type: "PublishedPolicy", rules: ["a"] } }],
+      danger: async () => "it only announces",
+    });
+    expect(await newer.integrate()).toBe(0);
+    const older = await logOn(at.pool, { announced: KNOWN, writer: counting });
+    expect([await at.integrate(older), await at.integrate(older), turns]).toEqual([4, 0, 1]);
+    const made = await at.log.store.find("policy", "4");
+    expect(JSON.parse(String(made?.entry))).toMatchObject({ document: { type: "PublishedPolicy", rules: ["a"] } });
+    expect([await at.audit(), await at.queued()]).toEqual([[], 1]);
+  });
+
   test("about signing keys name each change, that back to an earlier key, too", async () => {
     const at = await logStage();
     const startWith = async (kid: string) => {

@@ -12,7 +12,7 @@ import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
-import { FAIL, heldIn, sampleOrder } from "../../support/sellers/samples.ts";
+import { FAIL, heldIn, sampleOrder, UNPUBLISHED } from "../../support/sellers/samples.ts";
 import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
@@ -100,6 +100,16 @@ describe("a correction", () => {
     expect(correction).toMatchObject({ free_exam: { cert_url: null } });
     expect(JSON.stringify(correction)).not.toContain(later);
     expect((await get(`/cert/${id}`, "text/html")).text).toContain("may take another exam free of charge");
+  });
+
+  test("is refused for what is not published, for what is not there, and without a reason", async () => {
+    const id = await held({ origin: "https://quiet.example" }, UNPUBLISHED);
+    expect(await correct(id, "--reason", "x")).toMatchObject({ code: 1, said: expect.stringMatching(/not published/) });
+    expect(await correct("0".repeat(32), "--reason", "x")).toMatchObject({
+      code: 1,
+      said: expect.stringMatching(/no exam/),
+    });
+    expect(await correct(id)).toMatchObject({ code: 1, said: expect.stringMatching(/a reason of 1 to 500/) });
   });
 });
 
