@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { type AddressInfo, createServer, connect as openSocket } from "node:net";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createJournal } from "../../../api/payments/journal/journal-store.ts";
 import type { State } from "../../../api/payments/step-types.ts";
@@ -115,33 +114,6 @@ describe("statements that share a message", async () => {
     });
     await expect(overlooked).rejects.toThrow("rolled back");
     expect(await stored()).toEqual([]);
-  });
-
-  /** A path to the database on which no transaction can begin. */
-  async function withoutBegin(): Promise<string> {
-    const { hostname, port } = new URL(database.ownerUrl);
-    const server = createServer((client) => {
-      const upstream = openSocket(Number(port), hostname).on("error", () => client.destroy());
-      upstream.pipe(client.on("error", () => upstream.destroy()));
-      client.on("data", (sent) => {
-        upstream.write(sent.toString("latin1").replace("BEGIN\0", "WRONG\0"), "latin1");
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => void server.close());
-    const url = new URL(database.ownerUrl);
-    url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return url.href;
-  }
-
-  test("what was sent without a transaction may have taken effect: it rejects, and is not sent again", async () => {
-    const pool = connect(await withoutBegin(), 1);
-    onTestFinished(() => pool.end());
-    const { share: shareOne } = createSharedMessages(pool);
-    const insert = { name: "add", text: "INSERT INTO shared (name) VALUES (gen_random_uuid()::text)" };
-    const settled = await Promise.allSettled([shareOne(insert, "a"), shareOne(insert, "b")]);
-    expect(reasons(settled)).toEqual([expect.stringContaining("terminated"), expect.stringContaining("terminated")]);
-    expect(await stored()).toHaveLength(2);
   });
 
   test("payers are locked in the order of their addresses, whichever they are", async () => {
