@@ -70,7 +70,6 @@ const certificates = async () => (await ask("SELECT 1 FROM certificate WHERE non
 type Ending = readonly [how: string, signal: NodeJS.Signals];
 const ENDINGS: readonly Ending[] = [
   ["shut down fast", "SIGINT"],
-  ["shut down immediately", "SIGQUIT"],
   ["killed", "SIGKILL"],
 ];
 
