@@ -118,14 +118,6 @@ describe("kills", async () => {
       ])
     ).rows;
 
-  test("killed while a window is open: it closes when it was to, and the payment is released once", async () => {
-    const held = await open();
-    await killAndRestart();
-    await chain.increaseTime(300);
-    await ends(held, "release");
-    expect(await answers(held)).toEqual([]);
-  });
-
   test("killed when the contest is stored and being checked: the next process answers it, and need not wait for its minute", async () => {
     const held = await open();
     const asked = requests;

@@ -103,25 +103,6 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await expectNoted(held);
   });
 
-  test("when it is sent but not mined: it is waited for, not sent a second time", async () => {
-    await stage.chain.client.setAutomine(false);
-    try {
-      await deliver(api, merchant, { ...held, ...GOOD });
-      await isPending();
-      await killAndRestart();
-      const looking = node.hold("eth_getTransactionReceipt", await sentHash());
-      await looking.reached;
-      looking.release();
-      expect((await stage.chain.client.getTxpoolStatus()).pending).toBe(1);
-    } finally {
-      await stage.chain.client.setAutomine(true);
-      await stage.chain.mine();
-    }
-    await expectOnce(held, "release");
-    expect(await askedOnChain(scene, held)).toHaveLength(1);
-    await expectNoted(held);
-  });
-
   test("when it is mined, before it has looked", async () => {
     const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
     await deliver(api, merchant, { ...held, ...GOOD });

@@ -70,14 +70,3 @@ test("without a node of Base, the service serves what it can, and the escrow as 
   await stop();
   expect(await ended).toBe(0);
 });
-
-test.each([
-  ["another chain", sepolia.rpcUrl, escrow.address, "BASE_RPC_URL is a node of chain 84532; expected chain 8453."],
-  ["Base, where something else is at the address", chain.rpcUrl, devAccount(7).address, /ESCROW_ADDRESSES is wrong/],
-])("a node that turns out to be of %s ends it", async (...[_, rpcUrl, address, problem]) => {
-  const node = await forFile(startMortalNode(rpcUrl));
-  const { ended, output } = await startWithout([node], { ESCROW_ADDRESSES: address });
-  await node.revive();
-  expect(await ended).toBe(1);
-  expect(output()).toMatch(problem);
-});
