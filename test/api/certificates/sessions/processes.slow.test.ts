@@ -33,7 +33,6 @@ import {
   PRODUCTS,
   type Product,
   type Run,
-  serve,
   serveBoth,
   sign,
   startPassing,
@@ -55,20 +54,6 @@ const start = (product: Product) => startRun({ ...ground, at: one.url }, product
 const both = (run: Run): readonly [Run, Run] => [via(run, one), via(run, two)];
 
 describe.each(PRODUCTS)("two processes on one database give one verdict of the %s test", (product) => {
-  test("started at one, served and paid at the other, with the result from either", async () => {
-    const [first, second] = both(await start(product));
-    expect([await serve(first), await serve(second)].sort()).toEqual(["bait", "control"]);
-    const signed = await sign(second, "control");
-    expect((await attempt(second, v2(signed))).status).toBe(200);
-    expect(isReplay(await attempt(first, v2(signed)))).toBe(true);
-    const results = await Promise.all([askResult(first), askResult(second), askResult(first), askResult(second)]);
-    for (const result of results) expectVerdict(result, first, "pass");
-    for (const run of [first, second])
-      expectProblem(await attempt(run, v2(await sign(run, "bait"))), 410, "session_over");
-    await expectStored(ground, first, "pass");
-    await expectSpent(ground, first, [ENTRY, CONTROL]);
-  });
-
   test("served, paid and asked at both at once", async () => {
     const runs = both(await start(product));
     const [run] = runs;
@@ -138,16 +123,6 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
     expect(await isUsed(stage.chain, signed.authorization)).toBe(false);
   });
 
-  test("while it records a PASS: the next result gives it", async () => {
-    const run = await startPassing({ ...ground, at: one.url }, "recipient");
-    await killDuring(run, "UPDATE test_session SET verdict", () => askResult(run));
-    await expectStored(ground, run, null);
-    const results = await Promise.all(both(run).map((at) => askResult(at)));
-    for (const result of results) expectVerdict(result, run, "pass");
-    await expectStored(ground, run, "pass");
-    await expectSpent(ground, run, [ENTRY, CONTROL]);
-  });
-
   test("while it records the control: it is charged once and counts", async () => {
     const run = await start("recipient");
     await serveBoth(run);
@@ -164,19 +139,6 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
 describe("the answer to a paid order gets lost once, whichever process is asked", () => {
   const begin = (way: Way) => startLossy({ ...ground, at: one.url }, { way, lost: 1 });
   const paid = async ({ account }: LossyRun) => (await settlements(stage.chain, account.address)).length;
-
-  test("lost at one, sent again to the other, a PASS from either", async () => {
-    const run = await begin("connection_closed");
-    await buy(run, 2);
-    const { signed, answer } = await buy(run, 1);
-    expect(answer).toBeNull();
-    const again = await pay({ ...run, at: two.url }, 1, signed);
-    expect([again?.status, isReplay(again as Answer)]).toEqual([200, true]);
-    await passWindow(ground, run);
-    const results = await Promise.all([one, two, one, two].map(({ url }) => askResult({ ...run, at: url })));
-    for (const { body } of results) expect(body).toMatchObject({ status: "complete", verdict: "pass" });
-    expect(await paid(run)).toBe(3);
-  });
 
   test("a second authorization at both at once is one FAIL", async () => {
     const run = await begin("unavailable");
@@ -200,18 +162,6 @@ describe("the answer to a paid order gets lost once, whichever process is asked"
     await killDuring(run, "UPDATE lost_order SET nonce", () => post(orderUrl(run, 1), v2(signed)));
     await eventually(async () => (await pay({ ...run, at: two.url }, 1, signed))?.status, 500);
     expect((await pay({ ...run, at: one.url }, 1, signed))?.status).toBe(200);
-    expect(await paid(run)).toBe(2);
-  });
-
-  test("killed with SIGKILL while it records a FAIL: the same header is that FAIL afterwards", async () => {
-    const run = await begin("unavailable");
-    const { signed } = await buy(run, 1);
-    const second = await signOrder(run, 1);
-    await killDuring(run, "UPDATE test_session s SET verdict", () => post(orderUrl(run, 1), v2(second)));
-    const after = { ...run, at: one.url };
-    expect((await pay(after, 1, second))?.body).toMatchObject({ verdict: "fail" });
-    expect((await pay(after, 1, signed))?.body).toMatchObject({ deliverable: { type: "order" } });
-    expect(await isUsed(stage.chain, second.authorization)).toBe(false);
     expect(await paid(run)).toBe(2);
   });
 
