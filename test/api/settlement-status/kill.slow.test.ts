@@ -42,10 +42,7 @@ const stateOf = async (): Promise<string | null> => {
   const text = "SELECT state FROM payment WHERE nonce = $1";
   return (await stage.owner.query(text, [binary(signed.authorization.nonce)])).rows[0]?.state ?? null;
 };
-const held = (method: string, digits: () => string) => () => node.hold(method, digits()).reached;
 const ofSubject = () => subject.authorization.nonce;
-const ofPayer = () => payer.address;
-const pending = async () => (await chain.client.getTxpoolStatus()).pending;
 
 async function killAndRestart(): Promise<void> {
   await api.kill();
@@ -83,20 +80,6 @@ async function standing(reached: Promise<unknown>): Promise<void> {
   await Promise.race([reached, early]);
 }
 
-test.each([
-  ["before the header is journaled", held("eth_call", ofSubject), null, 0],
-  ["once it is journaled, while it is simulated", held("eth_call", ofPayer), "received", 0],
-  ["once it was simulated", held("eth_estimateGas", ofPayer), "settling", 0],
-  ["when its transaction is stored and not broadcast", held("eth_sendRawTransaction", ofPayer), "settling", 0],
-  ["when it is mined and nobody has looked", held("eth_getLogs", ofPayer), "settling", 1],
-] as const)("a process is killed %s", async (...[, reached, state, charged]) => {
-  await standing(reached());
-  await expect.poll(async () => (await settlements(chain, payer.address)).length, PATIENT).toBe(charged);
-  expect(await stateOf()).toBe(state);
-  await killAndRestart();
-  await expectSoldOnce(await sentAgain());
-});
-
 test("a process is killed when its settlement is stored and the statement is not made", async () => {
   const first = node.hold("eth_call", ofSubject());
   await withClient(stage.database.ownerUrl, async (client) => {
@@ -116,21 +99,6 @@ test("a process is killed when its settlement is stored and the statement is not
   });
   await killAndRestart();
   await expectSoldOnce(await sentAgain());
-});
-
-test("a process is killed when it has broadcast it and nothing is mined", async () => {
-  await chain.client.setAutomine(false);
-  try {
-    await standing(expect.poll(pending, PATIENT).toBe(1));
-    expect(await stateOf()).toBe("settling");
-    await killAndRestart();
-    const again = sentAgain();
-    await chain.client.setAutomine(true);
-    await chain.mine();
-    await expectSoldOnce(await again);
-  } finally {
-    await chain.client.setAutomine(true);
-  }
 });
 
 test("a process is killed when the statement is stored and its client has not read it", async () => {
