@@ -21,7 +21,7 @@ import {
   PATIENT,
   statusOf,
 } from "../../support/escrow/contract.ts";
-import { deliver, forwarded, GOOD, verify } from "../../support/escrow/delivery.ts";
+import { deliver, GOOD } from "../../support/escrow/delivery.ts";
 import { forFile } from "../../support/for-file.ts";
 import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { expectProblem } from "../../support/payments/expectations.ts";
@@ -97,25 +97,6 @@ async function settled(held: Held, wanted: "released" | "refunded", at = scene):
 /** The index has heard of what became of it. */
 const gone = (held: Held) =>
   expect.poll(async () => (await index.payment(held.id)) as object, PATIENT).toMatchObject({ outcome: {} });
-
-test("a delivery for a hold that the index knows asks the node for its state, not for its log", async () => {
-  const held = await indexed();
-  await arrive(held.refundableFrom - 1_000);
-  const asked: string[] = [];
-  node.become((call, pass) => {
-    if (JSON.stringify(call).includes(held.id.slice(2))) asked.push(call.method);
-    return pass(call);
-  });
-  const forged = { payment_id: held.id, ...forwarded(GOOD), signature: `0x${"11".repeat(65)}` };
-  expectProblem(await verify(service, forged), 403, "not_the_merchant");
-  expect(asked).toEqual([]);
-  expect((await deliver(service, merchant, { ...held, ...GOOD })).status).toBe(200);
-  node.become(null);
-  expect(asked.length).toBeGreaterThan(0);
-  expect(asked).not.toContain("eth_getLogs");
-  await settled(held, "released");
-  await gone(held);
-});
 
 describe("a hold that nobody decided", () => {
   test("is refunded in full after 30 minutes, not a second before, with no record; a delivery then comes too late", async () => {

@@ -3,7 +3,6 @@ import { text } from "node:stream/consumers";
 import type { LocalAccount } from "viem";
 import { beforeEach, expect, test } from "vitest";
 import { eachNetwork } from "../../../api/platform/networks.ts";
-import { withClient } from "../../../scripts/embedded/postgres.ts";
 import { startTestChain } from "../../support/chain/chain.ts";
 import { forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
@@ -97,47 +96,6 @@ test("what settled while we could not look is answered when it is sent again, wi
   expect((await post(basic(), v2(signed))).status).toBe(200);
   await chargedOnce(chain, signed);
 });
-
-test("a settlement that is stuck because the market asks more is replaced, and the client that waits is answered", async () => {
-  const signed = await signPayment(payer);
-  await chain.client.setAutomine(false);
-  const waiting = post(basic(), v2(signed));
-  await withClient(service.database.ownerUrl, async (database) => {
-    const open = async () =>
-      (await database.query<{ hashes: Buffer[] }>("SELECT hashes FROM relay ORDER BY id DESC LIMIT 1")).rows[0]
-        ?.hashes ?? [];
-    const pending = async () => (await chain.client.getTxpoolStatus()).pending;
-    await expect.poll(pending, { timeout: 30_000 }).toBe(1);
-    const [first] = await open();
-    const stuck = await offerOf(first);
-    await chain.client.setNextBlockBaseFeePerGas({ baseFeePerGas: (stuck?.maxFee ?? 0n) * 2n });
-    await chain.mine();
-    await expect.poll(open, { timeout: 30_000 }).toHaveLength(2);
-    await expect.poll(() => offerOf(first), { timeout: 30_000 }).toBeNull();
-    const [, second] = await open();
-    await expect.poll(() => offerOf(second), { timeout: 30_000 }).not.toBeNull();
-    const replacement = await offerOf(second);
-    expect(replacement).toMatchObject({ nonce: stuck?.nonce, to: stuck?.to, input: stuck?.input });
-    // Nodes ask for a tenth more of both before they replace a transaction.
-    expect(replacement?.maxFee).toBeGreaterThan(((stuck?.maxFee ?? 0n) * 11n) / 10n);
-    expect(replacement?.tip).toBeGreaterThan(((stuck?.tip ?? 0n) * 11n) / 10n);
-  });
-  await chain.client.setAutomine(true);
-  await chain.mine();
-  expect((await waiting).status).toBe(200);
-  await chargedOnce(chain, signed);
-});
-
-/** A transaction as the node has it; null when it does not. */
-const offerOf = (hash: Buffer | undefined) =>
-  chain.client.getTransaction({ hash: `0x${hash?.toString("hex")}` }).then(
-    ({ nonce, to, input, maxFeePerGas, maxPriorityFeePerGas }) => ({
-      ...{ nonce, to, input },
-      maxFee: maxFeePerGas ?? 0n,
-      tip: maxPriorityFeePerGas ?? 0n,
-    }),
-    () => null,
-  );
 
 test("no answer, log line or row of the database holds a signature in clear", async () => {
   expect(service.logged.filter((line) => line.includes('"level":40')).length).toBeGreaterThan(3);

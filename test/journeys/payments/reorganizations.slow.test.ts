@@ -187,20 +187,3 @@ test("a settlement that vanished while it is still valid is handed to the facili
   expect(facilitator.handed.get(signed.authorization.nonce)).toBe(2);
   await chargedOnce(chain, signed);
 });
-
-// The chain never goes back: what comes after this lives five minutes later.
-test("a settlement that vanished and whose window is over is reversed once that is final", async () => {
-  const payer = await newPayer(chain);
-  const { signed, answer } = await paid(payer, remote);
-  facilitator.treat(signed, (_, silent) => silent.destroy());
-  await loseLastBlock();
-  const { timestamp } = await chain.client.getBlock();
-  await chain.increaseTime(Number(signed.authorization.validBefore - timestamp) + 180);
-  expect(await recordOf(answer)).toMatchObject({ reversed: false });
-  await chain.finalize();
-  await expect.poll(async () => (await recordOf(answer)).reversed, soon).toBe(true);
-  const { body } = await send(`${remote.url}/verify?wallet=${payer.address}`);
-  expect(body).toMatchObject({ verified: false, certs: [{ id: answer.body.id, fresh: false, reversed: true }] });
-  expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/permanently removed from the chain/);
-  await nothingCharged(chain, payer);
-});
