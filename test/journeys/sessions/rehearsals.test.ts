@@ -54,7 +54,7 @@ async function written(): Promise<readonly string[]> {
 
 /** Of a payment, a rehearsal, and every start of a service; the log begins with the arbiter's policies. */
 const EXPECTED =
-  /^(payment|rehearsal_|lookup_budget$|relay|installation$|migration|decoy_watch$|log$|log_(entry|tile|checkpoint|vouched)$)/;
+  /^(payment|rehearsal_|lookup_budget$|counter|relay|installation$|migration|decoy_watch$|log$|log_(entry|tile|checkpoint|vouched)$)/;
 
 async function expectNoTrace({ account, id }: Entered): Promise<void> {
   const { body } = await send(`${at}/verify?wallet=${account.address}`);
@@ -64,6 +64,8 @@ async function expectNoTrace({ account, id }: Entered): Promise<void> {
   expect((await owner.query("SELECT FROM log_entry WHERE type IN ('certificate', 'proof', 'reversal')")).rowCount).toBe(
     0,
   );
+  const counted = await owner.query("SELECT name FROM counter UNION SELECT name FROM counter_change");
+  expect(counted.rows.filter(({ name }) => name !== "payment")).toEqual([]);
   const kept = await owner.query("SELECT FROM payment WHERE reason = 'bait' AND encrypted_signature IS NOT NULL");
   expect(kept.rowCount).toBe(0);
 }
