@@ -69,7 +69,7 @@ describe("terms that were signed", () => {
 
 describe("what the token contract refuses is 402 before anything is submitted", () => {
   test("a payer without enough USDC; that authorization stays refused, a new one is taken", async () => {
-    payer = await newPayer(chain, 249_999n);
+    payer = await newPayer(chain, PRICES.basic - 1n);
     const signed = await signPayment(payer);
     await expectRefused(v2(signed), /balance is too low/);
     await chain.fund(payer.address, 1n);

@@ -21,7 +21,12 @@ import { PAY_TO } from "../../support/service/environment.ts";
 
 const CLAIM = { category: "payload-hash", conditions: { payload_text: "as agreed", expected_sha256: "0".repeat(64) } };
 const usd = (product: keyof typeof PRICES, more = 0n) => formatUsd(PRICES[product] + more);
-const TERMS = { amount_usd: usd("basic"), amount_atomic: String(PRICES.basic), asset: "USDC", network: "eip155:8453" };
+const TERMS = {
+  amount_usd: usd("verdict"),
+  amount_atomic: String(PRICES.verdict),
+  asset: "USDC",
+  network: "eip155:8453",
+};
 const STRANGER = `0x${"ab".repeat(20)}`;
 
 let payer: LocalAccount;
