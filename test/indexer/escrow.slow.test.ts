@@ -16,7 +16,6 @@ import {
   type Known,
   lower,
   MERCHANTS,
-  PAYERS,
   planBlocks,
   readEvents,
   readOwed,
@@ -24,8 +23,7 @@ import {
   recountSums,
   STRANGER,
 } from "./escrow-actor.ts";
-import { ESCROW_VIEWS, expectRecords, fundPayers, readSales, type Sales } from "./escrow-record.ts";
-import { recount } from "./recount.ts";
+import { ESCROW_VIEWS, expectRecords, fundPayers, type Sales } from "./escrow-record.ts";
 
 // One chain, two escrows (nearly everything happens in the first) and one index of them; the tests go on from each other.
 
@@ -124,24 +122,6 @@ afterAll(async () => {
 });
 
 describe("the escrow rebuilt from its events", { timeout: 90_000 }, () => {
-  test("the history has every event, payouts that USDC refused in both outcomes, and a payer who is the merchant", async () => {
-    const events = await readEvents(chain, escrow.address);
-    const count = (name: string) => events.filter(({ eventName }) => eventName === name).length;
-    expect(count("Held")).toBeGreaterThan(30);
-    expect(count("Released")).toBeGreaterThan(10);
-    expect(count("Refunded")).toBeGreaterThan(5);
-    expect(count("Withdrawn")).toBeGreaterThan(3);
-    const credited = await Promise.all(
-      events.flatMap((event) => (event.eventName === "Credited" ? [statusOf({ id: event.args.id })] : [])),
-    );
-    expect(new Set(credited)).toEqual(new Set(["released", "refunded"]));
-    const toOneself = events.filter(
-      (event) => event.eventName === "Released" && event.args.payer === event.args.receiver,
-    );
-    expect(toOneself).not.toEqual([]);
-    expect(Object.keys(await readOwed(chain, escrow.address)).length).toBeGreaterThan(1);
-  });
-
   test("after a backfill it is what the chain says", expectRebuilt);
 
   test("after blocks that it saw live it is what the chain says", async () => {
@@ -262,17 +242,5 @@ describe("what the API reads", { timeout: 30_000 }, () => {
     expect(await elsewhere.payment(`0x${"12".repeat(32)}`)).toBeNull();
     expect(await elsewhere.overdue(0, 1)).toBeNull();
     expect(await elsewhere.balances(escrow.address)).toBeNull();
-  });
-
-  test("a wallet's activity has its holds, to and from the other party, and nothing of the escrow's transfers", async () => {
-    const { address, usdc } = { ...escrow, usdc: chain.network.usdc.address };
-    const logs = await chain.client.getLogs({ address: usdc, fromBlock: BigInt(escrow.block + 30) });
-    expect(logs.some(({ topics }) => topics[2]?.endsWith(address.slice(2)))).toBe(true);
-    const now = new Date(Number((await chain.client.getBlock()).timestamp) * 1000);
-    const met = (await readSales(chain, sales())).filter(({ kind }) => kind !== "release");
-    for (const account of [...PAYERS.map((payer) => payer.address), ...MERCHANTS, address])
-      expect(await activity.activity(lower(account), now)).toMatchObject(
-        recount(met, lower(account), { now, scope: "full" }),
-      );
   });
 });

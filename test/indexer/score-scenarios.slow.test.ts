@@ -214,38 +214,6 @@ test.each(AGENTS)("in scope selective, %s has the score of an index of everythin
 describeLookUps(() => ({ pool: selectivePool, database: home, rpcUrl: chain.rpcUrl, end }));
 
 describe("a reading", () => {
-  const day = (time: Date) => time.toISOString().slice(0, 10);
-
-  test("names the block that all of it was read after, the scope and the window", () => {
-    for (const name of AGENTS) {
-      expect(reading(name)).toMatchObject({
-        as_of: end.toISOString(),
-        as_of_block: lastBlock,
-        chain: {
-          network: "eip155:8453",
-          scope: "full",
-          first_block: 0,
-          window: { from: day(new Date(end.getTime() - 89 * DAY_MS)), to: day(end) },
-          escrow: {
-            ...{ buyers: 0, release_days: 0, last_release_tx: null },
-            ...{ refunded_buyers: 0, refund_days: 0, last_refund_tx: null },
-          },
-        },
-      });
-    }
-  });
-
-  test("names the last payment to each payee and the wallet's last one", async () => {
-    const { payments, payees: known } = reading("honest").chain;
-    const last = await chain.client.getTransactionReceipt({ hash: payments.last?.tx ?? "0x" });
-    const { timestamp } = await chain.client.getBlock({ blockNumber: last.blockNumber });
-    expect(payments.last?.at).toBe(new Date(Number(timestamp) * 1000).toISOString());
-    expect(new Set(known.map(({ last_at }) => last_at))).toEqual(new Set([payments.last?.at]));
-    expect(known.map(({ last_tx }) => last_tx)).toContain(payments.last?.tx);
-    const [first_at] = new Set(known.map((payee) => payee.first_at));
-    expect(Date.parse(payments.last?.at ?? "") - Date.parse(first_at ?? "")).toBe(28 * DAY_MS);
-  });
-
   test("is as of now, unless the block is later", async () => {
     const at = async (ms: number) => (await index.read([walletOf("honest")], new Date(end.getTime() + ms)))?.[0]?.as_of;
     expect(await at(-600_000)).toBe(end.toISOString());
@@ -257,20 +225,6 @@ describe("a reading", () => {
     expect(await read(60_000)).toHaveLength(1);
     expect(await read(60_001)).toBeNull();
     expect(await createScoreIndex(pool, { viewsSchema: "nowhere" }).read([walletOf("honest")], end)).toBeNull();
-  });
-
-  test("forgets payments when their day leaves the window, and keeps what is known of the payees", async () => {
-    const late = createScoreIndex(pool, { viewsSchema: "live", maxLagMs: Number.POSITIVE_INFINITY });
-    const daysOn = async (days: number) =>
-      (await late.read([walletOf("honest")], new Date(end.getTime() + days * DAY_MS)))?.[0]?.chain;
-    // The last payment was made on the day before `end`.
-    expect((await daysOn(88))?.payments).toMatchObject({
-      days: [{ count: 8 }],
-      last: reading("honest").chain.payments.last,
-    });
-    const gone = await daysOn(89);
-    expect(gone?.payments).toEqual({ days: [], last: null });
-    expect(gone?.payees).toHaveLength(8);
   });
 });
 
