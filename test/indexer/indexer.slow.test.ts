@@ -5,7 +5,7 @@ import { startTestChain, type TestChain } from "../support/chain/chain.ts";
 import { startFaultyNode } from "../support/chain/nodes.ts";
 import { replyTo } from "../support/chain/rpc.ts";
 import { isAlive } from "../support/indexer/launched.ts";
-import { type Actor, createActor, playHistory, SERVICE, WALLETS } from "./history.ts";
+import { type Actor, createActor, playHistory, SERVICE } from "./history.ts";
 import {
   ageIndex,
   begin,
@@ -22,8 +22,6 @@ import {
   schemasOf,
   untilPaid,
 } from "./indexed.ts";
-import { readFacts } from "./recount.ts";
-import { recountTables } from "./score-recount.ts";
 
 // One chain and an index of it in each scope; the tests go on from each other.
 
@@ -66,31 +64,11 @@ afterAll(async () => {
 });
 
 describe("history", () => {
-  test("the transfers played touch the edges of days, the service, their own sender and batches", async () => {
-    const facts = await readFacts(chain, [SERVICE]);
-    const withService = await readFacts(chain, []);
-    const seconds = new Set(facts.map(({ timestampMs }) => (timestampMs % DAY_MS) / 1000));
-    expect([...seconds]).toEqual(expect.arrayContaining([0, 86_399]));
-    expect(facts.filter((fact) => fact.authorised).length).toBeGreaterThan(100);
-    expect(facts.filter((fact) => !fact.authorised).length).toBeGreaterThan(100);
-    expect(withService.length - facts.length).toBeGreaterThan(20);
-    const { payee_slot, wallet, paid } = recountTables(facts, "full");
-    expect(payee_slot).toContainEqual(expect.objectContaining({ slot: 0, ordinal: 64 }));
-    expect(wallet).toContainEqual(expect.objectContaining({ payer_funders: 3 }));
-    expect(wallet).toContainEqual(expect.objectContaining({ unfunded_payers: 1 }));
-    expect(paid).toContainEqual(expect.objectContaining({ atomic: "49999", funder: null }));
-  });
-
   test("each scope answers as a recount does, at both edges of every 90-day window", async () => {
     const moments = Array.from({ length: 16 }, (_, i) => days.lastDay - i)
       .flatMap((day) => [day * DAY_MS, (day + 1) * DAY_MS - 1])
       .map((ms) => new Date(ms));
     for (const indexed of all) await expectRecount(indexed, moments, chain);
-  });
-
-  test("the service has no activity of its own", async () => {
-    const answer = await full.index.activity(SERVICE, await nowOf(chain));
-    expect(answer).toMatchObject({ settledPayments: 0, distinctCounterparties: 0, lastSeenDays: null, firstBlock: 0 });
   });
 });
 
@@ -104,19 +82,6 @@ describe("live", { timeout: 60_000 }, () => {
     }
     // Most of them: other tests may take the processor for a while.
     expect(waits.toSorted((a, b) => a - b)[3]).toBeLessThan(3_000);
-  });
-
-  test("a plain transfer is nobody's authorised payment, and not in a scope of payments at all", async () => {
-    const [payer, payee] = [WALLETS[1] as Address, stranger(20)];
-    const moment = new Date((await nowOf(chain)).getTime() + DAY_MS);
-    const before = await full.index.activity(payer, moment);
-    await actor.transfer(payer, payee, 5_000n);
-    await chain.mine();
-    await allCaughtUp();
-    expect(await full.index.activity(payee, moment)).toMatchObject({ settledPayments: 0, distinctCounterparties: 1 });
-    expect(await selective.index.activity(payee, moment)).toMatchObject({ distinctCounterparties: 0 });
-    const after = await full.index.activity(payer, moment);
-    expect(after?.settledPayments).toBe(before?.settledPayments);
   });
 
   test("a reorganization that removes a payment removes it from the answers", async () => {
