@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 import { correctVerdict } from "../../api/arbiter/reach-verdict.ts";
 import { connect } from "../../api/platform/db/connection.ts";
 import { buyVerdict, COMMIT, checkRun, recordParts, startArbiterScene } from "../support/arbiter/scene.ts";
-import { expectFit, launchBrowser, openPage, type Size, sizes } from "../support/browser/browser.ts";
+import {
+  expectFit,
+  expectPages,
+  launchBrowser,
+  linksOf,
+  openPage,
+  type Size,
+  sizes,
+} from "../support/browser/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { forFile } from "../support/for-file.ts";
 import { newPayer } from "../support/payments/signing.ts";
@@ -98,26 +106,10 @@ test("the arbiter is found from the home page", async () => {
   await page.context().close();
 });
 
-test("every link on the arbiter's pages leads somewhere", async () => {
-  const { page } = await open("desk");
-  const links = new Set<string>();
-  for (const path of Object.values(pages)) {
-    await page.goto(path);
-    for (const link of await page.locator("a[href], link[href]").all()) {
-      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
-      if (url.protocol === "data:") continue;
-      if (url.origin === "https://c2sp.org") continue;
-      expect(url.origin).toBe(scene.service.url);
-      links.add(`${url.pathname}${url.search}${url.hash}`);
-    }
-  }
-  expect(links.size).toBeGreaterThan(15);
-  for (const link of links) {
-    const answer = await fetch(`${scene.service.url}${link}`, { headers: { accept: "text/html" } });
-    const text = await answer.text();
-    expect(answer.status, link).toBe(200);
-    const [, anchor] = link.split("#");
-    if (anchor !== undefined) expect(text, link).toContain(`id="${anchor}"`);
-  }
-  await page.context().close();
+test("every link on the arbiter's pages leads to a page", async () => {
+  const baseURL = scene.service.url;
+  const { own, foreign } = await linksOf(browser, pages, { baseURL });
+  expect([...foreign].filter((url) => !url.startsWith("https://c2sp.org/"))).toEqual([]);
+  expect(own.size).toBeGreaterThan(15);
+  await expectPages(baseURL, own);
 });

@@ -1,15 +1,14 @@
-import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { boardSeeder, type Seed } from "../support/board.ts";
 import {
-  findings,
-  inLine,
+  expectFit,
+  expectFitting,
+  expectPages,
   launchBrowser,
+  linksOf,
   openPage,
-  picture,
   type Size,
   sizes,
-  widerThanScreen,
 } from "../support/browser/browser.ts";
 import { startTestChain } from "../support/chain/chain.ts";
 import { forFile } from "../support/for-file.ts";
@@ -55,25 +54,12 @@ PAGES["board-last"] = String((first as { next: unknown }).next);
 
 const open = (size: Size, baseURL = service.url) => openPage(browser, { size, baseURL });
 
-/** Light and dark: no finding of axe at all, no sideways scrolling. */
-async function look(page: Page, name: string, size: Size): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-    await page.evaluate("window.scrollTo(0, document.body.scrollHeight)");
-    await picture(page, `${name}-${size}-${colorScheme}`);
-  }
-  expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
-}
-
 test.concurrent.for(sizes)("on a %s, board and statistics are accessible, fit, and log no error", async (size) => {
+  await expectFit(browser, PAGES, { size, baseURL: service.url });
   const { page, troubles } = await open(size);
-  for (const [name, path] of Object.entries(PAGES)) {
-    await page.goto(path);
-    await look(page, name, size);
-  }
+  await page.goto("/stats");
   await page.getByText("The same figures as a table").click();
-  await look(page, "stats-table", size);
+  await expectFitting(page, "stats-table", size);
   expect(troubles).toEqual([]);
   await page.context().close();
 });
@@ -82,9 +68,9 @@ test("without a certificate, board and statistics say so", async () => {
   const { page, troubles } = await open("phone", empty.url);
   await page.goto("/board");
   expect(await page.getByText("No agent is currently certified.").isVisible()).toBe(true);
-  await look(page, "board-empty", "phone");
+  await expectFitting(page, "board-empty", "phone");
   await page.goto("/stats");
-  await look(page, "stats-empty", "phone");
+  await expectFitting(page, "stats-empty", "phone");
   expect(troubles).toEqual([]);
   await page.context().close();
 });
@@ -157,15 +143,9 @@ test("a reader pages through the board, sees every badge, and comes back to the 
   await page.context().close();
 });
 
-test("every link on both pages leads somewhere", async () => {
-  const { page } = await open("desk");
-  const links = new Set<string>();
-  for (const path of Object.values(PAGES)) {
-    await page.goto(path);
-    for (const link of await page.locator("main a[href], link[rel=alternate], link[rel=canonical]").all())
-      links.add(new URL((await link.getAttribute("href")) ?? "", page.url()).href);
-  }
-  expect(links.size).toBeGreaterThan(40);
-  for (const link of links) expect((await fetch(link)).status, link).toBe(200);
-  await page.context().close();
+test("every link on both pages leads to a page", async () => {
+  const links = "main a[href], link[rel=alternate], link[rel=canonical]";
+  const { own } = await linksOf(browser, PAGES, { baseURL: service.url, links });
+  expect(own.size).toBeGreaterThan(40);
+  await expectPages(service.url, own);
 });

@@ -124,6 +124,16 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
 }
 
+/** What is shown fits the screen, and passes axe in light and dark mode. */
+export async function expectFitting(page: Page, name: string, size: Size): Promise<void> {
+  expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
+    await picture(page, `${name}-${size}-${colorScheme}`);
+  }
+}
+
 /** Every page fits the screen, passes axe in light and dark mode, and logs no error. */
 export async function expectFit(
   browser: Browser,
@@ -133,13 +143,39 @@ export async function expectFit(
   const { page, troubles } = await openPage(browser, { size, baseURL });
   for (const [name, path] of Object.entries(pages)) {
     await page.goto(path);
-    expect(await widerThanScreen(page), `${name} scrolls sideways`).toBe(0);
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      expect((await findings(page, colorScheme)).map(inLine), `${name}, ${colorScheme}`).toEqual([]);
-      await picture(page, `${name}-${size}-${colorScheme}`);
-    }
+    await expectFitting(page, name, size);
   }
   expect(troubles).toEqual([]);
   await page.context().close();
+}
+
+/** Where the links of the pages lead: those of the service itself as paths, the others apart. */
+export async function linksOf(
+  browser: Browser,
+  pages: Readonly<Record<string, string>>,
+  { baseURL, links = "a[href], link[href]" }: { readonly baseURL: string; readonly links?: string },
+): Promise<{ readonly own: ReadonlySet<string>; readonly foreign: ReadonlySet<string> }> {
+  const { page } = await openPage(browser, { size: "desk", baseURL });
+  const [own, foreign] = [new Set<string>(), new Set<string>()];
+  for (const path of Object.values(pages)) {
+    await page.goto(path);
+    for (const link of await page.locator(links).all()) {
+      const url = new URL((await link.getAttribute("href")) ?? "", page.url());
+      if (url.origin === baseURL) own.add(`${url.pathname}${url.search}${url.hash}`);
+      else if (url.protocol !== "data:") foreign.add(url.href);
+    }
+  }
+  await page.context().close();
+  return { own, foreign };
+}
+
+/** Each path has a page, with the anchor that it names. */
+export async function expectPages(baseURL: string, paths: Iterable<string>): Promise<void> {
+  for (const path of paths) {
+    const answer = await fetch(`${baseURL}${path}`, { headers: { accept: "text/html" } });
+    const text = await answer.text();
+    expect(answer.status, path).toBe(200);
+    const [, anchor] = path.split("#");
+    if (anchor !== undefined) expect(text, path).toContain(`id="${anchor}"`);
+  }
 }
