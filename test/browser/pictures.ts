@@ -23,8 +23,8 @@ import { launchBrowser } from "../support/browser/browser.ts";
  * as an agent would, and photographs the pages.
  */
 
-const PICTURES = fileURLToPath(new URL("../../../docs/pictures/", import.meta.url));
-const START = fileURLToPath(new URL("start.ts", import.meta.url));
+const PICTURES = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
+const START = fileURLToPath(new URL("../../scripts/start.ts", import.meta.url));
 const BASE = NETWORKS["eip155:8453"];
 const AGENT = devAccount(1);
 const READY_WITHIN_MS = 120_000;
