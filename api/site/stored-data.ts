@@ -77,9 +77,9 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "Anyone can check a result against the seller’s own answers",
   },
   {
-    what: "Exams under way, and quotes of sellers",
-    tables: ["seller_exam_open", "seller_exam_work", "seller_exam_watch", "seller_probe"],
-    kept: "until the exam ends; quotes an hour",
+    what: "Exams under way, rehearsals of exams, and quotes of sellers",
+    tables: ["seller_exam_open", "seller_exam_work", "seller_exam_watch", "seller_probe", "seller_rehearsal"],
+    kept: "until the exam ends; quotes an hour, rehearsals a day",
     why: "An origin has one open exam, at the quoted price",
   },
   {

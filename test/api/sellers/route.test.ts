@@ -148,7 +148,7 @@ const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more 
 
 test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
   expect(parsed({})).toMatchObject({ exams: null });
-  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { privateKey: EXAM_KEY, daily: 50_000_000n } });
+  expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { key: EXAM_KEY, daily: 50_000_000n } });
   const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };
   expect(parsed(none)).toMatchObject({ exams: { daily: 0n } });
 });
