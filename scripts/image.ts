@@ -160,6 +160,8 @@ async function unpackDebian(work: string, rootfs: string): Promise<readonly Debi
     `root:x:0:0::/root:/sbin/nologin\ntrust:x:${USER}:${USER}::/:/sbin/nologin\n`,
   );
   await writeFile(join(rootfs, "etc/group"), `root:x:0:\ntrust:x:${USER}:\n`);
+  // Docker and Kubernetes mount their own; Ponder listens on localhost.
+  await writeFile(join(rootfs, "etc/hosts"), "127.0.0.1 localhost\n::1 localhost\n");
   return found;
 }
 
