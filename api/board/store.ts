@@ -79,8 +79,7 @@ const boardRow = (row: RowColumns): BoardRow => ({
   products: row.products,
 });
 
-/** Each process counts with this many certificates before it answers; the job counts the rest. */
-const COUNTED_BEFORE_READING = 100;
+/** A process counts this many certificates before it answers, which takes a second at most; the job counts the rest. */
 const COUNTED_TOGETHER = 1_000;
 
 const COUNT = "SELECT count_certificates($1, $2, $3) AS taken";
@@ -126,7 +125,7 @@ const UNFINAL = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM (
 export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
   // One at a time: reading then uses one connection and leaves the rest to payments.
   async totals(now, firstDay) {
-    await countCertificates(pool, COUNTED_BEFORE_READING);
+    await countCertificates(pool, COUNTED_TOGETHER);
     const counters = await readCounters(pool, COUNTERS);
     const certified = await sumThrough(pool, "certified", now.toISOString().slice(0, "2026-01-01T00:00".length));
     const sampled = await pool.query<{ day: string | null; wallets: number }>(named(SAMPLED_DAYS, [firstDay]));
