@@ -18,7 +18,7 @@ export interface OperatorGas {
   readonly operator: Readonly<Record<OperatorUse, number>>;
   /** By an account that is the payment's operator itself. */
   readonly direct: Readonly<Record<OperatorUse, number>>;
-  readonly relayed: Readonly<Record<"release" | "refund" | "timeout refund by anybody", number>>;
+  readonly relayed: Readonly<Record<"release" | "refund" | "timeout refund by anyone", number>>;
 }
 
 const HUNDRED_USD = 100_000_000n;
@@ -76,7 +76,7 @@ async function measureThrough(operator: EscrowChain): Promise<Pick<OperatorGas, 
   const timeout = gasOf(await operator.send(operator.relayer, "refund", [late.info, none, NO_VERDICT]));
   return {
     operator: { hold: gas, "release by the arbiter": release, "refund by the arbiter": refund },
-    relayed: { ...relayed, "timeout refund by anybody": timeout },
+    relayed: { ...relayed, "timeout refund by anyone": timeout },
   };
 }
 
