@@ -14,7 +14,7 @@ export interface StatusRouteParts {
   readonly isReady: () => boolean;
 }
 
-const STOPPING = "This process is stopping and still answers what it gets. Send new requests to another one.";
+const STOPPING = "This process is stopping. It still answers, but send new requests to another one.";
 
 export function statusRoutes({ probes, now, isReady }: StatusRouteParts): readonly Route[] {
   const recent = recentStatus(probes, now);

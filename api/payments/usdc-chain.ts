@@ -11,7 +11,7 @@ export interface UsdcState {
   readonly isReceiverBlacklisted: boolean;
 }
 
-/** Watches whether USDC can be paid to the service, so that nobody signs what cannot settle. */
+/** Watches whether USDC can be paid to the service, so that no payer signs a payment that cannot settle. */
 export interface UsdcWatch {
   /** Null while it is not known. */
   state(network: Network): UsdcState | null;

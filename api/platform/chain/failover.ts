@@ -49,7 +49,7 @@ const TIMEOUT_MS = 10_000;
 const FAILOVER_TIMEOUT_MS = 4_000;
 /** How often a node that is away is asked whether it is back. */
 const RETURN_MS = 1_000;
-/** A provider that answers so is busy, unpaid, or has lost its own nodes. The other two refuse a request for what it is. */
+/** With any other error status, a provider is busy, unpaid, or has lost its own nodes. These two reject the request itself. */
 const isRefusal = (status: number): boolean => status >= 400 && status !== 400 && status !== 413;
 
 /** The nodes behind these URLs, in the order in which they are asked. */

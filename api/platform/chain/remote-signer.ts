@@ -42,7 +42,7 @@ interface Method {
   readonly isText?: boolean;
 }
 
-/** Web3Signer's and nodes' methods, then clef's, which has the same under a namespace of its own. */
+/** The methods of Web3Signer and nodes, then those of clef, which have another namespace. */
 const SIGN_TRANSACTION: readonly Method[] = [{ name: "eth_signTransaction" }, { name: "account_signTransaction" }];
 const SIGN_TYPED_DATA: readonly Method[] = [
   { name: "eth_signTypedData_v4" },
@@ -52,8 +52,7 @@ const SIGN_TYPED_DATA: readonly Method[] = [
 
 /**
  * An account at remote signers: Web3Signer, clef, or nodes. Each is asked until one signs, because most sign for one chain id.
- * What comes back is used only if it is this account's signature of what was asked; else the promise rejects, and nothing was
- * signed.
+ * A response is used only if it is this account's signature of the requested data. Otherwise the promise rejects.
  */
 function createRemoteAccount({ address, signerUrls }: RemoteKey): SigningAccount {
   const signers = signerUrls.map(createRemoteSigner);
@@ -139,7 +138,7 @@ const callOf = (from: Address, transaction: TransactionSerializableEIP1559) => (
   chainId: toHex(transaction.chainId),
 });
 
-/** Signers return the bytes alone, or beside the decoded transaction. */
+/** Some signers return only the bytes, others an object that also has the decoded transaction. */
 function rawIn(result: unknown): Hex | null {
   const raw = typeof result === "object" && result !== null && "raw" in result ? result.raw : result;
   return typeof raw === "string" && /^0x02[0-9a-f]+$/i.test(raw) ? (raw.toLowerCase() as Hex) : null;

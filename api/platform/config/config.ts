@@ -199,7 +199,7 @@ export interface Config {
   readonly retiredSigningKeys: readonly string[];
   readonly log: LogSettings;
   readonly sealingKey: Uint8Array;
-  /** They open what they sealed, and seal nothing. */
+  /** Retired keys: they open earlier data and are not used for new data. */
   readonly retiredSealingKeys: readonly Uint8Array[];
   readonly decoySeed: Uint8Array;
   /** Escrows and operators on Base, the current one of each kind first; empty if there are none. */

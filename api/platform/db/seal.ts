@@ -12,7 +12,7 @@ export interface Seal {
 
 /**
  * `context` is bound into every seal, so a sealed signature opens only in the row it was made for.
- * @param retired keys that still open, and seal nothing
+ * @param retired keys that open earlier data and are not used for new data
  */
 export function createSeal(secret: Uint8Array, retired: readonly Uint8Array[] = []): Seal {
   const current = createSecretKey(secret);

@@ -47,7 +47,7 @@ const sellers = {
   "exam-py": await forFile(openShop(chain)),
 };
 const database = await freshDatabase();
-const _launched = await forFile(launchIndexerOf({ chain, database, escrows: [escrow] }));
+await forFile(launchIndexerOf({ chain, database, escrows: [escrow] }));
 let aheadMs = 0;
 const service = await forFile(
   startService({
