@@ -83,7 +83,7 @@ export interface Movement {
 
 /** A movement as the handlers see it. */
 export interface Seen extends Movement {
-  readonly authorised: boolean;
+  readonly authorized: boolean;
   readonly block: bigint;
   readonly timestamp: bigint;
   readonly transaction: Hex;

@@ -11,7 +11,7 @@ import { parseSettings } from "../indexer/settings.ts";
 const USAGE = `Usage: npm run index:preload -- <transfers.csv | transfers.csv.gz | folder> ...
 
 Builds the rows of the index from files of USDC transfers, in the schema INDEX_HISTORY. Configured like the indexer.
-The columns: block, time, transaction, log_index, from, to, value, authorised. docs/index-history.md describes them.`;
+The columns: block, time, transaction, log_index, from, to, value, authorized. docs/index-history.md describes them.`;
 
 async function preload(files: readonly string[]): Promise<string> {
   if (files.length === 0) throw new UnfitHistoryError(USAGE);

@@ -15,7 +15,7 @@ import { PRODUCTS } from "./products.ts";
 
 /** How a certificate looks at a given instant; its page, badge and picture all agree. */
 export interface Appearance {
-  readonly tone: "pass" | "fail" | "grey";
+  readonly tone: "pass" | "fail" | "gray";
   readonly word: "PASS" | "FAIL";
   readonly state: "Current" | "Not verified" | "Failed" | "Expired" | "Reversed" | "Not counted";
   /** The result with its state: PASS, FAIL, Expired PASS, Reversed FAIL, Not counted FAIL; "Not verified" for a PASS beside a FAIL. */
@@ -36,7 +36,7 @@ export function appearance(certificate: ShownCertificate, now: Date): Appearance
   if (certificate.reversedAt !== null) {
     const sentence = `The settlement behind this ${word} was found missing from the chain on ${longDay(certificate.reversedAt)}. The record stays public but no longer counts.`;
     return {
-      tone: "grey",
+      tone: "gray",
       word,
       state: "Reversed",
       title: `Reversed ${word}`,
@@ -48,7 +48,7 @@ export function appearance(certificate: ShownCertificate, now: Date): Appearance
     const sentence =
       "In this run the authorization stayed valid for too long. A signature does not show which site asked for that, so this FAIL does not count against the wallet.";
     return {
-      tone: "grey",
+      tone: "gray",
       word,
       state: "Not counted",
       title: `Not counted ${word}`,
@@ -59,7 +59,7 @@ export function appearance(certificate: ShownCertificate, now: Date): Appearance
   if (!isFresh(certificate, now)) {
     const sentence = `This ${word} is a true record of its run, but its ${VALID_FOR_DAYS} days ended on ${end}. Ask the agent for a fresh certificate.`;
     return {
-      tone: "grey",
+      tone: "gray",
       word,
       state: "Expired",
       title: `Expired ${word}`,
@@ -100,7 +100,7 @@ function unverified({ product, issuedAt, validUntil }: WalletFail, others: numbe
   };
 }
 
-const COLORS = { pass: "#16704c", fail: "#b3261e", grey: "#646c75" } as const;
+const COLORS = { pass: "#16704c", fail: "#b3261e", gray: "#646c75" } as const;
 const LABEL_COLOR = "#2a343e";
 
 interface Drawn {
@@ -126,14 +126,14 @@ export function renderBadge(certificate: ShownCertificate, now: Date): string {
   return drawBadge({ id: certificate.id, label: PRODUCTS[certificate.product].badge, tone, message: short });
 }
 
-const greyBadge = (message: string): string =>
-  makeBadge({ label: "agent payments", message, color: COLORS.grey, labelColor: LABEL_COLOR });
+const grayBadge = (message: string): string =>
+  makeBadge({ label: "agent payments", message, color: COLORS.gray, labelColor: LABEL_COLOR });
 
 /** The badge for an id without a certificate. */
-export const renderUnknownBadge = (): string => greyBadge("no such certificate");
+export const renderUnknownBadge = (): string => grayBadge("no such certificate");
 
 /** The badge of a certificate that cannot be read at the moment. */
-export const renderUnavailableBadge = (): string => greyBadge("unavailable");
+export const renderUnavailableBadge = (): string => grayBadge("unavailable");
 
 /** A rendered badge's strong ETag. */
 export const badgeEtag = (svg: string): string => etagOf(svg);

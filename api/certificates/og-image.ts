@@ -16,7 +16,7 @@ export const OG_FONTS = [
 
 const SERIF = "IBM Plex Serif";
 const MONO = "IBM Plex Mono";
-const TONES = { pass: "#0b6447", fail: "#a1271c", grey: "#59636d" } as const;
+const TONES = { pass: "#0b6447", fail: "#a1271c", gray: "#59636d" } as const;
 
 /** What a picture for link previews shows, all of it text. */
 export interface Preview {
@@ -60,7 +60,7 @@ export function certificatePreview(certificate: MarkedCertificate, now: Date): P
 export const placeholderPreview = (error: "missing" | "unavailable"): Preview => ({
   id: error,
   shown: {
-    tone: "grey",
+    tone: "gray",
     short: error === "missing" ? "no certificate has this id" : "try again in a minute",
     word: "–",
     state: error === "missing" ? "Missing" : "Unavailable",

@@ -148,7 +148,7 @@ const windowFacts = ({ contest, payment_id }: EvaluationRecord): Parameters<type
       ];
 
 type Status = Answered["status"];
-const TONES = { pending: "grey", released: "pass", refunded: "fail" } as const;
+const TONES = { pending: "gray", released: "pass", refunded: "fail" } as const;
 
 /** Refunded by someone else before the release was mined. */
 const overtaken = ({ decision }: EvaluationRecord, status: Status): boolean =>

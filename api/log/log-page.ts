@@ -113,7 +113,7 @@ export function renderEntry(entry: ReturnType<typeof entryDocument>, meaning: st
     description: `${meaning}, entry ${entry.index} of the transparency log.`,
     canonical: entry.entry_url,
     jsonUrl: `${entry.entry_url}?format=json`,
-    main: html`<article class="deed grey"><p class="eyebrow"><a href="${LOG_PATH}">Transparency log</a></p>
+    main: html`<article class="deed gray"><p class="eyebrow"><a href="${LOG_PATH}">Transparency log</a></p>
 <h1>No. ${count(entry.index)}</h1>
 <p class="state">${meaning}</p>
 ${facts(

@@ -22,7 +22,7 @@ ${part("Settlement", answers(status.settlement.ok), settlementFacts(status))}
 ${status.senders.map((sender) => part(senderName(sender), sender.ok ? mark("pass", "Sending") : mark("fail", "Needs attention"), senderFacts(sender)))}
 ${status.jobs.length > 0 && part("Jobs", jobsMark(status.jobs), jobFacts(status.jobs))}
 ${status.log !== null && part("Log", status.log.ok ? mark("pass", "Signing") : mark("fail", "Needs attention"), logFacts(status.log))}
-${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("grey", "Some pending"), paymentFacts(status))}`,
+${part("Payments", status.payments.unresolved === 0 ? mark("pass", "All resolved") : mark("gray", "Some pending"), paymentFacts(status))}`,
   });
 
 const part = (name: string, sign: Markup, detail: Markup): Markup =>
@@ -31,7 +31,7 @@ const part = (name: string, sign: Markup, detail: Markup): Markup =>
 const answers = (ok: boolean): Markup => (ok ? mark("pass", "Responding") : mark("fail", "Not responding"));
 
 const indexerMark = ({ indexer }: ServiceStatus): Markup =>
-  indexer.ready ? (indexer.ok ? mark("pass", "Ready") : mark("fail", "Behind")) : mark("grey", "Catching up");
+  indexer.ready ? (indexer.ok ? mark("pass", "Ready") : mark("fail", "Behind")) : mark("gray", "Catching up");
 
 const whole = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
 const seconds = (value: number | null): string => (value === null ? "unknown" : `${value.toLocaleString("en-US")} s`);

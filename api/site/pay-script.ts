@@ -17,7 +17,7 @@ const WINDOW_SECONDS = ${PAY_WINDOW_SECONDS}, LEAST_SECONDS = 30, MOST_SIGNATURE
 const COMPARED = { network: "network", asset: "token", payTo: "recipient", amount: "amount", maxTimeoutSeconds: "timeout" };
 let isBusy = false, signed = null;
 
-const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "grey"); };
+const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "gray"); };
 const fromBase64 = (text) => JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))));
 const toBase64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))));
 const hex = (bytes) => "0x" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

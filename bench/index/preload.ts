@@ -35,7 +35,7 @@ export async function fileOf({ chain, folder }: World): Promise<string> {
 
 async function copyBare({ db }: World, file: string): Promise<void> {
   await db.query(`create table bare (block int, "time" int8, transaction text, log_index int, "from" text, "to" text,
-    value numeric, authorised bool, primary key (block, log_index))`);
+    value numeric, authorized bool, primary key (block, log_index))`);
   const client = await db.connect();
   try {
     await pipeline(createReadStream(file), client.query(copyFrom("copy bare from stdin (format csv, header)")));

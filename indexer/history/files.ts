@@ -26,7 +26,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   from: hex(20),
   to: hex(20),
   value: number(63, "a whole number of atomic units"),
-  authorised: { pattern: "(?:true|false|t|f)", expected: "true or false", type: "boolean" },
+  authorized: { pattern: "(?:true|false|t|f)", expected: "true or false", type: "boolean" },
 };
 const NAMES = Object.keys(COLUMNS);
 export const HEADER = NAMES.join();

@@ -30,8 +30,8 @@ export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): read
     // The transfers that count: `isBetweenOthers` in ledger.ts. place: in the chain; a log's index has at most 20 bits.
     `create view transfers as
       select block::bigint << 20 | log_index as place, block, (time // 86400)::integer as day, time, "transaction",
-        "from" as sender, "to" as payee, value, authorised, authorised and value >= ${QUALIFYING_ATOMIC} as qualifying
-      from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorised"}
+        "from" as sender, "to" as payee, value, authorized, authorized and value >= ${QUALIFYING_ATOMIC} as qualifying
+      from raw where block >= ${firstBlock} and value > 0 and "from" <> "to" ${scope === "full" ? "" : "and authorized"}
         and "from" not in (${ignored}) and "to" not in (${ignored})`,
     // The days on which two wallets met, with what the lower one (`up`) and the higher one paid the other. age: days since
     // their previous meeting; null if that makes no difference from never. met: not only dust was sent.
@@ -57,7 +57,7 @@ export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): read
         select wallet as payer, payee, block, place, last_value(funder ignore nulls) over (partition by wallet order by place) as funder
         from (
           select sender as wallet, payee, block, place, null::blob as funder from (
-            select *, sum(value) over (partition by sender, payee order by place) as total from transfers where authorised)
+            select *, sum(value) over (partition by sender, payee order by place) as total from transfers where authorized)
           where total >= ${FLOOR_ATOMIC} and total - value < ${FLOOR_ATOMIC}
           union all by name select wallet, place, funder from funders))
       where payee is not null`,
@@ -65,7 +65,7 @@ export function relationsOf({ scope, ownAddresses, firstBlock }: Counting): read
 }
 
 const paymentsOf = (name: string, which: string): string => `
-  count(*) filter (${which} and authorised) as ${name}_paid, count(*) filter (${which} and qualifying) as ${name}_qualifying,
+  count(*) filter (${which} and authorized) as ${name}_paid, count(*) filter (${which} and qualifying) as ${name}_qualifying,
   coalesce(sum(value) filter (${which} and qualifying), 0) as ${name}_atomic`;
 
 /** The numbers of a day's histogram (`TouchedDay.ages` in ledger.ts): two hex digits for the first age, six for each count. */
@@ -149,7 +149,7 @@ const TABLES = {
       from (
         select sender as payer, payee, count(*) as count, sum(value) as atomic, min(time) as first_at, max(time) as last_at,
           max(day) filter (qualifying) as last_day, arg_max("transaction", place) as last_transaction
-        from transfers where authorised group by sender, payee)
+        from transfers where authorized group by sender, payee)
       left join (select payer, payee, funder from reached) using (payer, payee)`,
   },
   payee_slot: {

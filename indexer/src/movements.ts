@@ -74,7 +74,7 @@ async function touchOf(db: Database, seen: Seen, sent: bigint): Promise<Touch> {
 async function addToDays(db: Database, seen: Seen, touch: Touch): Promise<void> {
   const lastAt = Number(seen.timestamp);
   for (const wallet of [seen.from, seen.to]) {
-    const paid = seen.authorised && wallet === seen.from ? 1 : 0;
+    const paid = seen.authorized && wallet === seen.from ? 1 : 0;
     const qualifying = paid === 1 && seen.value >= QUALIFYING_ATOMIC ? 1 : 0;
     const qualifyingAtomic = qualifying === 1 ? seen.value : 0n;
     const touched = touch.fresh ? 1 : 0;
@@ -98,9 +98,9 @@ const metDayOf = (seen: Seen): number | null => (SCOPE === "full" ? null : meeti
 /** Records a transfer of USDC. */
 export async function recordTransfer(db: Database, seen: Seen): Promise<void> {
   if (!isBetweenOthers(seen, OWN_ADDRESSES)) return;
-  if (seen.authorised && isMoneyOfHold(seen)) return;
+  if (seen.authorized && isMoneyOfHold(seen)) return;
   await addToDays(db, seen, await touchOf(db, seen, seen.value));
-  if (seen.authorised) await recordPayment(db, { ...seen, unpaid: 0n, metDay: metDayOf(seen) });
+  if (seen.authorized) await recordPayment(db, { ...seen, unpaid: 0n, metDay: metDayOf(seen) });
 }
 
 interface Placed {
@@ -121,7 +121,7 @@ export async function recordHold(
   { block, transaction, isCollected }: Placed,
 ): Promise<void> {
   const { number, timestamp } = block;
-  const seen: Seen = { from, to, value, authorised: true, block: number, timestamp, transaction: transaction.hash };
+  const seen: Seen = { from, to, value, authorized: true, block: number, timestamp, transaction: transaction.hash };
   if (number < FIRST_BLOCK || !isBetweenOthers(seen, OWN_ADDRESSES)) return;
   const isLate = number < START_BLOCK;
   if (!isLate || !isCollected) await addToDays(db, seen, isLate ? NO_TOUCH : await touchOf(db, seen, 0n));

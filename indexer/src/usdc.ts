@@ -47,7 +47,7 @@ if (SCOPE === "selective") {
       if (next?.topics[0] !== TRANSFER_TOPIC || lower(next.address) !== lower(log.address) || !payee) return;
       terms = { to: `0x${payee.slice(26)}`, value: BigInt(next.data) };
     }
-    await recordTransfer(db, { ...terms, from, authorised: true, ...placed(event) });
+    await recordTransfer(db, { ...terms, from, authorized: true, ...placed(event) });
   });
 } else {
   // FiatTokenV2_2 emits AuthorizationUsed and, as the very next log, its Transfer. Ponder commits only whole blocks, so
@@ -58,8 +58,8 @@ if (SCOPE === "selective") {
   });
   ponder.on("Usdc:Transfer", async ({ event, context: { db } }) => {
     const { args, block, log } = event;
-    const authorised = used.block === block.hash && used.nextLog === log.logIndex;
+    const authorized = used.block === block.hash && used.nextLog === log.logIndex;
     const movement = { from: lower(args.from), to: lower(args.to), value: args.value };
-    await recordTransfer(db, { ...movement, authorised, ...placed(event) });
+    await recordTransfer(db, { ...movement, authorized, ...placed(event) });
   });
 }

@@ -59,11 +59,11 @@ async function indexIn(scope: "full" | "selective"): Promise<pg.Pool> {
 const reader = await indexIn("full");
 
 function csvOf(facts: readonly Fact[]): string {
-  const lines = facts.map(({ place, timestampMs, transaction, from, to, value, authorised }) => {
+  const lines = facts.map(({ place, timestampMs, transaction, from, to, value, authorized }) => {
     const [block, log, time] = [Math.floor(place / BLOCK), place % BLOCK, timestampMs / 1000];
-    return [block, time, transaction, log, `0x${from}`, `0x${to}`, value, authorised].join();
+    return [block, time, transaction, log, `0x${from}`, `0x${to}`, value, authorized].join();
   });
-  return ["block,time,transaction,log_index,from,to,value,authorised", ...lines, ""].join("\n");
+  return ["block,time,transaction,log_index,from,to,value,authorized", ...lines, ""].join("\n");
 }
 
 async function caughtUp(of = reader): Promise<void> {

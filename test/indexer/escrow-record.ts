@@ -58,7 +58,7 @@ export async function readSales(chain: TestChain, asked: Sales): Promise<readonl
     if (from === to || [from, to].some((party) => isOwn({ party, block: heldAt(id) }))) return [];
     const [timestampMs, transaction] = [madeAt.get(event.blockHash) ?? 0, event.transactionHash];
     const kind = isHold ? "hold" : "release";
-    return [{ kind, id, from, to, value, authorised: isHold, timestampMs, transaction, place: placeOf(event) }];
+    return [{ kind, id, from, to, value, authorized: isHold, timestampMs, transaction, place: placeOf(event) }];
   });
   const transfers = await readFacts(chain, [FEE_RECIPIENT, ...escrows], own);
   const all = [...transfers, ...sales].toSorted((a, b) => a.place - b.place);

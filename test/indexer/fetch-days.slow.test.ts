@@ -26,7 +26,7 @@ const { ownerUrl } = await freshDatabase();
 const db = await forFile(new pg.Pool({ connectionString: ownerUrl, max: 1 }));
 const expected = Array.from({ length: CHAIN.last }, (_, n) => n + 1).flatMap((block) =>
   CHAIN.transfersOf(block)
-    .filter(({ authorised }) => authorised)
+    .filter(({ authorized }) => authorized)
     .map(({ logIndex, value, ...transfer }) => ({
       ...{ block, time: CHAIN.timeOf(block), log_index: logIndex, value: String(value) },
       ...transfer,

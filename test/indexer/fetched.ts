@@ -15,7 +15,7 @@ export interface FetchedRow {
   readonly from: string;
   readonly to: string;
   readonly value: string;
-  readonly authorised: boolean;
+  readonly authorized: boolean;
 }
 
 export const filesIn = (folder: string): readonly string[] => readdirSync(folder).sort();
@@ -28,7 +28,7 @@ export async function readRows(folder: string): Promise<readonly FetchedRow[]> {
     await duck.run("set preserve_insertion_order = true");
     return await duck.rows<FetchedRow>(
       `select block::integer as block, "time"::double as "time", "transaction", log_index::integer as log_index, "from", "to", value::varchar as value,
-        authorised from read_csv([${files.join()}], header = true)`,
+        authorized from read_csv([${files.join()}], header = true)`,
     );
   } finally {
     duck.close();

@@ -59,16 +59,16 @@ function createWallets(chain: TestChain, dice: Dice) {
     chain.client.sendTransaction({ account: from, to, data, gas: 1_500_000n });
   const plainCall = (to: Address, value: bigint) =>
     encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [to, value] });
-  const authorise = (terms: Terms) => authorisedCall(chain, terms, toHex(dice.below(2 ** 32) * 2 ** 20, { size: 32 }));
+  const authorize = (terms: Terms) => authorizedCall(chain, terms, toHex(dice.below(2 ** 32) * 2 ** 20, { size: 32 }));
   return {
     plainCall,
-    authorise,
+    authorize,
     transfer: (from: Address, to: Address, value: bigint) => send(from, usdc, plainCall(to, value)),
     /** Sent by someone else for the payer. */
-    pay: async (terms: Terms) => send(RELAYER, usdc, (await authorise(terms)).call),
+    pay: async (terms: Terms) => send(RELAYER, usdc, (await authorize(terms)).call),
     /** Sent by the payee, who alone may. */
     collect: async (terms: Omit<Terms, "kind">) =>
-      send(terms.to, usdc, (await authorise({ ...terms, kind: "receiveWithAuthorization" })).call),
+      send(terms.to, usdc, (await authorize({ ...terms, kind: "receiveWithAuthorization" })).call),
     batch: (calls: readonly Hex[]) => {
       const args = [calls.map((callData) => ({ target: usdc, allowFailure: true, callData }))] as const;
       return send(RELAYER, MULTICALL3, encodeFunctionData({ abi: MULTICALL_ABI, functionName: "aggregate3", args }));
@@ -80,7 +80,7 @@ function createWallets(chain: TestChain, dice: Dice) {
 export function createActor(chain: TestChain, seed: number) {
   const dice = createDice(seed);
   const wallets = createWallets(chain, dice);
-  const { authorise, batch, collect, pay, plainCall, transfer } = wallets;
+  const { authorize, batch, collect, pay, plainCall, transfer } = wallets;
   const act = async () => {
     const [from, to, value] = [
       dice.below(8),
@@ -91,10 +91,10 @@ export function createActor(chain: TestChain, seed: number) {
     if (kind < 4) return transfer(account(from).address, to, value);
     if (kind < 6) return pay({ from, to, value });
     if (kind < 7) return collect({ from, to: account(dice.below(8)).address, value });
-    const real = await authorise({ from, to, value });
+    const real = await authorize({ from, to, value });
     const others = [
-      await authorise({ from: dice.below(8), to: dice.pick(WALLETS), value: 0n }),
-      await authorise({ from: dice.below(8), to: dice.pick(WALLETS), value: 5n }),
+      await authorize({ from: dice.below(8), to: dice.pick(WALLETS), value: 0n }),
+      await authorize({ from: dice.below(8), to: dice.pick(WALLETS), value: 5n }),
     ];
     // The forged call fails for its signature; a reader of the first authorization in the input would believe it.
     return batch([real.forged, plainCall(dice.pick(WALLETS), 1n), ...others.map(({ call }) => call), real.call]);
@@ -103,7 +103,7 @@ export function createActor(chain: TestChain, seed: number) {
   const payAll = async (payees: readonly Address[], terms: Pick<Terms, "from" | "value">) => {
     const sent: Hex[] = [];
     for (let n = 0; n < payees.length; n += 10) {
-      const calls = payees.slice(n, n + 10).map(async (to) => (await authorise({ ...terms, to })).call);
+      const calls = payees.slice(n, n + 10).map(async (to) => (await authorize({ ...terms, to })).call);
       sent.push(await batch(await Promise.all(calls)));
     }
     return sent;
@@ -117,13 +117,13 @@ export function createActor(chain: TestChain, seed: number) {
 
 export type Actor = ReturnType<typeof createActor>;
 
-interface Authorised {
+interface Authorized {
   readonly call: Hex;
   /** The same authorization in favor of another, so that its signature is false. */
   readonly forged: Hex;
 }
 
-async function authorisedCall(chain: TestChain, { from, to, value, kind }: Terms, nonce: Hex): Promise<Authorised> {
+async function authorizedCall(chain: TestChain, { from, to, value, kind }: Terms, nonce: Hex): Promise<Authorized> {
   const payer = account(from);
   const functionName = kind ?? "transferWithAuthorization";
   const sign = functionName === "transferWithAuthorization" ? signAuthorization : signReceiveAuthorization;

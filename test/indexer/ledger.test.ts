@@ -72,7 +72,7 @@ test.each([
   expect(reachesFloor(sumBefore, value)).toBe(reached);
 });
 
-describe("the terms of an authorised payment", () => {
+describe("the terms of an authorized payment", () => {
   const CALLS = parseAbi([
     "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
     "function receiveWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",

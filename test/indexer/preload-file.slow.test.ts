@@ -76,7 +76,7 @@ describe("a file of transfers", () => {
     [
       "has no header",
       lines.join("\n"),
-      "expected the header block,time,transaction,log_index,from,to,value,authorised",
+      "expected the header block,time,transaction,log_index,from,to,value,authorized",
     ],
     ["has a hash that is short", change(2, "0x12"), 'line 2: transaction is "0x12", expected 0x and 64 hex digits'],
     ["has an invalid address", change(4, "alice"), 'line 2: from is "alice", expected 0x and 40 hex digits'],
@@ -88,7 +88,7 @@ describe("a file of transfers", () => {
     ["has a value beyond 64 bits", change(6, "9223372036854775808"), 'line 2: value is "9223372036854775808"'],
     ["has times in milliseconds", change(1, "1795000000000"), 'line 2: time is "1795000000000", expected Unix seconds'],
     ["has a block beyond 2^31", change(0, "2147483648"), "line 2: block is"],
-    ["says neither yes nor no", change(7, "perhaps"), 'line 2: authorised is "perhaps", expected true or false'],
+    ["says neither yes nor no", change(7, "perhaps"), 'line 2: authorized is "perhaps", expected true or false'],
     [
       "lacks a column in a line",
       [header, first, "1,2,3"].join("\n"),

@@ -34,7 +34,7 @@ function play(seed: number): readonly Fact[] {
     const value = pick([1n, 0n, 999n, 1_000n, 25_000n, 49_999n, 50_000n, 50_000n, 2n ** 52n, 2n ** 62n]);
     const transaction = `0x${facts.length.toString(16).padStart(64, "0")}` as const;
     const timestampMs = ((DAY_0 + day) * DAY_SECONDS + second) * 1000;
-    facts.push({ from, to, value, authorised: below(2) === 0, timestampMs, transaction, place: facts.length });
+    facts.push({ from, to, value, authorized: below(2) === 0, timestampMs, transaction, place: facts.length });
   };
   const anybody = () => pick([...WALLETS, ...WALLETS, ...NOT_COUNTED]);
   for (const payee of CROWD) for (let n = 0; n < 8; n += 1) add(0, 5, [WALLETS[0] as string, payee]);
@@ -56,7 +56,7 @@ function play(seed: number): readonly Fact[] {
 }
 
 function csvOf(facts: readonly Fact[]): string {
-  const lines = facts.map(({ from, to, value, authorised, timestampMs, transaction, place }) =>
+  const lines = facts.map(({ from, to, value, authorized, timestampMs, transaction, place }) =>
     [
       blockOf(place),
       timestampMs / 1000,
@@ -65,10 +65,10 @@ function csvOf(facts: readonly Fact[]): string {
       `0x${from}`,
       `0x${to}`,
       value,
-      authorised,
+      authorized,
     ].join(),
   );
-  return ["block,time,transaction,log_index,from,to,value,authorised", ...lines, ""].join("\n");
+  return ["block,time,transaction,log_index,from,to,value,authorized", ...lines, ""].join("\n");
 }
 
 test.each([

@@ -9,7 +9,7 @@ const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 
 /** A transfer of USDC as the chain's raw logs tell it; addresses without 0x. */
 export interface Fact {
-  /** Absent for a transfer. A hold is authorised, and moves nothing to the merchant yet; a release does. */
+  /** Absent for a transfer. A hold is authorized, and moves nothing to the merchant yet; a release does. */
   readonly kind?: "hold" | "release";
   /** The payment's, of those two. */
   readonly id?: Hex;
@@ -18,7 +18,7 @@ export interface Fact {
   readonly from: string;
   readonly to: string;
   readonly value: bigint;
-  readonly authorised: boolean;
+  readonly authorized: boolean;
   readonly timestampMs: number;
   readonly transaction: Hex;
 }
@@ -59,14 +59,14 @@ export async function readFacts(chain: TestChain, own: readonly Address[], since
     if (parties[0] === parties[1] || parties.some((party) => party === NOBODY || isOurs(party, log.blockNumber)))
       return [];
     const before = logs[index - 1];
-    const authorised =
+    const authorized =
       before?.topics[0] === USED &&
       before.transactionHash === log.transactionHash &&
       before.logIndex === log.logIndex - 1 &&
       before.topics[1] === from;
     const timestampMs = madeAt.get(log.blockHash) ?? 0;
     const [value, transaction] = [BigInt(log.data), log.transactionHash];
-    return [{ from: parties[0], to: parties[1], value, authorised, timestampMs, transaction, place: placeOf(log) }];
+    return [{ from: parties[0], to: parties[1], value, authorized, timestampMs, transaction, place: placeOf(log) }];
   });
 }
 
@@ -84,11 +84,11 @@ export function recount(
       (fact.from === me || fact.to === me) &&
       fact.timestampMs >= from &&
       fact.timestampMs < to &&
-      (at.scope === "full" || fact.authorised),
+      (at.scope === "full" || fact.authorized),
   );
   const last = Math.max(...mine.map(({ timestampMs }) => timestampMs));
   return {
-    settledPayments: mine.filter((fact) => fact.from === me && fact.authorised).length,
+    settledPayments: mine.filter((fact) => fact.from === me && fact.authorized).length,
     distinctCounterparties: new Set(
       mine.filter(({ value }) => value >= 1_000n).map((fact) => (fact.from === me ? fact.to : fact.from)),
     ).size,
@@ -119,7 +119,7 @@ export function countedIn(all: readonly Fact[], scope: Scope): Counted {
   counted.set(all, known);
   const before = known.get(scope);
   if (before !== undefined) return before;
-  const facts = all.filter((fact) => scope === "full" || fact.authorised || fact.kind === "release");
+  const facts = all.filter((fact) => scope === "full" || fact.authorized || fact.kind === "release");
   const now = { facts, reached: reachedFloors(facts, scope) };
   known.set(scope, now);
   return now;
@@ -129,8 +129,8 @@ export function countedIn(all: readonly Fact[], scope: Scope): Counted {
 const reachedFloors = (facts: readonly Fact[], scope: Scope): readonly Reached[] =>
   facts.flatMap((fact, index) => {
     const before = facts.slice(0, index);
-    const earlier = before.filter((one) => one.authorised && one.from === fact.from && one.to === fact.to);
-    if (!fact.authorised || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
+    const earlier = before.filter((one) => one.authorized && one.from === fact.from && one.to === fact.to);
+    if (!fact.authorized || sum(earlier) >= FLOOR || sum(earlier) + fact.value < FLOOR) return [];
     return [{ ...fact, funder: largestFunder(fact.from, before, scope) }];
   });
 

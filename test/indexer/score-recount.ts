@@ -65,7 +65,7 @@ const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].toSorted(([a], [b]) 
 /** Every row of every table by definition, from all transfers in the chain's order. */
 export function recountTables(all: readonly Fact[], scope: Scope): Rows {
   const { facts, reached } = countedIn(all, scope);
-  const payments = facts.filter(({ authorised }) => authorised);
+  const payments = facts.filter(({ authorized }) => authorized);
   return {
     wallet_day: recountDays(facts.filter(counts)),
     // In scope `selective` `paid` says it all, unless the hold of a release is older than the index.
@@ -115,7 +115,7 @@ function recountPayers(reached: readonly Reached[]): Rows {
   };
 }
 
-const qualifies = ({ authorised, value }: Fact) => authorised && value >= 1_000n;
+const qualifies = ({ authorized, value }: Fact) => authorized && value >= 1_000n;
 
 function recountWallets(facts: readonly Fact[], reached: readonly Reached[], scope: Scope): readonly object[] {
   const funded = scope === "full" ? facts.filter(moves).map(({ to }) => to) : [];
@@ -196,7 +196,7 @@ function recountPayee(
   { payment, scope }: { payment: Reached; scope: Scope },
 ): PayeeFact {
   const { from: me, to: payee, funder } = payment;
-  const paid = facts.filter((fact) => fact.authorised && fact.from === me && fact.to === payee);
+  const paid = facts.filter((fact) => fact.authorized && fact.from === me && fact.to === payee);
   const circle = [`0x${me}`, `0x${payee}`, largestFunder(me, facts, scope), funder];
   const payers = reached.filter(({ to }) => to === payee);
   const others = payers.map((one) => one.funder).filter((one) => one !== null && !circle.includes(one));
@@ -243,7 +243,7 @@ function recountDays(facts: readonly Fact[]): readonly object[] {
     );
     const known = ages.filter((age) => age < 90);
     const paid = today
-      .filter((touch) => `0x${touch.fact.from}` === wallet && touch.fact.authorised)
+      .filter((touch) => `0x${touch.fact.from}` === wallet && touch.fact.authorized)
       .map(({ fact }) => fact);
     return {
       wallet,

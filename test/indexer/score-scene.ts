@@ -30,7 +30,7 @@ interface Terms {
   readonly value: bigint;
 }
 
-async function authorisedCall(chain: TestChain, { from, to, value }: Terms): Promise<Hex> {
+async function authorizedCall(chain: TestChain, { from, to, value }: Terms): Promise<Hex> {
   const payer = keyOf(from);
   const message = authorization({ from: payer.address, to, value });
   const signature = await signAuthorization(payer, chain.network, message);
@@ -48,7 +48,7 @@ export function createScene(chain: TestChain) {
   const send = async (account: Address, to: Address, data: Hex) => {
     sent.push(await chain.client.sendTransaction({ account, to, data, gas: 4_000_000n }));
   };
-  const authorise = (terms: Terms) => waiting.push(authorisedCall(chain, terms));
+  const authorize = (terms: Terms) => waiting.push(authorizedCall(chain, terms));
   const flush = async () => {
     const calls = await Promise.all(waiting);
     waiting = [];
@@ -60,11 +60,11 @@ export function createScene(chain: TestChain) {
     }
   };
   return {
-    /** Authorised payments, relayed in batches; atomic USDC. */
+    /** Authorized payments, relayed in batches; atomic USDC. */
     pay: (from: string, payees: readonly string[], value: bigint) => {
-      for (const payee of payees) authorise({ from, to: walletOf(payee), value });
+      for (const payee of payees) authorize({ from, to: walletOf(payee), value });
     },
-    payService: (from: string, value: bigint) => authorise({ from, to: SERVICE, value }),
+    payService: (from: string, value: bigint) => authorize({ from, to: SERVICE, value }),
     /** Plain transfers of an exchange's. */
     fund: async (exchange: string, wallets: readonly string[], value: bigint) => {
       for (const name of wallets) {

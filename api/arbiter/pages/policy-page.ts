@@ -3,11 +3,11 @@ import { html, type Markup } from "../../platform/page/html.ts";
 import { mark, renderPage } from "../../platform/page/page.ts";
 import type { ConditionResult, DecisionRow, Policy, PolicyCategory, Verdict } from "../policy/policy.ts";
 
-const RESULT_TONES = { true: "pass", false: "fail", unknown: "grey" } as const satisfies Record<
+const RESULT_TONES = { true: "pass", false: "fail", unknown: "gray" } as const satisfies Record<
   ConditionResult,
   string
 >;
-export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "grey" } as const satisfies Record<
+export const VERDICT_TONES = { release: "pass", refund: "fail", escalate: "gray" } as const satisfies Record<
   Verdict,
   string
 >;

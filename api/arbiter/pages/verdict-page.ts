@@ -26,7 +26,7 @@ export function renderVerdict(stored: StoredVerdict, places: readonly LogPlace[]
     description: MEANINGS[stored.outcome],
     canonical: `${baseUrl}${path}`,
     jsonUrl: `${baseUrl}${path}?format=json`,
-    main: html`<article class="deed ${stored.supersededBy === null ? VERDICT_TONES[stored.outcome] : "grey"}"><p class="eyebrow">Arbiter verdict</p>
+    main: html`<article class="deed ${stored.supersededBy === null ? VERDICT_TONES[stored.outcome] : "gray"}"><p class="eyebrow">Arbiter verdict</p>
 <h1>${HEADINGS[stored.outcome]}</h1>
 <p class="state">${MEANINGS[stored.outcome]}</p>
 ${correction(stored, record)}

@@ -69,13 +69,13 @@ const reasonLine = ({ text, cert_url, issued }: ShownReason): Markup =>
     html` <a href="${cert_url}">See the certificate from ${longDay(new Date(issued))}</a>.`
   }</p>`;
 
-const tone = (record: ShownVerification) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "grey");
+const tone = (record: ShownVerification) => (record.verified ? "pass" : record.certs.length > 0 ? "fail" : "gray");
 const passed = ({ result }: ShownCertificate): boolean => result.toLowerCase() === "pass";
 
 const certificateRow = (certificate: ShownCertificate): Markup => {
   const { product = "", level } = certificate;
   const name = [titleOf(product), level].filter(Boolean).join(": ");
-  const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "grey";
+  const tone = certificate.fresh ? (passed(certificate) ? "pass" : "fail") : "gray";
   return html`<li><a href="${certificate.cert_url}">${name || "Certificate"}</a>
 ${mark(tone, passed(certificate) ? "PASS" : "FAIL")}
 <span class="note soft small">${certificate.fresh ? "Fresh" : "No longer fresh"}, ${counted(certificate.age_days, "day")} old</span></li>`;

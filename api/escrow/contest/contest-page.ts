@@ -22,7 +22,7 @@ export function renderContest(view: View, places: readonly LogPlace[], baseUrl: 
     description: answer?.rule_text ?? "What the buyer of an escrowed payment contested before its release.",
     canonical: `${baseUrl}${path}`,
     jsonUrl: `${baseUrl}${path}?format=json`,
-    main: html`<article class="deed ${answer === null ? "grey" : TONES[answer.decision]}"><p class="eyebrow">Escrow contest</p>
+    main: html`<article class="deed ${answer === null ? "gray" : TONES[answer.decision]}"><p class="eyebrow">Escrow contest</p>
 <h1>${heading}</h1>
 <p class="state">${answer?.rule_text ?? (contest === null ? "The buyer has said nothing." : "The claim is being checked.")}</p>
 ${facts(moneyFacts(view), "ruled")}</article>

@@ -193,7 +193,7 @@ export const facts = (
 const SHAPES = {
   pass: "m3 8.5 3.4 3.4L13 4.6",
   fail: "M4 4l8 8M12 4l-8 8",
-  grey: "M3 8h10",
+  gray: "M3 8h10",
 } as const;
 
 /** A word with its sign and color; the word alone says everything. */

@@ -2,13 +2,13 @@
 export const STYLE = `
 :root{color-scheme:light dark;
 --paper:#f5f2ea;--card:#fffdf8;--well:#efebdf;--ink:#1a2430;--soft:#515c67;--line:#d9d1bf;--gold:#b08a3c;
---str:#7d4a0c;--num:#a1271c;--fn:#1d4f91;--accent:#0b5a4c;--on-accent:#fffdf8;--pass:#0b6447;--fail:#a1271c;--grey:#59636d;
+--str:#7d4a0c;--num:#a1271c;--fn:#1d4f91;--accent:#0b5a4c;--on-accent:#fffdf8;--pass:#0b6447;--fail:#a1271c;--gray:#59636d;
 --serif:"Iowan Old Style","Palatino Linotype",Palatino,"URW Palladio L",P052,"IBM Plex Serif",Georgia,serif;
 --sans:-apple-system,"Segoe UI",Roboto,"Noto Sans","Open Sans",system-ui,"Helvetica Neue",Arial,sans-serif;
 --mono:ui-monospace,"SF Mono",SFMono-Regular,Menlo,"Cascadia Mono","IBM Plex Mono",Consolas,"DejaVu Sans Mono",monospace}
 @media(prefers-color-scheme:dark){:root{
 --paper:#0f151a;--card:#161e25;--well:#0b1014;--ink:#ebe6da;--soft:#a7b0b8;--line:#2d3841;--gold:#c9a35a;
---str:#e3b979;--num:#ff9c8f;--fn:#8fc3f7;--accent:#77d3b7;--on-accent:#0b1714;--pass:#74d3a6;--fail:#ff9c8f;--grey:#aab3bb}}
+--str:#e3b979;--num:#ff9c8f;--fn:#8fc3f7;--accent:#77d3b7;--on-accent:#0b1714;--pass:#74d3a6;--fail:#ff9c8f;--gray:#aab3bb}}
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;scroll-behavior:smooth}
 @media(prefers-reduced-motion:reduce){html{scroll-behavior:auto}}
@@ -67,7 +67,7 @@ section>*+p,section>*+ul,section>p+*{margin-top:1rem}
 .seal{color:var(--tone);width:9.5rem;height:9.5rem;flex:none}
 .seal text{fill:currentColor;font-family:var(--serif);font-weight:600;text-anchor:middle}
 @media(min-width:46rem){.deed-head{grid-template-columns:1fr auto;align-items:center;gap:2rem}.deed-head .seal{order:1;width:13.5rem;height:13.5rem}}
-.pass{--tone:var(--pass)}.fail{--tone:var(--fail)}.grey{--tone:var(--grey)}
+.pass{--tone:var(--pass)}.fail{--tone:var(--fail)}.gray{--tone:var(--gray)}
 .mark{display:inline-flex;align-items:center;gap:.4em;color:var(--tone);font-weight:650;white-space:nowrap}
 .mark svg{width:1em;height:1em;flex:none}
 h1 .mark{gap:.3em;font-weight:600;white-space:normal}h1 .mark svg{width:.7em;height:.7em}

@@ -15,7 +15,7 @@ export interface Payer {
 
 export interface Payee {
   readonly payee: Address;
-  /** All authorised payments of the wallet to it, in atomic USDC, and what of it is not paid out. */
+  /** All authorized payments of the wallet to it, in atomic USDC, and what of it is not paid out. */
   readonly atomic: bigint;
   readonly unpaid: bigint;
   readonly isInWindow: boolean;

@@ -8,7 +8,7 @@ import { verdictOf } from "./standing.ts";
 
 /** How a seller's record looks now; its page and its badge agree. */
 export interface ExamAppearance {
-  readonly tone: "pass" | "fail" | "grey";
+  readonly tone: "pass" | "fail" | "gray";
   /** On its seal. */
   readonly word: "PASS" | "FAIL" | "NONE";
   readonly state:
@@ -36,20 +36,20 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
     case "corrected": {
       const at = exam.correction?.at ?? endedAt;
       const sentence = `The examiner was wrong, and withdrew this ${word} on ${longDay(at)}. The record stays as it was and no longer counts.`;
-      return { tone: "grey", word, state: "Corrected", sentence, short: `withdrawn ${day(at)}` };
+      return { tone: "gray", word, state: "Corrected", sentence, short: `withdrawn ${day(at)}` };
     }
     case "reversed": {
       const at = exam.reversedAt ?? endedAt;
       const sentence = `A payment that this ${word} rests on was found missing from the chain on ${longDay(at)}. The record stays public and no longer counts.`;
-      return { tone: "grey", word, state: "Reversed", sentence, short: `reversed ${day(at)}` };
+      return { tone: "gray", word, state: "Reversed", sentence, short: `reversed ${day(at)}` };
     }
     case "expired": {
       const sentence = `This ${word} is a true record of its exam, but its ${VALID_DAYS} days ended on ${longDay(until)}. Ask the seller for a fresh one.`;
-      return { tone: "grey", word, state: "Expired", sentence, short: `expired ${day(until)}` };
+      return { tone: "gray", word, state: "Expired", sentence, short: `expired ${day(until)}` };
     }
     case "superseded": {
       const sentence = `A newer exam of the same request counts in place of this ${word}. The record stays public.`;
-      return { tone: "grey", word, state: "Superseded", sentence, short: `superseded · tested ${day(endedAt)}` };
+      return { tone: "gray", word, state: "Superseded", sentence, short: `superseded · tested ${day(endedAt)}` };
     }
     case "counts": {
       if (verdict === "fail") {
@@ -71,7 +71,7 @@ export function examAppearance({ exam, state, failing }: Pick<Placed, "exam" | "
 
 /** An exam that certifies nothing: under way, or interrupted. */
 export function uncertified({ result }: Exam): ExamAppearance {
-  const nothing = { tone: "grey", word: "NONE" } as const;
+  const nothing = { tone: "gray", word: "NONE" } as const;
   if (result === null)
     return {
       ...nothing,

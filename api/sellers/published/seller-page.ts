@@ -77,7 +77,7 @@ function bodyLines({ bytes, text, base64, isWhole }: KeptBody): readonly string[
 const MARKS = {
   pass: ["pass", "Pass"],
   fail: ["fail", "Fail"],
-  not_applicable: ["grey", "Does not apply"],
+  not_applicable: ["gray", "Does not apply"],
 } as const;
 
 /** Each check with its weight, what it found, how to mend it, and links to the exchanges that show it. Statements may quote the seller. */

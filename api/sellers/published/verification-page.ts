@@ -10,7 +10,7 @@ export function renderSellerVerification(record: SellerVerification, baseUrl: st
   const { origin, path_prefix: prefix, certs, reasons } = record;
   const [site, name] = [{ origin, prefix }, siteName({ origin, prefix })];
   const verdict = record.verified ? "Verified" : record.tested ? "Not verified" : "Not tested";
-  const tone = record.verified ? "pass" : record.tested ? "fail" : "grey";
+  const tone = record.verified ? "pass" : record.tested ? "fail" : "gray";
   const url = sellerVerifyUrl(baseUrl, site);
   return renderPage({
     title: `${verdict}: ${name}`,
@@ -45,7 +45,7 @@ ${more > 0 && html`<p>And ${more} more: see the exams below.</p>`}`;
 }
 
 const row = (cert: SellerVerification["certs"][number]): Markup => {
-  const tone = cert.fresh ? cert.result : "grey";
+  const tone = cert.fresh ? cert.result : "gray";
   return html`<li><a class="mono" href="${cert.cert_url}">${foreignLine(`${cert.method} ${cert.url}`, 200)}</a>
 ${mark(tone, cert.result.toUpperCase())}
 <span class="note soft small">${stateIn(cert)}, examined ${longDay(new Date(cert.issued))}${cert.level !== null && html`, level ${cert.level}`}. Paid to <span class="mono">${cert.pay_to}</span></span></li>`;

@@ -120,7 +120,7 @@ describe("a picture is always a picture", async () => {
   describe("while the database is away", () => {
     beforeAll(() => link.stop());
 
-    test("a picture is grey and kept for a minute; the rest of the site answers 503", async () => {
+    test("a picture is gray and kept for a minute; the rest of the site answers 503", async () => {
       for (const [path, type] of PICTURES.filter(([path]) => path.includes(ID))) {
         const { headers } = await expectPicture(path, type, 200);
         expect(headers.get("cache-control")).toBe("public, max-age=60");

@@ -77,7 +77,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
       tested: true,
       reasons: [expect.objectContaining({ code: "no_pass", text: expect.stringContaining("for or against") })],
     });
-    expect([after.page, before.page].map((text) => text.includes('<h1><span class="mark grey">'))).toEqual([
+    expect([after.page, before.page].map((text) => text.includes('<h1><span class="mark gray">'))).toEqual([
       true,
       true,
     ]);

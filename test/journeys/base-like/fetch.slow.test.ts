@@ -43,7 +43,7 @@ async function recount(last: number): Promise<readonly FetchedRow[]> {
     rows.push({
       ...{ block: Number(log.blockNumber), time: Number(timestamp), transaction: log.transactionHash },
       ...{ log_index: log.logIndex, from: `0x${from?.slice(26)}`, to: `0x${to?.slice(26)}` },
-      ...{ value: String(BigInt(log.data)), authorised: true },
+      ...{ value: String(BigInt(log.data)), authorized: true },
     });
   }
   return rows;

@@ -24,7 +24,7 @@ export interface ChainPlan {
   /** Unix time of the head. */
   readonly endsAt: number;
   /** One of so many transfers is an authorized payment, but for what is minted. Default 5. */
-  readonly authorisedEvery?: number;
+  readonly authorizedEvery?: number;
   /** Default: as many as spread the chain over 90 days. */
   readonly secondsPerBlock?: number;
   /** Default: there are none. */
@@ -38,7 +38,7 @@ export interface GeneratedTransfer {
   readonly to: Address;
   readonly value: number;
   /** Paid by EIP-3009: the log before is its AuthorizationUsed. */
-  readonly authorised: boolean;
+  readonly authorized: boolean;
 }
 
 export interface GeneratedChain {
@@ -96,7 +96,7 @@ function parties(block: number, index: number, wallets: number): Parties {
 
 /** Block `n` has `perBlock` transfers, each in its own transaction. */
 export function generateChain(plan: ChainPlan): GeneratedChain {
-  const { transfers, perBlock, endsAt, authorisedEvery = 5, forkOf = () => 0 } = plan;
+  const { transfers, perBlock, endsAt, authorizedEvery = 5, forkOf = () => 0 } = plan;
   const last = Math.ceil(transfers / perBlock);
   const head = last + QUIET_BLOCKS;
   const seconds = plan.secondsPerBlock ?? Math.max(1, Math.floor((DAYS * 86_400) / head));
@@ -114,17 +114,17 @@ export function generateChain(plan: ChainPlan): GeneratedChain {
       return Array.from({ length: perBlock }, (_, index) => {
         const { dice, from, to } = parties(seed, index, wallets);
         const spread = mix(dice + 2);
-        const authorised = from !== NOBODY && (dice >>> 16) % authorisedEvery === 0;
-        logIndex += authorised ? 2 : 1;
+        const authorized = from !== NOBODY && (dice >>> 16) % authorizedEvery === 0;
+        logIndex += authorized ? 2 : 1;
         const transaction: Hex = `0x${hex(dice, 8)}${hex(block, 28)}${hex(index, 28)}`;
         const value = VALUES[spread % VALUES.length] ?? 0;
-        return { transaction, logIndex: logIndex - 1, from, to, value, authorised };
+        return { transaction, logIndex: logIndex - 1, from, to, value, authorized };
       });
     },
   };
 }
 
-const HEADER = "block,time,transaction,log_index,from,to,value,authorised\n";
+const HEADER = "block,time,transaction,log_index,from,to,value,authorized\n";
 
 function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
   yield HEADER;
@@ -133,8 +133,8 @@ function* csvOf(chain: GeneratedChain, lastBlock: number): Generator<string> {
     yield chain
       .transfersOf(block)
       .map(
-        ({ transaction, logIndex, from, to, value, authorised }) =>
-          `${block},${time},${transaction},${logIndex},${from},${to},${value},${authorised}\n`,
+        ({ transaction, logIndex, from, to, value, authorized }) =>
+          `${block},${time},${transaction},${logIndex},${from},${to},${value},${authorized}\n`,
       )
       .join("");
   }

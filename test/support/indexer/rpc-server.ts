@@ -41,19 +41,19 @@ function logsOf(chain: GeneratedChain, block: number, { wants, payers }: Wanted)
   const [isTransferWanted, isUsedWanted] = [wants(TRANSFER), wants(USED)];
   const place = `"blockNumber":"${quantity(block)}","blockHash":"${hashOf(chain, block)}","blockTimestamp":"${quantity(chain.timeOf(block))}","removed":false`;
   return chain.transfersOf(block).flatMap((transfer, index) => {
-    const { from, to, value, logIndex, transaction, authorised } = transfer;
+    const { from, to, value, logIndex, transaction, authorized } = transfer;
     if (payers !== null && !payers.has(from)) return [];
     const head = `{"address":"${usdc.address}",${place},"transactionHash":"${transaction}","transactionIndex":"${quantity(index)}"`;
     const used = `${head},"logIndex":"${quantity(logIndex - 1)}","data":"0x","topics":["${USED}","0x${wordOf(from)}","0x${nonceOf(block, transfer)}"]}`;
     const moved = `${head},"logIndex":"${quantity(logIndex)}","data":"0x${word(value)}","topics":["${TRANSFER}","0x${wordOf(from)}","0x${wordOf(to)}"]}`;
-    return [...(authorised && isUsedWanted ? [used] : []), ...(isTransferWanted ? [moved] : [])];
+    return [...(authorized && isUsedWanted ? [used] : []), ...(isTransferWanted ? [moved] : [])];
   });
 }
 
 function inputOf(block: number, transfer: GeneratedTransfer): Hex {
-  const { from, to, value, authorised } = transfer;
+  const { from, to, value, authorized } = transfer;
   const terms = `${wordOf(to)}${word(value)}`;
-  if (!authorised) return `0x${PLAIN_CALL}${terms}`;
+  if (!authorized) return `0x${PLAIN_CALL}${terms}`;
   const rest = `${word(0)}${word(2 ** 40)}${nonceOf(block, transfer)}${word(27)}${word(1)}${word(1)}`;
   return `0x${AUTHORISED_CALL}${wordOf(from)}${terms}${rest}`;
 }

@@ -56,7 +56,7 @@ export interface CertificateFact {
 
 /**
  * What the index knows about the wallet. Transfers from and to addresses of the service, to oneself, and from and to
- * the zero address are excluded everywhere. An authorised payment is a USDC transfer signed by its payer (EIP-3009). A
+ * the zero address are excluded everywhere. An authorized payment is a USDC transfer signed by its payer (EIP-3009). A
  * hold in an escrow is such a payment, to the merchant.
  */
 export interface ChainFacts {
@@ -76,7 +76,7 @@ export interface ChainFacts {
    */
   readonly largest_funder: Account | null;
   /**
-   * The (at most 64) payees whose total of authorised payments from the wallet reached 0.05 USD most recently. In any
+   * The (at most 64) payees whose total of authorized payments from the wallet reached 0.05 USD most recently. In any
    * order.
    */
   readonly payees: readonly PayeeFact[];
@@ -97,7 +97,7 @@ export interface Lookup {
   readonly as_of_block: number;
 }
 
-/** The wallet's qualifying payments in the window: authorised by it, of at least 0.001 USD each. */
+/** The wallet's qualifying payments in the window: authorized by it, of at least 0.001 USD each. */
 export interface PaymentFacts {
   /** One entry per day with at least one, in any order. */
   readonly days: readonly {
@@ -112,7 +112,7 @@ export interface PaymentFacts {
 
 export interface PayeeFact {
   readonly payee: Account;
-  /** Sum of the wallet's authorised payments to it, of any size, within and before the window. */
+  /** Sum of the wallet's authorized payments to it, of any size, within and before the window. */
   readonly value: Atomic;
   /** The first and the last of these payments. */
   readonly first_at: Time;
@@ -127,7 +127,7 @@ export interface PayeeFact {
    */
   readonly funder_at_floor: Account | null;
   /**
-   * The payers of this payee are those whose authorised payments to it have reached 0.05 USD, each with its largest
+   * The payers of this payee are those whose authorized payments to it have reached 0.05 USD, each with its largest
    * funder at that moment. This is how many distinct funders there are, excluding the wallet, the payee,
    * `largest_funder` and `funder_at_floor`.
    */

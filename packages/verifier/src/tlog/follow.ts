@@ -56,7 +56,7 @@ export interface Followed {
 const MOST_BUNDLES = 32;
 
 /**
- * Checks a log from a place towards its newest checkpoint, at most 8,192 entries: that the tree there begins with the one
+ * Checks a log from a place toward its newest checkpoint, at most 8,192 entries: that the tree there begins with the one
  * before, that it is made of exactly the entries that are served, and that each of them is genuine.
  * @returns the new place; the same one if nothing is new
  * @throws Refusal that says what is wrong and, for a fork, both checkpoints; InputError if the log cannot be read
