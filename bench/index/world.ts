@@ -26,6 +26,8 @@ export interface World {
   /** What the indexer and the preload are started with. */
   readonly env: Readonly<Record<string, string>>;
   readonly start: () => Promise<void>;
+  /** Resolves when the indexer reports that readers have the index. */
+  readonly ready: () => Promise<void>;
   readonly stop: () => Promise<void>;
   /** The chain's next blocks. */
   readonly grow: (blocks: number) => Promise<void>;
@@ -78,6 +80,12 @@ export async function inIndexWorld<T>(plan: WorldPlan, work: (world: World) => P
       ...{ postgres, db, chain, folder, env, stop },
       async start() {
         indexer = await startProgram("scripts/indexer.ts", env, { ready: null });
+      },
+      async ready() {
+        if (
+          !(await waitUntil(() => indexer?.lines.some((line) => line.includes('"index ready"')) === true, PATIENCE_MS))
+        )
+          throw new Error("the index did not become ready");
       },
       async grow(blocks) {
         const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "bench_grow", params: [blocks] });
