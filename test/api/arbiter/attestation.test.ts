@@ -26,14 +26,14 @@ const anyFacts: fc.Arbitrary<VerdictFacts> = fc.record({
   issuedAt: fc.date({ min: new Date(0), max: new Date("9999-12-31"), noInvalidDate: true }),
 });
 
-/** As a reader has it: out of the document's JSON, with nothing of ours between. */
+/** Reads an attestation back from the document's JSON, as a client does. */
 const read = (attestation: Attestation) => {
   const { message, ...rest } = JSON.parse(JSON.stringify(attestation)) as Attestation;
   return { ...rest, message: { ...message, issuedAt: BigInt(message.issuedAt) } };
 };
 
-describe("the attestation of a verdict", () => {
-  test("appears unchanged in the document", async () => {
+describe("attestation of a verdict", () => {
+  test("The document contains the typed data, the signer, and the signature.", async () => {
     expect(await attest(FACTS, CHAIN_ID, createAccount(KEY))).toStrictEqual({
       domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
       types: {
@@ -58,12 +58,12 @@ describe("the attestation of a verdict", () => {
     });
   });
 
-  test("has the hash of an empty text when there is no deal_ref", async () => {
+  test("A claim without `deal_ref` is attested with the hash of the empty string.", async () => {
     const { message } = await attest({ ...FACTS, dealRef: null }, CHAIN_ID, createAccount(KEY));
     expect(message.dealRefHash).toBe(keccak256("0x"));
   });
 
-  test("is the signature that a viem account makes, and names its signer", async () => {
+  test("The signature equals viem's for the same typed data, and `signer` is the address it recovers to.", async () => {
     const property = fc.asyncProperty(anyFacts, fc.integer({ min: 1, max: 2 ** 40 }), async (facts, chainId) => {
       const key = generatePrivateKey();
       const account = privateKeyToAccount(key);

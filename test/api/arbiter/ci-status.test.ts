@@ -35,7 +35,7 @@ const lists = () => requests.map(({ url }) => url.pathname.split("/").at(-1));
 const NOT_READ = "commit_statuses unknown not_read";
 const NONE = "commit_statuses true none";
 
-describe("the table of ci-status", () => {
+describe("decision table of ci-status", () => {
   test.each([
     ["all good", [run(1, "success"), run(2, "neutral"), run(3, "skipped")], "release", "true all_good"],
     ["a failure", [run(1, "success"), run(2, "failure")], "refund", "false bad_conclusion"],
@@ -44,8 +44,8 @@ describe("the table of ci-status", () => {
       (other) => [other, [run(1, other), run(2, "cancelled")], "escalate", "unknown no_result"] as const,
     ),
     ...["cancelled", "stale"].map((ended) => [ended, [run(1, ended)], "escalate", "unknown cancelled"] as const),
-    ["cancelled beside a success", [run(1, "cancelled"), run(2, "success")], "escalate", "unknown cancelled"],
-    ["cancelled beside a failure", [run(1, "cancelled"), run(2, "failure")], "refund", "false bad_conclusion"],
+    ["cancelled next to a success", [run(1, "cancelled"), run(2, "success")], "escalate", "unknown cancelled"],
+    ["cancelled next to a failure", [run(1, "cancelled"), run(2, "failure")], "refund", "false bad_conclusion"],
     ["a failure while another runs", [run(1, null), run(2, "failure")], "refund", "false bad_conclusion"],
     ["one still runs", [run(1, "success"), run(2, null)], "escalate", "unknown pending"],
     ["queued", [run(1, null, { status: "queued" })], "escalate", "unknown pending"],
@@ -63,7 +63,7 @@ describe("the table of ci-status", () => {
       "escalate",
       "unknown other_commit",
     ],
-  ] as const)("%s", async (...[_is, given, verdict, finding]) => {
+  ] as const)("%s gets the verdict and the finding of the table", async (...[_is, given, verdict, finding]) => {
     state.runs = [...given];
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe(verdict);
@@ -87,19 +87,19 @@ describe("the table of ci-status", () => {
     [500, {}, "unavailable"],
     [200, {}, "bad_response"],
     [304, {}, "unavailable"],
-  ])("a %i with %j escalates", async (code, headers, reason) => {
+  ])("A %i with %j escalates", async (code, headers, reason) => {
     fails(code, headers as Record<string, string>);
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe("escalate");
     expect(judged(evidence)).toEqual([`check_runs unknown ${reason}`, NOT_READ]);
   });
 
-  test("no answer in time escalates", async () => {
+  test("A request that times out escalates", async () => {
     state.answer = () => true;
     expect(judged(await examineCommit(github(null, 200)))).toEqual(["check_runs unknown unavailable", NOT_READ]);
   });
 
-  test("by version 1 a cancelled run refunds, and nothing else is read", async () => {
+  test("Version 1 of the policy refunds a cancelled run without reading anything else", async () => {
     state.runs = [run(1, "cancelled", { name: "test" }), run(2, "success", { name: "test" })];
     const evidence = await examineCommit(github(), "octo/app", { policies: [VERSION_1] });
     expect([evidence.verdict, judged(evidence)]).toEqual(["refund", ["check_runs false bad_conclusion"]]);
@@ -107,7 +107,7 @@ describe("the table of ci-status", () => {
   });
 });
 
-describe("several runs of one check: the newest counts", () => {
+describe("several runs of one check", () => {
   const named = (id: number, conclusion: string | null, more: Item = {}) =>
     run(id, conclusion, { name: "test", ...more });
   const why = (evidence: Awaited<ReturnType<typeof examineCommit>>) =>
@@ -119,8 +119,8 @@ describe("several runs of one check: the newest counts", () => {
     ["a success, then a failure", "success", "failure", "refund"],
     ["a success, then a run that was cancelled", "success", "cancelled", "escalate"],
     ["a success, then one that still runs", "success", null, "escalate"],
-  ] as const)("%s", async (...[_is, older, newer, verdict]) => {
-    // In either order of the list.
+  ] as const)("%s: the newest run counts", async (...[_is, older, newer, verdict]) => {
+    // The order in the list does not matter.
     for (const given of [
       [named(1, older), named(2, newer)],
       [named(2, newer), named(1, older)],
@@ -132,14 +132,14 @@ describe("several runs of one check: the newest counts", () => {
     }
   });
 
-  test("the check of another app with the same name is another check", async () => {
+  test("Another app's check with the same name is a different check", async () => {
     state.runs = [named(1, "failure", { app: OTHER_APP, check_suite: { id: 8 } }), named(2, "success")];
     state.suites = [suite(7), suite(8)];
     const evidence = await examineCommit();
     expect([evidence.verdict, why(evidence)]).toEqual(["refund", ["1 true newest", "2 true newest"]]);
   });
 
-  test("a job of another workflow with the same name is another check", async () => {
+  test("A job of another workflow with the same name is a different check", async () => {
     state.runs = [named(1, "failure", { check_suite: { id: 8 } }), named(2, "success")];
     state.workflowRuns = [workflowRun(7), workflowRun(8, { workflow_id: 4 })];
     expect((await examineCommit()).verdict).toBe("refund");
@@ -148,7 +148,7 @@ describe("several runs of one check: the newest counts", () => {
   });
 });
 
-describe("runs for a fork do not count", () => {
+describe("runs for a fork", () => {
   const fromFork = (conclusion: string, more: Item = {}) =>
     run(2, conclusion, { name: "test", check_suite: { id: 8 }, ...more });
   const own = (conclusion: string) => run(1, conclusion, { name: "test" });
@@ -163,7 +163,7 @@ describe("runs for a fork do not count", () => {
       "another app's suite whose pull requests are the fork's",
       { app: other, suites: [suite(8, { pull_requests: [pull(FORK.id), pull(null)] })] },
     ],
-  ])("%s", async (_is, { app = {}, workflowRuns = [], suites = [] }) => {
+  ])("%s does not count", async (_is, { app = {}, workflowRuns = [], suites = [] }) => {
     for (const [conclusion, ownConclusion, verdict] of [
       ["failure", "success", "release"],
       ["success", "failure", "refund"],
@@ -180,7 +180,7 @@ describe("runs for a fork do not count", () => {
     expect(judged(await examineCommit())).toEqual(["check_runs unknown no_runs", NOT_READ]);
   });
 
-  test("a pull request from a branch of the repository counts, beside one from a fork", async () => {
+  test("A pull request from a branch of the repository counts even if another one comes from a fork", async () => {
     state.runs = [run(1, "failure", { ...other, check_suite: { id: 8 } })];
     state.suites = [suite(8, { pull_requests: [pull(FORK.id), pull(OWN.id)] })];
     expect((await examineCommit()).verdict).toBe("refund");
@@ -192,7 +192,7 @@ describe("runs for a fork do not count", () => {
     ["the suite has no workflow run, whatever its branch", { check_suite: { id: 9 } }, [workflowRun(8)]],
     ["the run has no suite", { check_suite: null }, [workflowRun(8)]],
     ["the run has no app", { app: null }, [workflowRun(8)]],
-  ])("%s: the origin is unclear, which escalates", async (_is, more, workflowRuns) => {
+  ])("%s, so the run's origin is unclear and the claim escalates", async (_is, more, workflowRuns) => {
     state.runs = [own("success"), fromFork("failure", more)];
     state.workflowRuns = [workflowRun(7), ...workflowRuns];
     state.suites = [suite(7), suite(8), suite(9)];
@@ -200,7 +200,7 @@ describe("runs for a fork do not count", () => {
     expect(judged(evidence)).toEqual(["check_runs unknown origin_unclear", NOT_READ]);
   });
 
-  test("suites that cannot be read escalate, even beside a failure", async () => {
+  test("Suites that cannot be read escalate, even with a failed run", async () => {
     state.runs = [own("failure")];
     fails(403, { "retry-after": "60" }, "/actions/runs");
     const evidence = await examineCommit();
@@ -216,7 +216,7 @@ describe("commit statuses", () => {
     ["failure", "escalate", "unknown not_success"],
     ["error", "escalate", "unknown not_success"],
     ["pending", "escalate", "unknown not_success"],
-  ])("%s beside green check-runs", async (found, verdict, finding) => {
+  ])("A status of %s is judged when all check runs are green", async (found, verdict, finding) => {
     state.runs = green;
     state.statuses = [status(1, "success"), status(2, found)];
     const evidence = await examineCommit();
@@ -228,7 +228,7 @@ describe("commit statuses", () => {
     ]);
   });
 
-  test("statuses release nothing without a check-run, and the facts say that they are not read beside a failure", async () => {
+  test("Statuses alone never release, and after a failed run they are reported as not read", async () => {
     state.statuses = [status(1, "success")];
     expect(judged(await examineCommit())).toEqual(["check_runs unknown no_runs", NOT_READ]);
     state.runs = [run(1, "failure")];
@@ -239,7 +239,7 @@ describe("commit statuses", () => {
     expect(lists()).toEqual(["check-runs", "runs"]);
   });
 
-  test("statuses that cannot be read escalate", async () => {
+  test("Statuses that cannot be read escalate", async () => {
     state.runs = green;
     fails(500, {}, "/status");
     expect(judged(await examineCommit())).toEqual(["check_runs true all_good", "commit_statuses unknown unavailable"]);

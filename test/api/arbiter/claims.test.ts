@@ -13,7 +13,7 @@ const HASH = sha256("x");
 const SHA = "a".repeat(40);
 const URL_GIVEN = "https://shop.example/report.pdf?version=2";
 
-/** `ok`, `400`, or `422` with the policy's rule: as the payment gate reads a schema's issues. */
+/** Returns `ok`, `400`, or `422` with the policy's rule, from the schema's issues as the payment gate reads them. */
 function taken(category: unknown, conditions: unknown): string {
   const { success, error } = claimSchema(CLAIMS).safeParse({ category, conditions });
   if (success) return "ok";
@@ -108,7 +108,7 @@ describe("payload-hash", () => {
     expect((await examine("payload-hash", conditions, {})).verdict).toBe(verdict);
   });
 
-  test("neither the claim nor the facts hold the payload", async () => {
+  test("The payload appears in no claim and in no fact", async () => {
     const conditions = { payload_text: "a secret text", expected_sha256: HASH };
     const evidence = await examine("payload-hash", conditions, {});
     const claim = claimSchema(CLAIMS).parse({ category: "payload-hash", conditions });
@@ -120,7 +120,7 @@ describe("payload-hash", () => {
     expect(evidence.timeline).toEqual([]);
   });
 
-  test("any bytes are measured exactly", () =>
+  test("Any bytes are measured exactly", () =>
     fc.assert(
       fc.asyncProperty(fc.uint8Array(), fc.boolean(), async (bytes, isRight) => {
         const expected_sha256 = isRight ? sha256(bytes) : sha256(Buffer.concat([bytes, Buffer.from([0])]));
@@ -131,7 +131,7 @@ describe("payload-hash", () => {
 });
 
 describe("conditions_sha256", () => {
-  test("is SHA-256 of the canonical JSON of category and conditions as submitted", () => {
+  test("The hash is SHA-256 over the canonical JSON of category and conditions as submitted", () => {
     const json = `{"category":"http-delivery","conditions":{"expect_status":"200","url":"${URL_GIVEN}"}}`;
     expect(conditionsSha256("http-delivery", { url: URL_GIVEN, expect_status: "200" })).toBe(sha256(json));
     const claim = claimSchema(CLAIMS).parse({
@@ -141,7 +141,7 @@ describe("conditions_sha256", () => {
     expect(claim.conditionsSha256).toBe(sha256(json));
   });
 
-  test("does not depend on the order of conditions, and does on every value", () =>
+  test("The hash does not depend on the order of conditions, and it changes with every value", () =>
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue(), { noNullPrototype: true }),
@@ -158,13 +158,13 @@ describe("conditions_sha256", () => {
 });
 
 describe("the policy", () => {
-  test("its version 1 is never edited", () => {
+  test("Version 1 is never edited", () => {
     expect(conditionsSha256("policy", POLICY_V1)).toMatchInlineSnapshot(
       `"c9884208c28436c08dec63dd929500a9ad8bfbe18a22c79b9b9cf700e5f899de"`,
     );
   });
 
-  test("names exactly the conditions that are taken", () => {
+  test("The policy lists exactly the conditions that the schema accepts", () => {
     const all = {
       "http-delivery": { url: URL_GIVEN, expect_status: 200, expect_sha256: HASH, min_bytes: 1, expect_contains: "x" },
       "payload-hash": { payload_text: "x", payload_b64: "eA==", expected_sha256: HASH },
@@ -177,7 +177,7 @@ describe("the policy", () => {
       ).toEqual(Object.keys(all[name as keyof typeof all]));
   });
 
-  test("all true is release, any false is refund, anything else escalates", () => {
+  test("The decision is release if all results are true, refund if any is false, and escalate otherwise", () => {
     const results = fc.array(fc.constantFrom("true", "false", "unknown"));
     fc.assert(
       fc.property(results, (given) => {
@@ -194,9 +194,9 @@ describe("the policy", () => {
 });
 
 describe("the published figures", () => {
-  // The text of a published version stays as it is, and so do the figures that it is decided by.
+  // A published version's text never changes, so its limits must not change either.
 
-  test("http-delivery is published with the limits that it is decided by", () => {
+  test("The published text of http-delivery states the limits that the code enforces", () => {
     const { deadlineMs, maxRedirects, maxBodyBytes, maxCodings } = FETCH_LIMITS_V1;
     const { summary, table } = HTTP_DELIVERY_V1;
     expect(summary).toContain(

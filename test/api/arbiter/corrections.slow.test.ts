@@ -21,7 +21,7 @@ const payer = await newPayer(scene.chain);
 const pool = await forFile(connect(scene.service.database.apiUrl));
 const environment = environmentOf(scene.service);
 
-/** A verdict on a page that is not there. */
+/** Buys a verdict on a page that does not exist, which refunds. */
 async function refunded(path: string) {
   const claim = { category: "http-delivery", conditions: { url: `${scene.shop}${path}` }, deal_ref: path };
   const { answer } = await buyVerdict(scene.service, payer, claim);
@@ -33,12 +33,12 @@ const appear = (path: string) => scene.pages.set(path, (_request, response) => r
 const page = async (url: string) => (await send(url, { headers: { accept: "text/html" } })).text;
 const path = (id: string) => `/arbiter/verdict/${id}`;
 
-/** The links of a record to those that it replaces or is replaced by; where it stands in the log comes beside them. */
+/** The links of a verdict to the versions before and after it, without its link to the log. */
 const versionLinks = ({ headers }: Answer): readonly string[] =>
   (headers.get("link") ?? "").split(", ").filter((link) => link.includes("-version"));
 
-describe("a correction", () => {
-  test("runs the claim again free of charge, and supersedes the verdict, which stays as it was", async () => {
+describe("arbiter:correct", () => {
+  test("A correction runs the claim again free of charge and supersedes the verdict, which stays unchanged", async () => {
     const old = await refunded("/late");
     appear("/late");
     const paid = (await settlements(scene.chain, payer.address)).length;
@@ -77,7 +77,7 @@ describe("a correction", () => {
     ]);
   });
 
-  test("is made once; a correction can itself be corrected, in a line without branches", async () => {
+  test("A verdict is corrected once, and a correction can be corrected in turn, so versions form a line without branches", async () => {
     const old = await refunded("/twice");
     const first = await correct(environment, old.id, "--reason", "one");
     const [, id = ""] = /^refund ([0-9a-f]{32})\n/.exec(first.output) ?? [];
@@ -95,9 +95,9 @@ describe("a correction", () => {
     ]);
   });
 
-  test("is made once when two operators make it at the same time, and each is told the truth", async () => {
+  test("If two operators correct a verdict at the same time, one correction is made and the other operator sees its ID", async () => {
     const old = await refunded("/hurry");
-    // Each looks before either has written.
+    // Both commands read the page before either one writes.
     const looking: ServerResponse[] = [];
     scene.pages.set("/hurry", (_request, response) => {
       if (looking.push(response) >= 2) for (const one of looking) if (!one.writableEnded) one.writeHead(404).end();
@@ -120,7 +120,7 @@ describe("a correction", () => {
     });
   });
 
-  test("can be made until the last millisecond of the seventh day", async () => {
+  test("A correction is accepted until the last millisecond of the seventh day", async () => {
     const old = await refunded("/border");
     const issued = Date.parse(JSON.parse(old.text).issued_at);
     const at = async (age: number) => {
@@ -132,9 +132,9 @@ describe("a correction", () => {
   });
 });
 
-describe("the command ends with 1 and one message", () => {
+describe("arbiter:correct on errors", () => {
   const ID = "0".repeat(32);
-  test("for arguments that it does not understand, and for a verdict that is not there", async () => {
+  test("Invalid arguments and an unknown verdict end the command with code 1 and one message", async () => {
     const cases: [readonly string[], RegExp][] = [
       [[], /^Expected an ID of 32 hex digits.*Usage: npm run arbiter:correct/s],
       [[ID, ID, "--reason", "x"], /^Expected an ID/],
@@ -150,10 +150,13 @@ describe("the command ends with 1 and one message", () => {
     );
   });
 
-  test("where the database does not answer, or is not the service's", async () => {
-    const nobody = { ...environment, DATABASE_URL: `postgres://nobody:secret@127.0.0.1:${await freePort()}/trust` };
+  test("An unreachable or foreign database ends the command with code 1 and one message", async () => {
+    const unreachable = {
+      ...environment,
+      DATABASE_URL: `postgres://reader:secret@127.0.0.1:${await freePort()}/trust`,
+    };
     const empty = { ...environment, DATABASE_URL: scene.service.database.ownerUrl.replace(/[^/]+$/, "postgres") };
-    const ended = [nobody, empty].map((env) => correct(env, ID, "--reason", "x"));
+    const ended = [unreachable, empty].map((env) => correct(env, ID, "--reason", "x"));
     for (const { code, output, errors } of await Promise.all(ended)) {
       expect([code, output, errors]).toEqual([1, "", expect.stringMatching(/^The correction failed: [^\n]+\n$/)]);
       expect(errors).not.toContain("secret");

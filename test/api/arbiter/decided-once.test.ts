@@ -22,7 +22,7 @@ afterEach(() => pool.end());
 
 const unasked = async () => Promise.reject(new Error("not asked for"));
 
-/** What the arbiter records verdicts with, while the chain shows this of every transaction. */
+/** The arbiter's dependencies. Every transaction reads as `reading`. */
 const partsWith = (reading: TransactionReading): VerdictParts => ({
   ...CLAIMS,
   now: () => NOW,
@@ -39,7 +39,7 @@ const partsWith = (reading: TransactionReading): VerdictParts => ({
 
 const idOf = (digit: string) => digit.repeat(32);
 
-/** A claim of the buyer's on the one transfer, recorded under an id of this digit. */
+/** Claims the buyer's one transfer, recorded under an ID of this digit. */
 async function claim(digit: string, reading: TransactionReading = paidBy(DEAR)): Promise<StoredVerdict> {
   const parts = partsWith(reading);
   const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
@@ -63,7 +63,7 @@ const told = (verdict: StoredVerdict) => [verdict.outcome, before(verdict) ?? nu
 
 const UNSEEN: TransactionReading = { outcome: "unavailable" };
 
-test("a correction keeps the transfer of the verdict that it corrects, however often, and no other verdict gets it", async () => {
+test("A corrected verdict keeps its transfer through all corrections, and no other verdict gets it", async () => {
   expect(told(await claim("a"))).toEqual(["refund", null]);
   const first = await corrected(idOf("a"), UNSEEN);
   expect(told(first)).toEqual(["escalate", null]);
@@ -73,20 +73,20 @@ test("a correction keeps the transfer of the verdict that it corrects, however o
   expect(told(await corrected(late.id))).toEqual(["escalate", idOf("a")]);
 });
 
-test("an escalate leaves the transfer to the next claim, and its correction comes too late then", async () => {
+test("An escalate leaves the transfer to the next claim, and a later correction does not take it back", async () => {
   expect(told(await claim("a", UNSEEN))).toEqual(["escalate", null]);
   expect(told(await claim("b"))).toEqual(["refund", null]);
   expect(told(await corrected(idOf("a")))).toEqual(["escalate", idOf("b")]);
 });
 
-test("the correction of an escalate decides the transfer, if nobody else has", async () => {
+test("The correction of an escalate decides the transfer if no other verdict has", async () => {
   await claim("a", UNSEEN);
   const correction = await corrected(idOf("a"));
   expect(told(correction)).toEqual(["refund", null]);
   expect(told(await claim("b"))).toEqual(["escalate", correction.id]);
 });
 
-test("the same verdict recorded again is the one that stands, with its transfer", async () => {
+test("Recording the same verdict again returns the first document", async () => {
   const first = await claim("a");
   expect((await claim("a")).document).toBe(first.document);
 });

@@ -10,7 +10,7 @@ import { examine, type Site, startSite } from "../../support/arbiter/site.ts";
 
 const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-/** Bytes cut into pieces of the given sizes, again and again. */
+/** Cuts the bytes into pieces of the given sizes, repeating the sizes. */
 function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   let at = 0;
   for (let index = 0; at < bytes.length; index += 1) {
@@ -21,8 +21,8 @@ function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Ar
 }
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
 
-describe("a body in pieces", () => {
-  test("contains a text exactly when the whole does", () => {
+describe("body in pieces", () => {
+  test("A text is found in the pieces exactly when the whole body contains it", () => {
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "é", "\u{1f600}"), maxLength: 60 });
     const needle = fc.string({ unit: fc.constantFrom("a", "b", "é", "\u{1f600}"), minLength: 1, maxLength: 4 });
     let hits = 0;
@@ -38,7 +38,7 @@ describe("a body in pieces", () => {
     expect(hits).toBeGreaterThan(100);
   });
 
-  test("measures the same however it is split and encoded", async () => {
+  test("The measurements are the same however the body is split and encoded", async () => {
     const codings = [
       ["", (bytes: Uint8Array) => bytes],
       ["gzip", gzipSync],
@@ -66,12 +66,12 @@ describe("a body in pieces", () => {
   });
 });
 
-describe("facts", () => {
+describe("facts of an http-delivery", () => {
   let site: Site;
   beforeAll(async () => {
     site = await startSite();
     let count = 0;
-    // What a server varies from answer to answer is not the deliverable.
+    // These headers vary from response to response and are not part of the deliverable.
     const vary = () => ({
       date: new Date(1e12 + 1e7 * count).toUTCString(),
       "x-request-id": String(++count),
@@ -91,7 +91,7 @@ describe("facts", () => {
   afterAll(() => site.close());
 
   test.each(["/fine", "/gone", "/busy", "/moved", "/nothing"])(
-    "%s: the same claim and state give the same bytes, in any order of conditions",
+    "%s: the same claim and state yield the same bytes, in any order of conditions",
     async (path) => {
       const conditions = {
         url: `http://shop.example${path}`,
@@ -113,7 +113,7 @@ describe("facts", () => {
     },
   );
 
-  test("hold no content of the deliverable, and only numbers that are safe integers", async () => {
+  test("Facts contain no content of the deliverable, and all their numbers are safe integers", async () => {
     const evidence = await examine(
       "http-delivery",
       { url: "http://shop.example/fine", expect_contains: "in" },

@@ -9,7 +9,7 @@ import { type ArbiterScene, buyVerdict, type Claim, startArbiterScene } from "..
 import { artifactOf } from "../../support/chain/contracts.ts";
 import { newPayer } from "../../support/payments/signing.ts";
 
-// What someone else's escrow does: it opens a deal on the chain, buys the verdict, and carries it to its own contract.
+// A third party's escrow opens a deal on chain, buys the verdict, and submits it to its own contract.
 
 const ABI = parseAbi([
   "struct Verdict { string id; uint8 outcome; bytes32 conditionsSha256; bytes32 dealRefHash; uint64 issuedAt; }",
@@ -48,7 +48,7 @@ const mined = async (hash: Hex): Promise<void> => {
   expect((await scene.chain.client.waitForTransactionReceipt({ hash })).status).toBe("success");
 };
 
-/** A deal over what a URL delivers; its conditions are fixed on the chain before anybody is asked. */
+/** Opens a deal over the content of a URL. Its conditions are fixed on chain before the verdict is bought. */
 async function openDeal(path: string, seconds = 3_600) {
   const claim = { category: "http-delivery", conditions: { url: `${scene.shop}${path}` } };
   const conditions: Hex = `0x${createHash("sha256")
@@ -70,7 +70,7 @@ const verdictOf = ({ message }: Attestation) => ({
   issuedAt: BigInt(message.issuedAt),
 });
 
-/** Simulated first, so that a refusal is named. */
+/** Simulates first, so that a revert has its named error. */
 async function execute(verdict: ReturnType<typeof verdictOf>, signature: Hex): Promise<void> {
   const args = [verdict, signature] as const;
   const call = { account: CARRIER, address, abi: ABI, functionName: "execute", args } as const;
@@ -86,7 +86,7 @@ async function buy(claim: Claim): Promise<Attestation> {
 const balance = (account: Address): Promise<bigint> => scene.chain.usdcBalance(account);
 
 describe("a caller's escrow", () => {
-  test("buys a verdict over x402, and its contract pays the seller on it, once", async () => {
+  test("A verdict bought over x402 makes the caller's contract pay the seller exactly once", async () => {
     const { payee, claim } = await openDeal("/report");
     const attestation = await buy(claim);
     expect(attestation.message).toMatchObject({ outcome: "release", dealRefHash: keccak256(toHex(claim.deal_ref)) });

@@ -16,20 +16,20 @@ const pagesOf = (list: string) =>
   requests.flatMap(({ url }) => (url.pathname.endsWith(list) ? [url.searchParams.get("page")] : []));
 
 describe("pages", () => {
-  test("a failure on the last of all pages refunds, after the list was read a second time", async () => {
+  test("A failure on the last page refunds after the list is read a second time", async () => {
     state.runs = [...successes(249), run(250, "failure")];
     expect((await examineCommit()).verdict).toBe("refund");
     expect(pagesOf("/check-runs")).toEqual(["1", "2", "3", "1", "2", "3"]);
     expect(requests.slice(3, 6).map(({ status }) => status)).toEqual([304, 304, 304]);
   });
 
-  test("exactly 100 runs are one page, which is read once", async () => {
+  test("A list of exactly 100 runs is one page and is read once", async () => {
     state.runs = successes(100);
     expect((await examineCommit()).verdict).toBe("release");
     expect(pagesOf("/check-runs")).toEqual(["1"]);
   });
 
-  test("more than 1,000 runs cannot all be read, which escalates, whatever those that were read say", async () => {
+  test("More than 1,000 runs cannot all be read, so the claim escalates even with a failure among those read", async () => {
     state.runs = [run(2_000, "failure"), ...successes(1_000)];
     const evidence = await examineCommit();
     expect(evidence.verdict).toBe("escalate");
@@ -39,7 +39,7 @@ describe("pages", () => {
 
   const page = (total: number, ...shown: Item[]) => JSON.stringify({ total_count: total, check_runs: shown });
   const many = successes(150);
-  /** Answers for check-runs alone, one after the other; the last one again and again. */
+  /** Serves these bodies for check-runs alone, in order. The last one repeats. */
   const answers = (...bodies: string[]) => {
     state.answer = (_request, response, { pathname }) => {
       if (!pathname.endsWith("/check-runs")) return false;
@@ -51,11 +51,11 @@ describe("pages", () => {
 
   test.each([
     [
-      "fewer runs than the count says",
+      "fewer runs than total_count",
       [page(2, run(1, "success")), page(2), page(2, run(1, "success")), page(2)],
       "partial",
     ],
-    ["more runs than the count says", [page(1, run(1, "success"), run(2, "success"))], "inconsistent"],
+    ["more runs than total_count", [page(1, run(1, "success"), run(2, "success"))], "inconsistent"],
     [
       "another count on the second page",
       [page(150, ...first), page(151, ...second, run(151, "success"))],
@@ -79,12 +79,12 @@ describe("pages", () => {
     expect(judged(evidence)[0]).toBe(`check_runs unknown ${reason}`);
   });
 
-  test("the same runs in another order are the same list", async () => {
+  test("The same runs in another order are the same list", async () => {
     answers(page(150, ...first), page(150, ...second), page(150, ...first.toReversed()), page(150, ...second));
     expect((await examineCommit()).verdict).toBe("release");
   });
 
-  test("suites and statuses are one list too", async () => {
+  test("Incomplete lists of suites and statuses escalate as well", async () => {
     state.runs = successes(1);
     const pages: Record<string, object> = {
       "/actions/runs": { total_count: 2, workflow_runs: [workflowRun(7)] },
@@ -110,7 +110,7 @@ describe("redirects, ETags and tokens", () => {
     };
   };
 
-  test("a renamed repository is followed, with all of its pages", async () => {
+  test("A renamed repository is followed through all of its pages", async () => {
     state.runs = successes(150);
     renamed("/repositories/7");
     expect((await examineCommit(github("secret"), "octo/old")).verdict).toBe("release");
@@ -120,7 +120,7 @@ describe("redirects, ETags and tokens", () => {
     expect(requests.every(({ headers }) => headers.authorization === "Bearer secret")).toBe(true);
   });
 
-  test("a redirect to another origin is not, so that the token stays here", async () => {
+  test("A redirect to another origin is not followed, so the token does not leak", async () => {
     let strangers = 0;
     const stranger = await serveHttp((_request, response) => {
       strangers += 1;
@@ -132,7 +132,7 @@ describe("redirects, ETags and tokens", () => {
     stranger.stop();
   });
 
-  test("a redirect that loops ends", async () => {
+  test("A redirect loop ends", async () => {
     renamed("/repos/octo/old");
     expect(judged(await examineCommit(github(), "octo/old"))[0]).toBe("check_runs unknown bad_response");
     expect(requests.length).toBeLessThanOrEqual(8);

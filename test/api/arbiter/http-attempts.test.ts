@@ -31,32 +31,32 @@ const attempt = (url: string, options: Partial<GuardedFetchOptions> = {}): Promi
 const targets = ({ redirects }: Fetched) => redirects.map(({ location }) => location.replace(/^https?:\/\/[^/]+/, ""));
 
 describe("redirects", () => {
-  test("three are followed", async () => {
+  test("Three redirects are followed", async () => {
     const fetched = await attempt("http://shop.example/2");
     expect(fetched).toMatchObject({ failure: null, head: { status: 200 } });
     expect(targets(fetched)).toEqual(["/3", "/4", "/5"]);
   });
 
-  test("a fourth one is not", async () => {
+  test("A fourth redirect is not followed", async () => {
     const fetched = await attempt("http://shop.example/1");
     expect(fetched).toMatchObject({ failure: "redirect", head: { status: 301 }, body: null });
     expect(targets(fetched)).toEqual(["/2", "/3", "/4"]);
   });
 
-  test("a loop ends", async () => {
+  test("A redirect loop ends", async () => {
     const evidence = await examine("http-delivery", { url: "http://shop.example/loop" }, { fetcher: site.fetcher() });
     expect(evidence.verdict).toBe("escalate");
     expect(site.requests.filter(({ path }) => path === "/loop")).toHaveLength(8);
   });
 
-  test("from http to https is followed, and the facts leave the query out", async () => {
+  test("A redirect from http to https is followed, and the facts omit the query", async () => {
     const fetched = await attempt("http://shop.example/up");
     expect(fetched.redirects).toEqual([{ status: 308, location: "https://shop.example/5" }]);
     expect(fetched.head?.status).toBe(200);
     expect(site.requests.at(-1)?.path).toBe("/5?key=1");
   });
 
-  test("from https to http is not", async () => {
+  test("A redirect from https to http is not followed", async () => {
     expect(await attempt("https://shop.example/down")).toMatchObject({
       failure: "redirect",
       redirects: [],
@@ -64,7 +64,7 @@ describe("redirects", () => {
     });
   });
 
-  test("a redirect to a path or host in raw UTF-8 leads where its bytes say, and other bytes stay as they are", async () => {
+  test("A redirect in raw UTF-8 is percent-encoded, and all other bytes are sent unchanged", async () => {
     const sent: [string, Buffer][] = [
       ["/utf8", Buffer.from("/grüße/日本?q=ü")],
       ["/latin1", Buffer.from("/gr\xfc\xdfe", "latin1")],
@@ -86,14 +86,14 @@ describe("redirects", () => {
     ]);
   });
 
-  test("to another host, whose name is in Host", async () => {
+  test("A redirect to another host sends that name in Host", async () => {
     expect((await attempt("http://shop.example/away")).head?.status).toBe(200);
     expect(site.requests.at(-1)).toMatchObject({ host: "cdn.example", headers: { "accept-encoding": "identity" } });
   });
 });
 
-describe("two attempts, by version 1", () => {
-  /** Serves one status after the other. */
+describe("two attempts in version 1", () => {
+  /** Serves these statuses in order. */
   const inTurn = (path: string, ...statuses: number[]) =>
     site.handlers.set(path, (_request, response) => response.writeHead(statuses.shift() ?? 500).end());
   const run = (path: string) =>
@@ -103,16 +103,19 @@ describe("two attempts, by version 1", () => {
     ["/503-200", [503, 200], "release", [503, 200]],
     ["/503-404", [503, 404], "refund", [503, 404]],
     ["/503-429-200", [503, 429, 200], "escalate", [503, 429]],
-  ] as const)("%s", async (...[path, statuses, verdict, seen]) => {
-    inTurn(path, ...statuses);
-    const evidence = await run(path);
-    expect(evidence.verdict).toBe(verdict);
-    expect(factsNamed(evidence, "fetch_attempt").map(({ status }) => status)).toEqual(seen);
-    expect(evidence.timeline.every(({ started_at, finished_at }) => started_at <= finished_at)).toBe(true);
-  });
+  ] as const)(
+    "%s: the second attempt decides what the first one left open",
+    async (...[path, statuses, verdict, seen]) => {
+      inTurn(path, ...statuses);
+      const evidence = await run(path);
+      expect(evidence.verdict).toBe(verdict);
+      expect(factsNamed(evidence, "fetch_attempt").map(({ status }) => status)).toEqual(seen);
+      expect(evidence.timeline.every(({ started_at, finished_at }) => started_at <= finished_at)).toBe(true);
+    },
+  );
 });
 
-describe("the deadline", () => {
+describe("deadline of an attempt", () => {
   const stalls = {
     "DNS that does not answer": {
       options: { resolve: () => new Promise<never>(() => {}) },
@@ -121,13 +124,13 @@ describe("the deadline", () => {
     "a connection that is never made": { options: { dial: () => new Socket() }, url: "http://shop.example/5" },
   };
 
-  test.concurrent.each(Object.entries(stalls))("holds for %s", async (_is, { options, url }) => {
+  test.concurrent.each(Object.entries(stalls))("The deadline covers %s", async (_is, { options, url }) => {
     const started = performance.now();
     expect((await attempt(url, { ...options, deadlineMs: 300 })).failure).toBe("timeout");
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
-  test.concurrent("holds for a TLS handshake that is never answered", async () => {
+  test.concurrent("The deadline covers a TLS handshake that is never answered", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -137,7 +140,7 @@ describe("the deadline", () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test.concurrent("is one for all redirects together", async () => {
+  test.concurrent("One deadline covers all redirects together", async () => {
     for (const step of [1, 2, 3])
       site.handlers.set(`/slow${step}`, (_request, response) =>
         setTimeout(() => response.writeHead(302, { location: `/slow${step + 1}` }).end(), 1_000),
@@ -149,7 +152,7 @@ describe("the deadline", () => {
 });
 
 describe("addresses", () => {
-  test("the next address is tried when one does not answer, IPv4 first", async () => {
+  test("If an address does not answer, the next one is tried, IPv4 first", async () => {
     const resolve = async (name: string) =>
       name === "shop.example" ? ["2606:4700::1", "93.184.216.35", PUBLIC_ADDRESS] : [];
     site.dialled.length = 0;
@@ -161,11 +164,11 @@ describe("addresses", () => {
     ["refused", async () => ["93.184.216.35"]],
     ["dns", async () => Promise.reject(Object.assign(new Error("servfail"), { code: "ESERVFAIL" }))],
     ["dns", async () => []],
-  ] as const)("%s", async (failure, resolve) => {
+  ] as const)("A fetch that never connects fails as %s", async (failure, resolve) => {
     expect((await attempt("http://shop.example/5", { resolve, ownHost: "93.184.216.99" })).failure).toBe(failure);
   });
 
-  test("an allowed origin may be loopback, on its exact port, and no other", async () => {
+  test("An allowed origin may be loopback, but only on its exact port", async () => {
     const origin = `http://127.0.0.1:${site.port}`;
     const open = {
       allowedOrigins: [origin],
@@ -184,7 +187,7 @@ describe("addresses", () => {
 });
 
 describe("slots", () => {
-  test("more than 64 callers wait for one, and are told when none becomes free", async () => {
+  test("At most 64 fetches run together; callers beyond that wait, and fail as Busy if no slot frees up in time", async () => {
     let open = 0;
     let most = 0;
     site.handlers.set("/hold", (_request, response) => {
@@ -210,7 +213,7 @@ describe("slots", () => {
     expect((await hold(hasty)).failure).toBe("timeout");
   });
 
-  test("a caller who gives up frees the slot, and is no observation", async () => {
+  test("A caller that gives up frees its slot and produces no observation", async () => {
     const fetcher = site.fetcher({ maxFetches: 1 });
     const gone = new AbortController();
     const lost = fetcher.attempt(

@@ -27,7 +27,7 @@ for (const [index, { serve }] of ROWS.entries())
 const resolve = async (name: string) =>
   name === "trust.example" ? ["93.184.216.99"] : name === "inside.example" ? ["192.168.0.7"] : [PUBLIC_ADDRESS];
 
-/** The rows as a version of the policy decides them. */
+/** The rows as this version of the policy decides them. */
 const rowsOf = (version: 1 | 2) =>
   ROWS.map(({ v2, ...row }, index) => ({
     ...row,
@@ -36,13 +36,13 @@ const rowsOf = (version: 1 | 2) =>
     path: `/v${version}/row/${index}`,
   }));
 
-describe.each([1, 2] as const)("the decision table of version %i, against a server that misbehaves", (version) => {
+describe.each([1, 2] as const)("decision table of version %i, against a server that misbehaves", (version) => {
   const policies: PolicyVersions = version === 1 ? [VERSION_1] : POLICY_VERSIONS;
 
   test.concurrent.each(rowsOf(version))(
     "$is: $verdict",
     async ({ path, conditions = {}, verdict, findings, asked, isDecided }) => {
-      // Where the deadline decides, less of it than is given; it is not to decide where the answer does.
+      // Where the deadline decides, it is shorter than in production. Elsewhere it must not decide.
       const fetcher = site.fetcher({ resolve, ...(isDecided ? {} : { deadlineMs: 2_500 }) });
       const evidence = await examine(
         "http-delivery",
@@ -67,7 +67,7 @@ describe("TLS", () => {
     return { evidence, requests: own.requests, dialled: own.dialled };
   };
 
-  test("a certificate for the host name releases, and Host is that name", async () => {
+  test("A certificate for the host name releases, and Host is that name", async () => {
     const { evidence, requests, dialled } = await get(undefined, "https://shop.example/");
     expect(evidence.verdict).toBe("release");
     expect(requests.map(({ host }) => host)).toEqual(["shop.example"]);
@@ -77,8 +77,8 @@ describe("TLS", () => {
   test.each([
     ["an expired certificate", EXPIRED, "https://shop.example/"],
     ["a certificate for another name", OTHER_HOST, "https://shop.example/"],
-    ["a certificate that nobody vouches for", SELF_SIGNED, "https://shop.example/"],
-    ["a certificate for a name, asked by its address", undefined, `https://${PUBLIC_ADDRESS}/`],
+    ["a self-signed certificate", SELF_SIGNED, "https://shop.example/"],
+    ["a certificate for a name, requested by address", undefined, `https://${PUBLIC_ADDRESS}/`],
   ])("%s escalates, and no request is made", async (_is, certificate, url) => {
     const { evidence, requests } = await get(certificate, url);
     expect(judged(evidence)).toEqual(["status unknown tls"]);
@@ -89,7 +89,9 @@ describe("TLS", () => {
 describe("presigned links", async () => {
   const site = await forFile(startSite());
   const LEADS_TO: Record<string, string> = { "inside.shop-files.com": "10.0.0.1", "trust.example": "93.184.216.99" };
-  /** Every other name leads to the test's server. Over http, because its certificate does not name the stores. */
+  /**
+   * Every other name leads to the test's server. Over http, because the server's certificate does not cover the stores.
+   */
   const fetcher = site.fetcher({
     resolve: async (name) => [LEADS_TO[name] ?? PUBLIC_ADDRESS],
   });
@@ -102,7 +104,7 @@ describe("presigned links", async () => {
   const CONTENT = "the deliverable, whole and as agreed";
   const urlOf = (location: string) => new URL(`http://${location}`);
 
-  /** A shop that redirects to the store, where the content is, and its claim's evidence. */
+  /** Redirects from a shop to the store that serves the content, and returns the claim's evidence. */
   async function redirectedTo(location: string, expected = sha256(CONTENT)) {
     site.handlers.set("/report.pdf-at-the-shop", to(`http://${location}`));
     site.handlers.set(urlOf(location).pathname, sends(200, {}, CONTENT));
@@ -110,13 +112,13 @@ describe("presigned links", async () => {
     return examine("http-delivery", conditions, { fetcher });
   }
 
-  describe("a presigned redirect is followed and judged by its content", () => {
-    test.each(PRESIGNED_REDIRECTS)("$store", async ({ location }) => {
+  describe("presigned redirect", () => {
+    test.each(PRESIGNED_REDIRECTS)("$store is followed and judged by its content", async ({ location }) => {
       const url = urlOf(location);
       const evidence = await redirectedTo(location);
       expect(judged(evidence)).toEqual(["status true match", "expect_sha256 true match"]);
       expect(evidence.verdict).toBe("release");
-      // The store got the whole link; the public gets none of its secrets.
+      // The store receives the whole link; the public record contains no secret of it.
       expect(site.requests.at(-1)).toMatchObject({ path: `${url.pathname}${url.search}`, host: url.host });
       expect(factsNamed(evidence, "fetch_attempt")).toMatchObject([
         { redirects: [{ status: 302, location: `${url.origin}${url.pathname}` }], failure: null },
@@ -124,7 +126,7 @@ describe("presigned links", async () => {
       expect(JSON.stringify(evidence)).not.toContain("?");
     });
 
-    test("other content behind one is a refund", async () => {
+    test("Different content behind a presigned redirect is a refund", async () => {
       const [first] = PRESIGNED_REDIRECTS;
       expect((await redirectedTo(first?.location ?? "", sha256("something else"))).verdict).toBe("refund");
     });
@@ -136,7 +138,7 @@ describe("presigned links", async () => {
       ["another port", "bucket.s3.amazonaws.com:8080/a?X-Amz-Signature=1"],
       ["a user name and password", "key:secret@bucket.s3.amazonaws.com/a?X-Amz-Signature=1"],
       ["the service itself", "trust.example/cert/1?sig=1"],
-    ])("one to %s is not", async (_, location) => {
+    ])("A presigned redirect to %s is not followed", async (_, location) => {
       const evidence = await redirectedTo(location);
       expect(evidence.verdict).toBe("escalate");
       expect(judged(evidence)[0]).toBe("status unknown blocked");
@@ -144,26 +146,29 @@ describe("presigned links", async () => {
     });
   });
 
-  describe("a claim that names a link with a key in it is refused", () => {
+  describe("claim whose URL contains a key", () => {
     const faults = (url: string) => {
       const { error } = claimSchema(CLAIMS).safeParse({ category: "http-delivery", conditions: { url } });
       return error?.issues.map(({ code, message }) => `${code}: ${message}`) ?? [];
     };
 
-    // Names like these are in public links too.
+    // Public links have parameters with these names too.
     const PUBLIC = ["Google Drive", "Dropbox", "Firebase", "GitHub archive, private", "Bunny CDN"];
-    test.each(PRESIGNED_REDIRECTS.filter(({ store }) => !PUBLIC.includes(store)))("$store", ({ location }) => {
-      expect(faults(`https://${location}`)).toEqual([
-        expect.stringMatching(/^custom: .*this URL contains credentials$/),
-      ]);
-    });
+    test.each(PRESIGNED_REDIRECTS.filter(({ store }) => !PUBLIC.includes(store)))(
+      "$store is rejected",
+      ({ location }) => {
+        expect(faults(`https://${location}`)).toEqual([
+          expect.stringMatching(/^custom: .*this URL contains credentials$/),
+        ]);
+      },
+    );
 
     test.each([
       "https://shop.example/report.pdf?version=2&page=7",
       "https://shop.example/search?q=signature&sort=signed",
       "https://shop.example/signature?design=sig&tokens=5",
       "https://shop.example/a?expires=1767229200",
-    ])("%s is not one", (url) => {
+    ])("%s is accepted", (url) => {
       expect(faults(url)).toEqual([]);
     });
   });

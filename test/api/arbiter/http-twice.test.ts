@@ -18,7 +18,7 @@ beforeEach(() => {
   waited.length = 0;
 });
 
-/** The evidence on `/`, where one answer after the other is given, the last one again and again. */
+/** The evidence on `/`, which serves these responses in order. The last one repeats. */
 const look = (answers: readonly Handler[], conditions: Record<string, unknown> = {}) => {
   const left = [...answers];
   site.handlers.set("/", (request, response) => (left.length > 1 ? left.shift() : left[0])?.(request, response));
@@ -30,7 +30,7 @@ const look = (answers: readonly Handler[], conditions: Record<string, unknown> =
 };
 const page = sends(200, {}, TEXT);
 
-describe("a false that has to be found twice", () => {
+describe("false results that need two attempts", () => {
   test.each([
     ["404, 404", [sends(404)], {}, "refund", ["status false mismatch"]],
     ["404, then the page", [sends(404), page], {}, "escalate", ["status unknown two_answers"]],
@@ -45,7 +45,7 @@ describe("a false that has to be found twice", () => {
       ["status true match", "expect_sha256 false mismatch"],
     ],
     [
-      "other bytes twice, not the same, as pages of firewalls have",
+      "different bytes each time, as firewall pages have",
       [sends(200, {}, "one"), sends(200, {}, "two")],
       { expect_sha256: sha256(TEXT) },
       "escalate",
@@ -59,34 +59,34 @@ describe("a false that has to be found twice", () => {
       ["status true match", "expect_contains false mismatch"],
     ],
     [
-      "other bytes, then the agreed ones",
+      "different bytes, then the agreed ones",
       [sends(200, {}, "not yet"), page],
       { expect_sha256: sha256(TEXT) },
       "escalate",
       ["status true match", "expect_sha256 unknown two_answers"],
     ],
     [
-      "404, then other bytes",
+      "404, then different bytes",
       [sends(404), sends(200, {}, "one")],
       { expect_sha256: sha256(TEXT) },
       "escalate",
       ["status unknown two_answers", "expect_sha256 unknown two_answers"],
     ],
-  ] as const)("%s", async (...[_is, answers, conditions, verdict, findings]) => {
+  ] as const)("%s: both attempts decide together", async (...[_is, answers, conditions, verdict, findings]) => {
     const evidence = await look(answers, conditions);
     expect(evidence.verdict).toBe(verdict);
     expect(judged(evidence)).toEqual(findings);
     expect(site.requests).toHaveLength(2);
   });
 
-  test("of the statuses from 400 to 499 only 404 and 410 are false", async () => {
+  test("Only 404 and 410 are false among the statuses from 400 to 499", async () => {
     const refunded: number[] = [];
     for (let status = 400; status <= 499; status++)
       if ((await look([sends(status)])).verdict === "refund") refunded.push(status);
     expect(refunded).toEqual([404, 410]);
   });
 
-  test("the second attempt comes five seconds later, or immediately after one that decided nothing", async () => {
+  test("The second attempt waits five seconds, or none if the first one decided nothing", async () => {
     await look([sends(404)]);
     expect(waited).toEqual([5_000]);
     await look([sends(503)]);
@@ -95,7 +95,7 @@ describe("a false that has to be found twice", () => {
     expect(waited).toEqual([5_000]);
   });
 
-  test("a caller that gives up ends the wait, with its own reason", async () => {
+  test("A caller that gives up ends the wait with its own abort reason", async () => {
     site.handlers.set("/", sends(404));
     const gone = new AbortController();
     const claim = claimSchema(CLAIMS).parse({
@@ -118,11 +118,11 @@ describe("a false that has to be found twice", () => {
     expect(site.requests).toHaveLength(1);
   });
 
-  test("a second attempt that finds all true releases if the first decided nothing", async () => {
+  test("A second attempt that finds everything true releases if the first one decided nothing", async () => {
     expect((await look([sends(503), page])).verdict).toBe("release");
   });
 
-  test("an agreed status of 400 or more releases only if both attempts see it", async () => {
+  test("An agreed status of 400 or higher releases only if both attempts see it", async () => {
     const gone = { expect_status: 404 };
     expect((await look([sends(404)], gone)).verdict).toBe("release");
     expect(waited).toEqual([5_000]);
@@ -135,18 +135,18 @@ describe("a false that has to be found twice", () => {
   });
 });
 
-describe("the headers of the two requests", () => {
-  /** A site that shows its page to browsers alone. */
+describe("headers of the two requests", () => {
+  /** A site that shows its page only to browsers. */
   const picky: Handler = (request, response) => {
     const isBrowser = request.headers.accept?.startsWith("text/html") && request.headers["accept-language"];
     (isBrowser ? page : sends(404))(request, response);
   };
 
-  test("a page that only browsers get is no refund, because the second attempt asks as one", async () => {
+  test("A page that only browsers see escalates, because the second attempt sends a browser's headers", async () => {
     expect((await look([picky])).verdict).toBe("escalate");
   });
 
-  test("the facts have the headers of both requests as they were sent", async () => {
+  test("The facts list the headers of both requests as sent", async () => {
     const evidence = await look([sends(404)]);
     const stated = factsNamed(evidence, "fetch_attempt").map((fact) => fact.request_headers);
     expect(stated).toEqual([
@@ -163,7 +163,7 @@ describe("the headers of the two requests", () => {
   });
 });
 
-describe("the answer of a firewall", () => {
+describe("firewall responses", () => {
   const HEADERS: readonly (readonly [string, string])[] = [
     ["cf-mitigated", "challenge"],
     ["CF-Mitigated", "Challenge"],
@@ -174,7 +174,7 @@ describe("the answer of a firewall", () => {
     ["x-dd-b", "1"],
   ];
 
-  test.each(HEADERS)("a response with %s: %s escalates, with any status and any conditions", async (name, value) => {
+  test.each(HEADERS)("A response with %s: %s escalates with any status and any conditions", async (name, value) => {
     for (const [status, conditions] of [
       [200, {}],
       [202, {}],
@@ -196,35 +196,35 @@ describe("the answer of a firewall", () => {
     }
   });
 
-  test("DataDome's mark may be on any answer, so it counts with an error alone", async () => {
+  test("DataDome's header can be on any response, so it counts only on an error", async () => {
     const marked = { "x-datadome": "protected" };
     expect((await look([sends(200, marked, TEXT)])).verdict).toBe("release");
     expect((await look([sends(404, marked)])).verdict).toBe("escalate");
   });
 
-  test("a redirect to the challenge is not followed", async () => {
+  test("A redirect to a challenge is not followed", async () => {
     site.handlers.set("/check", page);
     const evidence = await look([sends(302, { "x-amzn-waf-action": "captcha", location: "/check" })]);
     expect(judged(evidence)).toEqual(["status unknown challenge"]);
     expect(site.requests.map(({ path }) => path)).toEqual(["/", "/"]);
   });
 
-  test("a challenge at the end of a redirect escalates", async () => {
+  test("A challenge at the end of a redirect escalates", async () => {
     site.handlers.set("/wall", sends(200, { "cf-mitigated": "challenge" }, "prove it"));
     expect(judged(await look([to("/wall")]))).toEqual(["status unknown challenge"]);
   });
 
-  test.each([403, 405, 406, 428, 429])("a %i escalates without such a header, too", async (status) => {
+  test.each([403, 405, 406, 428, 429])("A %i escalates without such a header", async (status) => {
     expect(judged(await look([sends(status)]))).toEqual(["status unknown undecided_status"]);
     expect(judged(await look([sends(status)], { expect_status: 200 }))).toEqual(["status unknown undecided_status"]);
   });
 
-  test("a page after a challenge releases, because the page was there", async () => {
+  test("A page after a challenge releases, because the page was there", async () => {
     expect((await look([sends(403, { "cf-mitigated": "challenge" }), page])).verdict).toBe("release");
   });
 });
 
-describe("an empty body decides by what was agreed", () => {
+describe("empty body", () => {
   const EMPTY = sha256("");
 
   test.each([
@@ -241,12 +241,15 @@ describe("an empty body decides by what was agreed", () => {
     [202, { expect_status: 202 }, "escalate", "status unknown empty_body"],
     [202, { min_bytes: 1 }, "escalate", "status true match"],
     [202, { expect_status: 200 }, "escalate", "status unknown undecided_status"],
-  ] as const)("with a %i and %j", async (...[status, conditions, verdict, finding]) => {
-    const evidence = await look([sends(status)], conditions);
-    expect([evidence.verdict, judged(evidence)[0]]).toEqual([verdict, finding]);
-  });
+  ] as const)(
+    "A %i with an empty body and %j is judged by what was agreed",
+    async (...[status, conditions, verdict, finding]) => {
+      const evidence = await look([sends(status)], conditions);
+      expect([evidence.verdict, judged(evidence)[0]]).toEqual([verdict, finding]);
+    },
+  );
 
-  test("a body that is empty after decoding is an empty body", async () => {
+  test("A body that is empty after decoding is an empty body", async () => {
     expect(judged(await look([sends(200, { "content-encoding": "gzip" }, gzipSync(""))]))).toEqual([
       "status unknown empty_body",
     ]);
@@ -254,8 +257,8 @@ describe("an empty body decides by what was agreed", () => {
   });
 });
 
-describe("a 202 that the claim does not expect", () => {
-  test("a 202 releases with the agreed content and never refunds", async () => {
+describe("202 that the claim does not expect", () => {
+  test("A 202 releases with the agreed content and never refunds", async () => {
     const accepted = sends(202, {}, TEXT);
     expect((await look([accepted], { expect_sha256: sha256(TEXT) })).verdict).toBe("release");
     expect(judged(await look([accepted], { expect_sha256: sha256("else") }))).toEqual([

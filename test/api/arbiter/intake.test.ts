@@ -15,7 +15,7 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 import { RELAYER } from "../../support/service/service.ts";
 
-/** Another address than the payee, so that each is refused for itself. */
+/** Different from the payee, so that each address is refused for its own reason. */
 const FEE_RECIPIENT = "0x00000000000000000000000000000000c0ffee02";
 const ARBITER = privateKeyToAddress(ARBITER_KEY);
 const ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -31,34 +31,34 @@ const demoMerchant = (await send(`${scene.service.url}/escrow/demo`)).body.merch
 const GOOD = { category: "payload-hash", conditions: { payload_text: "x", expected_sha256: sha256("x") } };
 const delivered = (url: string, more: object = {}) => ({ category: "http-delivery", conditions: { url, ...more } });
 
-/** Hands in a claim with a payment that would be taken. */
+/** Hands in a claim with a valid payment. */
 const paid = async (claim: object | string): Promise<Answer> =>
   handIn(scene.service, claim, v2(await signPayment(await newPayer(chain))));
 
 const neverCharged = await newPayer(chain);
 
-/** Hands in a claim with a payment that nobody may take. */
+/** Hands in a claim with a payment that must not be charged. */
 async function kept(claim: object | string, version: typeof v1 | typeof v2 = v2): Promise<Answer> {
   const answer = await handIn(scene.service, claim, version(await signPayment(neverCharged)));
   await nothingCharged(chain, neverCharged);
   return answer;
 }
 
-/** Why a claim is refused: the fields and the policy's rules. */
+/** The fields and the policy's rules for which a claim is refused. */
 async function refusal(claim: object | string) {
   const answer = await kept(claim);
   expectProblem(answer, 422, "unacceptable");
   return answer.body.errors;
 }
 
-describe("before any charge", () => {
+describe("claims refused before any charge", () => {
   const text = (base: object, json: string) => `${JSON.stringify(base).slice(0, -1)},${json}}`;
   const condition = (json: string) =>
     `{"category":"http-delivery","conditions":${text({ url: "https://shop.example/" }, json)}}`;
 
   test.each<[string, object | string, string, number]>([
     ["a condition of the name __proto__", condition('"__proto__":{"a":1}'), "conditions.__proto__", 1],
-    ["evidence beside the conditions", { ...GOOD, evidence: ["it was fine"] }, "evidence", 3],
+    ["evidence next to the conditions", { ...GOOD, evidence: ["it was fine"] }, "evidence", 3],
     ["a member of the name __proto__", text(GOOD, '"__proto__":{"evidence":1}'), "__proto__", 3],
     [
       "one wallet on both sides",
@@ -86,7 +86,7 @@ describe("before any charge", () => {
     }
   });
 
-  test("every wrong field is named; one that cannot be read makes the whole a malformed claim", async () => {
+  test("Every wrong field is named, and one that cannot be parsed makes the whole claim malformed", async () => {
     const claim = { ...delivered("http://10.0.0.1/", { cookies: "a" }), evidence: 1 };
     expect(await refusal(claim)).toMatchObject([{ rule: 2 }, { rule: 2 }, { rule: 3 }]);
     const mixed = await kept({ ...delivered("http://10.0.0.1/", { min_bytes: "many" }), evidence: 1 });
@@ -110,18 +110,18 @@ describe("before any charge", () => {
   });
 });
 
-describe("a deal_ref that is a payment of the service's escrow", () => {
+describe("deal_ref that names a payment of the service's escrow", () => {
   const terms = { feeReceiver: FEE_RECIPIENT } as const;
   const held = (merchant: `0x${string}`) => hold({ chain, escrow }, merchant, terms);
 
-  test("is refused when the demo's merchant sells, in any letter case", async () => {
+  test("The demo merchant's payment is refused in any letter case", async () => {
     const { id } = await held(demoMerchant);
     for (const deal_ref of [id, `0X${id.slice(2).toUpperCase()}`]) {
       expect(await refusal({ ...GOOD, deal_ref })).toMatchObject([{ path: "deal_ref", rule: 7 }]);
     }
   });
 
-  test("is refused with other parties than the contract shows", async () => {
+  test("Parties other than the contract's are refused", async () => {
     const { id, info } = await held(newMerchant().address);
     for (const parties of [
       { payer: info.payer, payee: BOB },
@@ -131,7 +131,7 @@ describe("a deal_ref that is a payment of the service's escrow", () => {
     }
   });
 
-  test("cannot be taken while the chain cannot be read, and the same payment is taken afterwards", async () => {
+  test("An unreachable chain is a 503, and the same payment is accepted afterwards", async () => {
     const { id, info } = await held(newMerchant().address);
     const payer = await newPayer(chain);
     const headers = v2(await signPayment(payer));
@@ -154,7 +154,7 @@ describe("a deal_ref that is a payment of the service's escrow", () => {
     });
   });
 
-  test("is a name like any other when no contract knows it", async () => {
+  test("A reference that no contract knows is an ordinary name", async () => {
     const deal_ref = `0x${"ab".repeat(32)}`;
     const answer = await paid({ ...GOOD, deal_ref, parties: { payer: ALICE, payee: BOB } });
     expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, deal_ref });
@@ -162,7 +162,7 @@ describe("a deal_ref that is a payment of the service's escrow", () => {
 });
 
 describe("claims in unusual JSON", () => {
-  test("a length of minus zero is a length of zero", async () => {
+  test("A `min_bytes` of minus zero means zero", async () => {
     const json = `{"category":"http-delivery","conditions":{"url":"${scene.shop}/report","min_bytes":-0}}`;
     const answer = await paid(json);
     expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict: "release" });

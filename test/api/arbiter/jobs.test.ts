@@ -22,7 +22,7 @@ import { ARBITER_KEY } from "../../support/service/environment.ts";
 
 type VerdictDocument = ReturnType<typeof verdictDocument>;
 
-/** Jobs of ERC-8183, as far as a client and a provider need them. */
+/** The parts of ERC-8183 that a client and a provider need. */
 const JOBS_ABI = parseAbi([
   "constructor(address token)",
   "function createJob(address provider, address evaluator, uint256 expiredAt, string description, address hook) returns (uint256 jobId)",
@@ -35,7 +35,7 @@ const JOBS_ABI = parseAbi([
   "event JobCompleted(uint256 indexed jobId, bytes32 reason)",
   "event JobRejected(uint256 indexed jobId, address indexed rejector, bytes32 reason)",
 ]);
-/** What the job contract refuses comes through. */
+/** The job contract's own errors pass through the evaluator. */
 const REFUSALS = [...evaluatorAbi, ...parseAbi(["error WrongStatus(uint256 jobId, uint8 got)"])];
 const APPROVE = parseAbi(["function approve(address spender, uint256 value) returns (bool)"]);
 const [CLIENT, PROVIDER, CARRIER] = [devAccount(5), devAccount(6), devAccount(7)];
@@ -69,10 +69,10 @@ interface Sold {
   readonly claim: { readonly category: string; readonly conditions: object; readonly deal_ref: Hex };
 }
 
-/** A job for the page at this path, funded and submitted. */
+/** Creates, funds, and submits a job for the page at this path. */
 async function submitJob(path: string): Promise<Sold> {
   const claim = { category: "http-delivery", conditions: { url: `${scene.shop}${path}`, expect_status: 200 } };
-  // Verdicts go by the service's clock, and the chain may be ahead of it.
+  // The service's clock dates verdicts, and the chain's clock may be ahead of it.
   const rejectFrom = Math.min(await now(), Math.floor(Date.now() / 1_000)) - 60;
   const times = { deliverBy: rejectFrom, rejectFrom, expiredAt: rejectFrom + TWO_HOURS };
   const terms = jobTerms(sha256(canonicalize(claim) ?? ""), times);
@@ -107,7 +107,7 @@ const bring = async (sold: Sold, verdict: VerdictDocument) =>
   mined(client.sendTransaction({ account: CARRIER, to: maker, data: encodeEvaluate(evaluation(sold, verdict)) }));
 const statusOf = ({ jobId }: Sold) => client.readContract({ ...onJobs, functionName: "statusOf", args: [jobId] });
 
-/** What the contract says to a verdict that the helper would not encode. */
+/** Returns the contract's error for a verdict that the package's encoder would reject. */
 async function refusal({ jobId, terms }: Sold, { attestation }: VerdictDocument): Promise<string> {
   const { message, signature } = attestation;
   const outcome = ["escalate", "release", "refund"].indexOf(message.outcome);
@@ -121,7 +121,7 @@ async function refusal({ jobId, terms }: Sold, { attestation }: VerdictDocument)
   return /Error: (\w+)\(/.exec(error.message)?.[1] ?? error.message;
 }
 
-/** What both sides have more than before. */
+/** Returns how much each side's balance grew. */
 async function gains(work: () => Promise<unknown>): Promise<{ readonly client: bigint; readonly provider: bigint }> {
   const balances = () => Promise.all([CLIENT, PROVIDER].map(({ address }) => scene.chain.usdcBalance(address)));
   const [client = 0n, provider = 0n] = await balances();
@@ -133,8 +133,8 @@ async function gains(work: () => Promise<unknown>): Promise<{ readonly client: b
 const digestOf = ({ attestation: { domain, types, primaryType, message } }: VerdictDocument): Hex =>
   hashTypedData({ domain, types, primaryType, message: { ...message, issuedAt: BigInt(message.issuedAt) } } as never);
 
-describe("a job that names an evaluator of the arbiter", () => {
-  test("is completed by a bought verdict that anybody carries; the reason is the verdict's digest", async () => {
+describe("job that names an evaluator of the arbiter", () => {
+  test("Anyone can submit a bought release: the job completes, with the verdict's digest as its reason", async () => {
     const sold = await submitJob("/report");
     const verdict = await buy(sold);
     expect(verdict.verdict).toBe("release");
@@ -148,7 +148,7 @@ describe("a job that names an evaluator of the arbiter", () => {
     expect(evaluated?.args.evaluator).toBe(evaluatorOf(maker, sold.terms));
   });
 
-  test("is rejected by a refund from its time on, and the client is refunded", async () => {
+  test("A refund rejects the job from `rejectFrom` on and pays the client back", async () => {
     const sold = await submitJob("/gone");
     const verdict = await buy(sold);
     expect(verdict.verdict).toBe("refund");
@@ -157,7 +157,7 @@ describe("a job that names an evaluator of the arbiter", () => {
     expect(await refusal(sold, verdict)).toBe("WrongStatus");
   });
 
-  test("is offered only by the service whose arbiter its evaluators obey", async () => {
+  test("A service starts only with an evaluator contract that names its own arbiter", async () => {
     const arbiter = privateKeyToAddress(ARBITER_KEY);
     const other = await deploy("ArbiterEvaluator", [CARRIER.address, FEES]);
     await requireEvaluator(client as never, maker, arbiter);

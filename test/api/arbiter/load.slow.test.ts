@@ -15,25 +15,26 @@ import { waitUntil } from "../../support/wait-until.ts";
 vi.setConfig({ testTimeout: 120_000 });
 
 const CLAIMS = 200;
-/** None has more claims at once than a payer may have in flight. */
+/** Enough payers that none exceeds its limit of claims in flight. */
 const PAYERS = 20;
 const FETCHES = 64;
 const BODY_BYTES = 65_536;
 /**
- * A claim may take 1 MiB: its request, parsed and stored, its answer and two sockets, each bounded by the 64 KiB of a body or a few
- * times that. A fetch may take half a MiB more: socket, stream and parser buffers. 64 MiB are what the heap grows before it collects.
+ * A claim may take 1 MiB: its request, parsed and stored, its response, and two sockets, each a small multiple of the
+ * 64 KiB body. A fetch may take another 512 KiB for its socket, stream, and parser buffers. The heap may grow by 64 MiB
+ * before it collects.
  */
 const MOST_GROWN_MIB = CLAIMS + FETCHES / 2 + 64;
-/** Only what is grossly wrong, on any machine: 200 claims that wait may not stop a read. */
+/** Generous enough for any machine; only a read that waits for the 200 claims exceeds it. */
 const READ_LIMIT_MS = { p50: 1_000, p99: 8_000 };
-/** The pool of one process. */
+/** The connection pool of one process. */
 const CONNECTIONS = 16;
 
-/** A server of deliverables that nobody gets an answer from at first, and everybody a slow one later. */
+/** A server of deliverables that hangs at first. After `recover`, it answers slowly. */
 interface Shop extends LocalServer {
-  /** Requests without an answer at this moment. */
+  /** The number of requests without a response. */
   readonly hanging: () => number;
-  /** From now on every answer takes a second; what hangs gets it too. */
+  /** Ends the hang: every pending and later request gets a response that takes one second. */
   readonly recover: () => void;
 }
 
@@ -57,7 +58,7 @@ async function startShop(): Promise<Shop> {
 
 const PIECE = Buffer.alloc(BODY_BYTES / 8, "a");
 
-/** The body, in pieces over a second. */
+/** Sends the body in pieces, over one second. */
 async function deliver(response: ServerResponse): Promise<void> {
   for (let sent = 0; sent < BODY_BYTES && !response.destroyed; sent += PIECE.length) {
     response.write(PIECE);
@@ -76,7 +77,9 @@ const pay = (signed: Signed): Promise<Answer> => {
   return post(`${api.url}/arbiter/verify`, v2(signed), body);
 };
 
-/** The same header again while the answer says that; a settled claim for which there was no slot is an answer of its own. */
+/**
+ * Sends the same header until `isAnswer` accepts the response. A settled claim that got no slot is a separate response.
+ */
 async function payUntil(signed: Signed, isAnswer: (answer: Answer) => boolean): Promise<Answer> {
   for (;;) {
     const answer = await pay(signed);
@@ -89,7 +92,7 @@ const isPending = ({ status }: Answer): boolean => status === 503;
 const isTurnedAway = (answer: Answer): boolean =>
   isPending(answer) && answer.headers.get("retry-after") === "10" && answer.text.includes("The payment has settled");
 
-/** Authorizations of a few payers, signed beforehand. */
+/** Signs authorizations of a few payers in advance. */
 async function sign(count: number): Promise<Signed[]> {
   const payers: LocalAccount[] = [];
   while (payers.length < PAYERS) payers.push(await newPayer(stage.chain, 100_000_000n));
@@ -99,7 +102,7 @@ async function sign(count: number): Promise<Signed[]> {
   );
 }
 
-/** Pays all and settles them together: in one block, or in a few if small batches of a slow machine take every place. */
+/** Pays for all claims and settles them in one block, or in a few if small batches on a slow machine fill the queue. */
 async function settleTogether(claims: readonly Signed[]): Promise<readonly Promise<Answer>[]> {
   const { client } = stage.chain;
   const members = async () => (await stage.owner.query("SELECT FROM relay_member")).rowCount ?? 0;
@@ -115,7 +118,7 @@ async function settleTogether(claims: readonly Signed[]): Promise<readonly Promi
   return answers;
 }
 
-/** Reads the paths in turn until it is stopped; answers how long each reading took, in milliseconds, ascending. */
+/** Reads the paths in turn until it is stopped. Returns the duration of each read in milliseconds, ascending. */
 function readInTurn(paths: readonly string[]): () => Promise<readonly number[]> {
   const times: number[] = [];
   let isStopped = false;
@@ -138,7 +141,7 @@ function readInTurn(paths: readonly string[]): () => Promise<readonly number[]> 
 const rssMiB = async (): Promise<number> =>
   Number((await promisify(execFile)("ps", ["-o", "rss=", "-p", String(api.pid)])).stdout) / 1024;
 
-/** Watches the process's memory; the returned function answers how far it grew, in MiB. */
+/** Watches the process's memory. The returned function reports its growth in MiB. */
 async function watchMemory(): Promise<() => number> {
   const before = await rssMiB();
   let most = before;
@@ -174,12 +177,12 @@ async function expectDecidedOnce(claims: readonly Signed[], answers: readonly An
       .map(({ nonce }) => nonce)
       .sort(),
   ).toEqual(nonces);
-  // The server hung in earnest: whole waves of fetches ran into their deadline.
+  // The server really hung: at least one full wave of fetches hit its deadline.
   const timedOut = rows.filter(({ document }) => document.includes('"failure":"timeout"'));
   expect(timedOut.length).toBeGreaterThanOrEqual(FETCHES);
 }
 
-/** What holds while the server hangs, until the first claim that got no slot in time is told to come again. */
+/** Measures the service while the server hangs, until the first claim without a slot gets a Retry-After. */
 async function whileItHangs(answers: readonly Promise<Answer>[], reads: readonly string[]) {
   expect(await waitUntil(() => shop.hanging() === FETCHES, 20_000)).toBe(true);
   const stopReading = readInTurn(reads);
@@ -195,7 +198,7 @@ async function whileItHangs(answers: readonly Promise<Answer>[], reads: readonly
   return { ...rows[0], p50: at(0.5), p99: at(0.99) };
 }
 
-test(`${CLAIMS} paid claims at once against a server that hangs: memory, connections and free reads hold; who gets no slot is told to come again, and all are decided`, async () => {
+test(`${CLAIMS} paid claims against a server that hangs: memory, connections, and free reads stay within limits, claims without a slot get a Retry-After, and each claim is decided once`, async () => {
   const claims = await sign(CLAIMS);
   const reads = ["/health", `/verify?wallet=${claims[0]?.authorization.from}`, "/arbiter", "/arbiter/log", "/board"];
   for (const path of reads) await send(`${api.url}${path}`);

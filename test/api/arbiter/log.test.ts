@@ -33,8 +33,8 @@ const bought = await Promise.all(
   }),
 );
 
-describe("The list of verdicts", () => {
-  test(`has each of the ${COUNT} verdicts that two processes reach at the same time, newest first, under the hash of its document`, async () => {
+describe("GET /arbiter/log", () => {
+  test(`Two processes list the same ${COUNT} verdicts that they decided together, newest first, each with its document's hash`, async () => {
     expect(bought.map(({ status }) => status)).toEqual(Array(COUNT).fill(200));
     const { pages, verdicts } = await walkVerdicts(scene.service.url);
     expect(pages).toBe(1);
@@ -45,7 +45,7 @@ describe("The list of verdicts", () => {
     expect((await walkVerdicts(second.url)).verdicts.map(({ id }) => id)).toEqual(verdicts.map(({ id }) => id));
   });
 
-  test("is summed up by the overview with its totals and its newest verdict", async () => {
+  test("The overview shows the totals and the newest verdict", async () => {
     const { body } = await send(`${second.url}/arbiter`);
     const { head } = body.log as { head: { id: string } };
     expect(body.verdicts).toMatchObject({ release: 2, refund: COUNT - 2, escalate: 0 });
@@ -58,12 +58,15 @@ describe("The list of verdicts", () => {
     expect([before.verdicts.map(({ id }) => id), before.next]).toEqual([verdicts.slice(-2).map(({ id }) => id), null]);
   });
 
-  test.each(["0", "x", "", "0".repeat(31), "0".repeat(32)])("answers 400 for verdicts before %j", async (before) => {
-    const { status, body } = await send(`${second.url}/arbiter/log?before=${before}`);
-    expect([status, body.code]).toEqual([400, "malformed_request"]);
-  });
+  test.each(["0", "x", "", "0".repeat(31), "0".repeat(32)])(
+    "A request for verdicts before %j is a 400",
+    async (before) => {
+      const { status, body } = await send(`${second.url}/arbiter/log?before=${before}`);
+      expect([status, body.code]).toEqual([400, "malformed_request"]);
+    },
+  );
 
-  test("has pages, down to the first verdict", async () => {
+  test("The list has pages, down to the first verdict", async () => {
     const database = await freshDatabase();
     await store(database, 250);
     const other = await startService({ chain: scene.chain, database, jobs: false });
@@ -73,7 +76,7 @@ describe("The list of verdicts", () => {
   });
 });
 
-/** Stores verdicts without a payment. */
+/** Stores verdicts without payments. */
 async function store(database: TestDatabase, count: number): Promise<void> {
   const pool = connect(database.apiUrl);
   const record = await recordParts(scene.service, pool);

@@ -30,15 +30,15 @@ const scores = (tiers: PartyTiers | null): Tiers => ({
   of: async () => tiers ?? Promise.reject(new Error("the index is away")),
 });
 
-/** The service's arbiter, beside whatever scores the parties have. */
-const arbiterBeside = async (tiers: PartyTiers | null) => {
+/** The service's arbiter, with these scores for the parties. */
+const arbiterWith = async (tiers: PartyTiers | null) => {
   const parts = await recordParts(scene.service, pool, { tiers: scores(tiers) });
   const arbiter = createArbiter({ ...parts, deals: { parties: async () => null }, ownWallets: [] });
   return { ...arbiter, decideAlone: deciderOf(arbiter, parts.store, pool) };
 };
 
 let sold = 0n;
-/** A sale of this claim under a payment of its own. */
+/** A sale of this claim under a new payment. */
 const saleOf = (input: VerdictRequest): Sale<VerdictRequest> => ({
   input,
   payment: {
@@ -69,11 +69,11 @@ async function documentOf(
   tiers: PartyTiers | null,
   variant: Variant,
 ): Promise<VerdictDocument> {
-  const { decideAlone } = await arbiterBeside(tiers);
+  const { decideAlone } = await arbiterWith(tiers);
   return JSON.parse((await decideAlone(saleOf(request), variant)).document);
 }
 
-/** What a verdict decides: everything that an escrow system acts on. */
+/** The parts of a verdict that an escrow system acts on. */
 const decisionOf = ({ verdict, facts, conditions_sha256, deal_ref, policy_version, attestation }: VerdictDocument) => ({
   verdict,
   facts,
@@ -94,7 +94,7 @@ const anyParty = <Wallet extends Hex>(wallet: Wallet) =>
 const anyTiers = fc.record({ payer: anyParty(PARTIES.payer), payee: anyParty(PARTIES.payee) });
 
 describe("neutrality", () => {
-  test("what a verdict decides depends on no score or tier of either party, nor on having none", async () => {
+  test("The decision is the same for any score or tier of either party, and for none", async () => {
     const plain = await Promise.all(
       scene.claims.map(async (claim) => decisionOf(await documentOf(requestOf(claim), null, "plain"))),
     );
@@ -110,9 +110,9 @@ describe("neutrality", () => {
     );
   }, 30_000);
 
-  test("scores are read after the decision: while they cannot be read there is no scored verdict, and later there is one for good", async () => {
+  test("Scores are read after the decision: without them there is no scored verdict, and once stored it never changes", async () => {
     const sale = saleOf(requestOf(scene.claims[0]));
-    const away = await arbiterBeside(null);
+    const away = await arbiterWith(null);
     expect(await away.admit(sale.input, { payer: PARTIES.payer, variant: "scored" })).toEqual({
       unavailable: expect.any(String),
     });
@@ -122,17 +122,17 @@ describe("neutrality", () => {
       payer: { wallet: PARTIES.payer, score: 3, tier: "F" },
       payee: { wallet: PARTIES.payee, score: 99, tier: "A" },
     };
-    const there = await arbiterBeside(tiers);
+    const there = await arbiterWith(tiers);
     const first = await there.decideAlone(sale, "scored");
     expect(JSON.parse(first.document)).toMatchObject({ verdict: scene.claims[0]?.verdict, parties: tiers });
     const again = { ...tiers, payee: { ...tiers.payee, score: 50 } };
-    const later = await arbiterBeside(again);
+    const later = await arbiterWith(again);
     await expect(later.decideAlone(sale, "scored")).rejects.toThrow(/verdict_pkey/);
     expect(await later.get(first.id)).toEqual(first);
   });
 
-  test("a scored verdict needs both parties", async () => {
-    const arbiter = await arbiterBeside(null);
+  test("A scored verdict needs both parties", async () => {
+    const arbiter = await arbiterWith(null);
     const request = { ...requestOf(scene.claims[0]), parties: null };
     expect(await arbiter.admit(request, { payer: PARTIES.payer, variant: "scored" })).toMatchObject({
       refused: [{ path: "parties", rule: 7 }],

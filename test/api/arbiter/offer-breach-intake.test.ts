@@ -34,7 +34,7 @@ beforeEach(() => showDocument(site));
 
 const decided = async (given: Case) => told(await evidenceOn(site, given));
 
-describe("the seller's DID document", () => {
+describe("seller's DID document", () => {
   const dear = async (): Promise<Case> => ({
     offer: byHost(),
     receipt: byHost(RECEIPT),
@@ -43,7 +43,7 @@ describe("the seller's DID document", () => {
   const NO_DOCUMENT = ["offer unknown no_document", "receipt unknown no_document"];
   const UNREAD = ["settlement unknown not_read", "time unknown not_read"];
 
-  test("is read once over TLS, by name, and published with its hash and the key", async () => {
+  test("The document is read once over TLS, by name, and published with its hash and the key", async () => {
     const evidence = await evidenceOn(site, await dear());
     expect(site.requests.map(({ path, host }) => [path, host])).toEqual([["/.well-known/did.json", "shop.example"]]);
     expect(factsNamed(evidence, "did_document")).toEqual([
@@ -65,13 +65,13 @@ describe("the seller's DID document", () => {
     ["too long", sends(200, {}, "x".repeat(64 * 1024 + 1)), 1],
     ["no JSON", sends(200, {}, "haiku"), 1],
     ["a server that fails twice", sends(500), 2],
-  ])("that cannot be read escalates: %s", async (_, serve, asked) => {
+  ])("A document that cannot be read escalates: %s", async (_, serve, asked) => {
     site.handlers.set("/.well-known/did.json", serve);
     expect(await decided(await dear())).toEqual(["escalate", ...NO_DOCUMENT, ...UNREAD]);
     expect(site.requests).toHaveLength(asked);
   });
 
-  test("of another identifier lists no key of this one", async () => {
+  test("Another DID's document lists no key of this one", async () => {
     const document = JSON.stringify(didDocument(didWeb("https://evil.example"), [KEY.publicJwk]));
     site.handlers.set("/.well-known/did.json", sends(200, {}, document));
     expect(await decided(await dear())).toContain("offer unknown not_listed");
@@ -80,7 +80,7 @@ describe("the seller's DID document", () => {
   test.each([
     ["P-256", "ES256"],
     ["secp256k1", "ES256K"],
-  ])("may list a %s key", async (namedCurve, alg) => {
+  ])("A %s key is accepted", async (namedCurve, alg) => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve });
     const kid = `${SHOP_DID}#p`;
     const jwk = publicKey.export({ format: "jwk" });
@@ -102,7 +102,7 @@ describe("the seller's DID document", () => {
     expect(await decided({ offer: by(OFFER), receipt: by(RECEIPT) })).toEqual(["release"]);
   });
 
-  test("is that of a path for a URL under the path, and no other", async () => {
+  test("A DID with a path signs for URLs under that path and for no others", async () => {
     const id = `${SHOP_DID}:shops:a`;
     const kid = `${id}#k`;
     const method = { id: kid, type: "JsonWebKey", controller: id, publicKeyJwk: KEY.publicJwk };
@@ -116,10 +116,10 @@ describe("the seller's DID document", () => {
   });
 
   test.each([
-    ["a name that is not public", "https://shop.internal"],
-    ["a name that resolves to nothing", "https://nowhere.example"],
-    ["the metadata service of a cloud, by name", "https://metadata.google.internal"],
-  ])("is not fetched from %s", async (_, origin) => {
+    ["a non-public name", "https://shop.internal"],
+    ["a name that does not resolve", "https://nowhere.example"],
+    ["a cloud's metadata service, by name", "https://metadata.google.internal"],
+  ])("A DID document at %s is not fetched", async (_, origin) => {
     const kid = `${didWeb(origin)}#key`;
     const at = { resourceUrl: `${origin}/haiku` };
     const given = {
@@ -131,7 +131,7 @@ describe("the seller's DID document", () => {
   });
 });
 
-describe("a claim is not taken in", () => {
+describe("malformed and unacceptable claims", () => {
   const issuesOf = async (conditions: object) =>
     claimSchema({ ...CLAIMS, now: () => NOW })
       .safeParse({ category: "offer-breach", conditions })
@@ -144,50 +144,50 @@ describe("a claim is not taken in", () => {
 
   test.each<[string, () => Promise<object>, [string, string, RegExp]]>([
     [
-      "whose JWS requires extensions",
+      "JWS that requires extensions",
       async () => ({ offer: byHost(OFFER, { ...HEADER, crit: ["b64"] }), settlement }),
       ["malformed", "conditions.offer", /requires extensions/],
     ],
     [
-      "whose JWS names no key",
+      "JWS without a key",
       async () => ({ offer: byHost(OFFER, { alg: "EdDSA" }), settlement }),
       ["malformed", "conditions.offer", /names no key/],
     ],
     [
-      "whose receipt is an offer",
+      "receipt that is an offer",
       async () => ({ offer: await offered(), receipt: await offered(), settlement }),
       ["malformed", "conditions.receipt", /./],
     ],
     [
-      "whose offer ends at half a second",
+      "fractional validUntil",
       async () => ({ offer: { ...(await offered()), payload: { ...OFFER, validUntil: 1.5 } }, settlement }),
       ["malformed", "conditions.offer", /validUntil is 1.5/],
     ],
     [
-      "with half a hash",
+      "truncated transaction hash",
       async () => ({ offer: await offered(), settlement: { ...settlement, transaction: "0xab" } }),
       ["malformed", "conditions.settlement.transaction", /64 hex digits/],
     ],
     [
-      "with a key name of a network",
+      "network given by its short name",
       async () => ({ offer: await offered(), settlement: { ...settlement, network: "base" } }),
       ["malformed", "conditions.settlement.network", /CAIP-2/],
     ],
     [
-      "with proof of its own",
+      "screenshot as the claimant's own evidence",
       async () => ({ offer: await offered(), settlement, screenshot: "x" }),
       ["rule 3", "conditions.screenshot", /own evidence/],
     ],
     [
-      "about the service's own host",
+      "resource on the service's own host",
       async () => ({ offer: await offered({ resourceUrl: "https://trust.example/test/basic" }), settlement }),
       ["rule 7", "conditions.offer", /own host/],
     ],
-  ])("%s", async (_, conditions, [kind, path, message]) => {
+  ])("A claim with this fault is not accepted: %s", async (_, conditions, [kind, path, message]) => {
     expect(await issuesOf(await conditions())).toEqual([[kind, path, expect.stringMatching(message)]]);
   });
 
-  test("from anybody but the receipt's payer, nor from the payee itself", async () => {
+  test("A claim is accepted only from the receipt's payer, and never from the payee", async () => {
     await expect(evidenceOn(site, { claimant: OTHER })).rejects.toThrow(/only who paid can claim/);
     const own = { receipt: await receipted({ payer: payTo }), claimant: payTo };
     await expect(evidenceOn(site, own)).rejects.toThrow(/somebody else/);

@@ -31,7 +31,7 @@ const start = () => stage.start({ url: chain.rpcUrl }, { ARBITER_ALLOWED_ORIGINS
 let api = await start();
 const other = await start();
 
-/** A purchase that the seller acknowledged, and what it had offered. */
+/** A purchase with the seller's receipt and offer. */
 interface Purchase {
   readonly buyer: LocalAccount;
   readonly transaction: Hex;
@@ -40,7 +40,7 @@ interface Purchase {
 
 const seller = privateKeyToAccount(generatePrivateKey());
 
-/** Pays, and gets the receipt. The offer was of 0.25 USDC to the seller unless it says otherwise. */
+/** Pays and gets the receipt. By default, the seller's offer was for 0.25 USDC. */
 async function purchase({
   paid,
   to = seller.address,
@@ -92,8 +92,8 @@ const holdersOf = async ({ transaction }: Purchase) =>
     ])
   ).rows.map(({ verdict }) => verdict);
 
-describe("an agent claims a breach", () => {
-  test("charged more than offered: refunded, on evidence that gives the same verdict without the service", async () => {
+describe("agent that claims a breach", () => {
+  test("A charge above the offer is refunded, and the evidence replays to the same verdict without the service", async () => {
     const bought = await purchase(DEAR);
     await chain.finalize();
     const verdict = await claimed(bought);
@@ -109,7 +109,7 @@ describe("an agent claims a breach", () => {
     ["base/commerce-payments", COMMERCE_PAYMENTS.collector],
     ["a contract that the service does not know", MULTICALL3],
   ] as const)(
-    "a hold in %s is no breach of an exact offer of the same URL, with the service or without it",
+    "A hold in %s is no breach of an exact offer for the same URL, and the evidence replays to the same verdict",
     async (_, custody) => {
       const bought = await purchase({ paid: 1_000_000n, to: custody });
       await chain.finalize();
@@ -122,7 +122,7 @@ describe("an agent claims a breach", () => {
     },
   );
 
-  test("a payment as offered is released, by the key that the seller's host lists", async () => {
+  test("A payment as offered, signed with the key on the seller's host, is released, and a second claim escalates", async () => {
     const bought = await purchase({ paid: 250_000n, byHost: true });
     await chain.finalize();
     const verdict = await claimed(bought);
@@ -134,7 +134,7 @@ describe("an agent claims a breach", () => {
     expect(await replayVerdict(JSON.stringify(again))).toMatchObject({ same: true, computed: "escalate" });
   });
 
-  test("a stranger wins nothing with somebody else's receipt, and is not charged", async () => {
+  test("A claim on another buyer's receipt is rejected without a charge", async () => {
     const bought = await purchase(DEAR);
     await chain.finalize();
     const stranger = await newPayer(chain);
@@ -154,8 +154,8 @@ describe("an agent claims a breach", () => {
   });
 });
 
-describe("a transfer is decided once", () => {
-  test("however many claim it in two processes at once", async () => {
+describe("one decision per transfer", () => {
+  test("Six simultaneous claims in two processes yield one refund, and the others escalate", async () => {
     const bought = await purchase(DEAR);
     await chain.finalize();
     const verdicts = await Promise.all([api, other, api, other, api, other].map((at) => claimed(bought, at)));
@@ -168,7 +168,7 @@ describe("a transfer is decided once", () => {
     }
   });
 
-  test("by a process that is killed with SIGKILL while it commits, or before: the claim's payment gets that verdict", async () => {
+  test("After SIGKILL before or during the commit, the claim's payment gets the one verdict", async () => {
     const [committed, waiting] = [await purchase(DEAR), await purchase(DEAR)];
     await chain.finalize();
     const paid = await Promise.all([committed, waiting].map(({ buyer }) => signPayment(buyer)));
@@ -202,7 +202,7 @@ const stateOf = async (signed: Awaited<ReturnType<typeof signPayment>> | undefin
     ])
   ).rows[0]?.state;
 
-/** The same payment again until it is answered. */
+/** Sends the same payment until the response is not a 503. */
 async function answered(send: () => Promise<Answer>): Promise<Answer> {
   let answer = await send();
   await expect

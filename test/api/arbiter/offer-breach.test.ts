@@ -27,30 +27,30 @@ const site = await startSite();
 afterAll(() => site.close());
 beforeEach(() => showDocument(site));
 
-/** Until the offer and the receipt are the seller's, no transaction is read. */
+/** No transaction is read until the offer and the receipt are known to be the seller's. */
 const UNREAD = ["settlement unknown not_read", "time unknown not_read"];
 
-test.each(REFUNDED)("a breach that is shown is refunded: %s", async (_, given, lines) => {
+test.each(REFUNDED)("A proven breach is refunded: %s", async (_, given, lines) => {
   const evidence = await evidenceOn(site, await given());
   expect(told(evidence)).toEqual(["refund", ...lines]);
   expect(evidence.transfer).toMatchObject({ network: BASE.id, transaction: TX, logIndex: 7 });
 });
 
-test.each(RELEASED)("a payment as offered is released: %s", async (_, given) => {
+test.each(RELEASED)("A payment as offered is released: %s", async (_, given) => {
   const evidence = await evidenceOn(site, await given());
   expect([evidence.verdict, ...judged(evidence).filter((line) => !/ true /.test(line))]).toEqual(["release"]);
   expect(evidence.transfer).toMatchObject({ network: BASE.id, transaction: TX, logIndex: 7 });
 });
 
-describe("everything else escalates, and decides no transfer", () => {
-  test.each(ESCALATED)("%s", async (_, given, lines) => {
+describe("everything else", () => {
+  test.each(ESCALATED)("%s: the claim escalates and decides no transfer", async (_, given, lines) => {
     const evidence = await evidenceOn(site, await given());
     const unread = factsNamed(evidence, "transaction").length === 0 ? UNREAD : [];
     expect(told(evidence)).toEqual(["escalate", ...lines, ...unread]);
     expect(evidence.transfer).toBeUndefined();
   });
 
-  test("a transfer that another verdict has decided, which is named", async () => {
+  test("A transfer that another verdict has decided escalates and names that verdict", async () => {
     const { transfer } = await evidenceOn(site, { chain: { [BASE.id]: paidBy(DEAR) } });
     const verdict = "0123456789abcdef0123456789abcdef";
     const again = transfer?.decidedBefore(verdict);
@@ -60,13 +60,13 @@ describe("everything else escalates, and decides no transfer", () => {
   });
 });
 
-test("the networks of version 2 are the service's", () => {
+test("Version 2 lists the service's networks", () => {
   const known = Object.values(NETWORKS).map(({ id, isTest }) => [id, { isTest }]);
   expect(NETWORKS_V2).toEqual(Object.fromEntries(known));
 });
 
 describe("forged offers and receipts", () => {
-  /** The signed object with one byte of its JSON replaced, or null if that is no JSON any more. */
+  /** The signed object with one byte of its JSON replaced, or null if the result is not JSON. */
   function changed(signed: SignedTerms, at: number, byte: number): SignedTerms | null {
     const bytes = Buffer.from(JSON.stringify(signed));
     bytes[at % bytes.length] = byte;
@@ -77,7 +77,7 @@ describe("forged offers and receipts", () => {
     }
   }
 
-  /** The verdict; `refused` if the claim is not taken in at all. */
+  /** The verdict, or `refused` if the claim is not accepted at all. */
   const verdictOn = (given: Case): Promise<string> =>
     evidenceOn(site, given).then(
       ({ verdict }) => verdict,
@@ -102,7 +102,7 @@ describe("forged offers and receipts", () => {
     [SEPOLIA.id]: { outcome: "not_found" },
   } as const satisfies Case["chain"];
 
-  test("no single byte changed in an offer or a receipt makes a refund of an escalate", async () => {
+  test("Changing one byte of an offer or a receipt never turns an escalate into a refund", async () => {
     const cases = await Promise.all(
       ESCALATED.filter(([title]) => !/^no receipt|own offer|the other format/.test(title)).map(([, given]) => given()),
     );
@@ -115,7 +115,7 @@ describe("forged offers and receipts", () => {
     );
   });
 
-  test("nor of a release, in either format", async () => {
+  test("Changing one byte never turns a release into a refund, in either format", async () => {
     const cases: readonly Case[] = [{}, { offer: byHost(), receipt: byHost(RECEIPT) }];
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...cases), anyByte, async (one, change) => {
@@ -126,7 +126,7 @@ describe("forged offers and receipts", () => {
     );
   });
 
-  test("every byte of what is signed counts: changed, it decides nothing even where the payment is a breach", async () => {
+  test("Changing one signed byte of a true breach leaves no decision", async () => {
     const chain = ALL_BREACHED;
     const cases: readonly Case[] = [
       { offer: await offered(), receipt: await receipted(), chain },
@@ -144,8 +144,8 @@ describe("forged offers and receipts", () => {
   });
 
   /**
-   * Whether two say the same: hex in either case, and the bits of base64url behind the last byte, are no part of what is
-   * signed.
+   * Returns whether both are the same signed object. The case of hex digits and the unused trailing bits of base64url
+   * are not signed.
    */
   const same = (one: Case["receipt"], other: Case["receipt"]): boolean => canonical(one) === canonical(other);
 

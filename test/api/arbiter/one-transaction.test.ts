@@ -17,12 +17,12 @@ const PATIENT = { timeout: 20_000, interval: 10 };
 const database = await freshDatabase();
 const owner = await forFile(connectOwner(database));
 
-/** What one process completes sales with. */
+/** The stores with which one process completes sales. */
 async function startProcess(connections = 4) {
   const pool = await forFile(connect(database.apiUrl, connections));
   return { journal: createJournal(pool, createSeal(Buffer.alloc(32, 3))), store: createVerdictStore(pool) };
 }
-// A commit of verdicts waits while a test holds this lock.
+// Commits of verdicts wait while a test holds this lock.
 await owner.query(`
   CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END $$;
@@ -65,7 +65,7 @@ const answerWith = ({ document }: SignedVerdict) => ({ status: 200, body: Buffer
 
 type Ending = (verdict: SignedVerdict) => Completion;
 const plain: Ending = (verdict) => ({ answer: answerWith(verdict), writes: [here.store.adding(verdict)] });
-/** Of a verdict that decides a transfer of its own. */
+/** The completion of a verdict that decides one transfer. */
 const deciding: Ending = (verdict) => {
   const decided: NewVerdict = {
     ...verdict,
@@ -86,7 +86,7 @@ const ENDINGS: readonly [string, Ending][] = [
 const sell = ({ key, token }: Settled, ending: Ending, { by = here, text = verdictId(key) } = {}) =>
   by.journal.complete(key, token, { completion: ending(newVerdict(verdictId(key), text)), settlement: null });
 
-/** The payment's state, its verdict and its verdict's place in the log's queue, with the transaction that wrote each. */
+/** The payment's state, the verdict, and its position in the log's queue, each with the transaction that wrote it. */
 async function storedOf({ key }: Settled) {
   const one = async (text: string, value: unknown) => (await owner.query(text, [value])).rows[0] ?? null;
   const id = verdictId(key);
@@ -105,7 +105,7 @@ async function expectStored(sale: Settled): Promise<void> {
 const NOTHING = { payment: { state: "settled" }, verdict: null, queued: null, transfer: null };
 
 test.each(ENDINGS)(
-  "%s is stored in one transaction with its payment's answer and its place in the log's queue",
+  "%s is stored in one transaction with its payment's response and its position in the log's queue",
   async (_, ending) => {
     const sale = await settledPayment();
     await sell(sale, ending);
@@ -116,7 +116,7 @@ test.each(ENDINGS)(
   },
 );
 
-test.each(ENDINGS)("%s is stored by the process that holds the payment, and by no other one", async (_, ending) => {
+test.each(ENDINGS)("%s is stored only by the process that holds the payment", async (_, ending) => {
   const sale = await settledPayment();
   const late = { ...sale, token: randomUUID() };
   const attempts = [late, sale, late].map((one, at) => sell(one, ending, { by: at % 2 ? here : elsewhere }));
@@ -126,7 +126,7 @@ test.each(ENDINGS)("%s is stored by the process that holds the payment, and by n
 });
 
 test.each(ENDINGS)(
-  "%s that PostgreSQL refuses is lost with all that comes with it, and takes no other one along",
+  "%s that PostgreSQL rejects is rolled back completely, and all others are stored",
   async (_, ending) => {
     const sales = await settledPayments(5);
     const [, bad] = sales as [Settled, Settled];
@@ -140,7 +140,7 @@ test.each(ENDINGS)(
 );
 
 test.each(ENDINGS)(
-  "%s is not stored if the connection dies before the commit, and is stored by the next attempt",
+  "%s is not stored if the connection dies before the commit, and the next attempt stores it",
   async (_, ending) => {
     const sale = await settledPayment();
     await owner.query("SELECT pg_advisory_lock(1)");
@@ -161,7 +161,7 @@ test.each(ENDINGS)(
   },
 );
 
-test("A refused verdict leaves no connection on which the next one fails", async () => {
+test("A rejected verdict leaves the connection usable for the next one", async () => {
   const by = await startProcess(1);
   const [plainly, bad, next] = (await settledPayments(3)) as [Settled, Settled, Settled];
   await sell(plainly, plain, { by });

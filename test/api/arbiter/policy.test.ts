@@ -24,8 +24,8 @@ const page = async (path: string) =>
 const policy = async () => (await send(`${scene.service.url}/arbiter/policy`)).body as unknown as Policy;
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;").replaceAll('"', "&quot;");
 
-describe("the published policy", () => {
-  test("has its version, its first day, its rules and the tables that decide, as JSON and as a page", async () => {
+describe("GET /arbiter/policy", () => {
+  test("The policy is served as JSON and as a page, with its version, first day, rules, and decision tables", async () => {
     const document = await policy();
     expect(document).toMatchObject({
       version: 1,
@@ -49,7 +49,7 @@ describe("the published policy", () => {
     for (const word of words) expect(shown).toContain(word.startsWith("id=") ? word : escaped(word));
   });
 
-  test("can be read by its version too: 404 where there is none, 400 for what is not a version", async () => {
+  test("The policy is served by version, with 404 for an unknown one and 400 for an invalid one", async () => {
     const url = `${scene.service.url}/arbiter/policy`;
     const [first, second] = [await send(`${url}?version=1`), await send(`${url}?version=2`)];
     expect(first.text).toBe((await send(url)).text);
@@ -69,8 +69,8 @@ describe("the published policy", () => {
   });
 });
 
-describe("the policy's rules hold", () => {
-  test("rule 6: the evidence is public at the record; a deliverable's content is kept nowhere", async () => {
+describe("rules of the policy", () => {
+  test("Rule 6: the evidence is public, and the deliverable's content is stored nowhere", async () => {
     const secret = "a sentence that only the deliverable has";
     scene.pages.set("/secret", (_request, response) => response.end(secret));
     const payload = { payload_text: secret, expected_sha256: sha256(secret) };
@@ -96,7 +96,7 @@ describe("the policy's rules hold", () => {
     }
   });
 
-  test("rule 8: a verdict says what was seen at its time, and no more afterwards", async () => {
+  test("Rule 8: a verdict states the observation at its time and never changes", async () => {
     scene.pages.set("/today", (_request, response) => response.end("here"));
     const claim = { category: "http-delivery", conditions: { url: `${scene.shop}/today` } };
     const then = await buy(claim);

@@ -6,7 +6,10 @@ import { FETCH_LIMITS_V1 } from "../../../api/arbiter/policy/v1/tables.ts";
 import { CLAIMS, PUBLIC_ADDRESS, type Site, startSite } from "../../support/arbiter/site.ts";
 import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/urls.ts";
 
-/** The tests' own idea of what is not public, kept apart from the guard's; one list a family, because Node maps IPv4 into IPv6. */
+/**
+ * The test's own list of non-public networks, independent of the guard's. One list per family, because Node maps IPv4
+ * into IPv6.
+ */
 const INSIDE = { ipv4: new BlockList(), ipv6: new BlockList() };
 for (const [net, bits] of [
   ["0.0.0.0", 8],
@@ -40,7 +43,7 @@ for (const [net, bits] of [
 ] as const)
   INSIDE.ipv6.addSubnet(net, bits, "ipv6");
 
-/** Our own: the service's address, and one of an interface. */
+/** The service's addresses: its public one and its interfaces'. */
 const OWN = ["93.184.216.99", "93.184.216.77", "2606:4700::77"];
 const resolve = async (name: string): Promise<readonly string[]> =>
   name === "trust.example" ? ["93.184.216.99"] : (LEADS_INSIDE[name] ?? [PUBLIC_ADDRESS]);
@@ -67,13 +70,13 @@ const attempt = (url: string) =>
     .fetcher({ resolve, ownAddresses: () => OWN })
     .attempt({ url, expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 }, new AbortController().signal);
 
-describe("the guard, at the socket", () => {
-  test("there are at least 150 hostile URLs, all different", () => {
+describe("socket guard", () => {
+  test("At least 150 hostile URLs are tested, all different", () => {
     expect(new Set(HOSTILE_URLS).size).toBe(HOSTILE_URLS.length);
     expect(HOSTILE_URLS.length).toBeGreaterThanOrEqual(150);
   });
 
-  test("a public URL is connected to, so that the table below could fail", async () => {
+  test("A public URL is connected to, so the next test can fail", async () => {
     site.handlers.set("/fine", (_request, response) => response.end("fine"));
     expect(await attempt("http://public.example/fine")).toMatchObject({ failure: null, head: { status: 200 } });
     expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
@@ -86,8 +89,8 @@ describe("the guard, at the socket", () => {
     expect(connects).toEqual([]);
   });
 
-  test.each(HOSTILE_URLS)("a redirect to %s is not followed to anything that is not public", async (url) => {
-    // As bytes, because a header has no characters beyond Latin-1.
+  test.each(HOSTILE_URLS)("A redirect to %s leads to no connection", async (url) => {
+    // Sent as bytes, because HTTP header strings are limited to Latin-1.
     site.handlers.set("/to", ({ socket }) =>
       socket.end(Buffer.from(`HTTP/1.1 302 Found\r\nlocation: ${url}\r\ncontent-length: 0\r\n\r\n`)),
     );
@@ -100,20 +103,20 @@ describe("the guard, at the socket", () => {
 
   test.each(
     HOSTILE_URLS.filter((url) => !/\/\/([\w-]+\.example|BÜCHER\.example)\/$/.test(url) || /trust\.example/i.test(url)),
-  )("%s is not taken as a claim", (url) => {
+  )("%s is not accepted in a claim", (url) => {
     const { success, error } = claimSchema(CLAIMS).safeParse({
       category: "http-delivery",
       conditions: { url },
     });
     const isOwnAddress = OWN.some((address) => url === `http://${address}/` || url === `http://[${address}]/`);
-    // Whose addresses these are is known when a name is looked up, not before.
+    // Only a lookup shows that these addresses are the service's.
     if (isOwnAddress) return expect(success).toBe(true);
     expect(success).toBe(false);
     const isRefused = error?.issues.every((issue) => issue.code === "custom");
     expect(isRefused).toBe(URL.canParse(url));
   });
 
-  test("whatever a name resolves to, it is connected to exactly when it is public", async () => {
+  test("A name is connected to exactly when its address is public", async () => {
     const part = fc.oneof(
       fc.integer({ min: 0, max: 255 }),
       fc.constantFrom(0, 10, 100, 127, 168, 169, 172, 192, 198, 203, 224, 255),
@@ -142,7 +145,7 @@ describe("the guard, at the socket", () => {
   });
 });
 
-describe("the service's own host", () => {
+describe("service's own host", () => {
   const fetched = (url: string, ownAddresses: readonly string[] = []) => {
     site.handlers.set("/fine", (_request, response) => response.end("fine"));
     const dial = () => site.dial(PUBLIC_ADDRESS, 80);
@@ -152,7 +155,7 @@ describe("the service's own host", () => {
       .attempt({ url, expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 }, new AbortController().signal);
   };
 
-  test("a stranger's name at its address is fetched: behind a CDN, both are the CDN's", async () => {
+  test("Another name at the service's address is fetched, because behind a CDN both share the CDN's address", async () => {
     expect(await fetched("http://neighbor.example/fine")).toMatchObject({ failure: null, head: { status: 200 } });
     expect(await fetched("http://nottrust.example/fine")).toMatchObject({ failure: null });
   });
@@ -164,25 +167,25 @@ describe("the service's own host", () => {
     "http://trust.example./fine",
     "http://93.184.216.99/fine",
     "http://0x5db8d863/fine",
-  ])("%s is refused", async (url) => {
+  ])("%s is blocked", async (url) => {
     expect(await fetched(url)).toMatchObject({ failure: "blocked", head: null });
     expect(site.dialled).toEqual([]);
   });
 
-  test("a redirect from a stranger's name to it is refused", async () => {
+  test("A redirect from another name to the service is blocked", async () => {
     for (const location of ["http://trust.example/fine", "//www.trust.example/fine", "http://93.184.216.99/fine"]) {
       site.handlers.set("/to", (_request, response) => response.writeHead(302, { location }).end());
       expect(await fetched("http://neighbor.example/to")).toMatchObject({ failure: "blocked", body: null });
     }
   });
 
-  test("an address of this machine is refused, whatever name leads there", async () => {
+  test("An address of this machine is blocked under any name", async () => {
     expect(await fetched("http://neighbor.example/fine", ["93.184.216.99"])).toMatchObject({ failure: "blocked" });
   });
 });
 
 describe("names that change", () => {
-  test("a name is looked up once, and only what was vetted is connected to", async () => {
+  test("A name is looked up once, and only the vetted address is connected to", async () => {
     site.handlers.set("/fine", (_request, response) => response.end("fine"));
     const asked: string[] = [];
     const changing = async (name: string) => {
@@ -197,7 +200,7 @@ describe("names that change", () => {
     expect(fetched.head?.status).toBe(200);
     expect(asked).toEqual(["flips.example"]);
     expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);
-    // The second attempt looks again, and sees where the name leads now.
+    // The second attempt looks the name up again and gets the new address.
     const second = await fetcher.attempt(
       { url: "http://flips.example/fine", expectStatus: null, contains: null, limits: FETCH_LIMITS_V1 },
       new AbortController().signal,
@@ -206,7 +209,7 @@ describe("names that change", () => {
     expect(site.dialled).toHaveLength(1);
   });
 
-  test("a redirect to the same name is looked up and vetted again", async () => {
+  test("A redirect to the same name is looked up and vetted again", async () => {
     site.handlers.set("/again", (_request, response) => response.writeHead(307, { location: "/fine" }).end());
     let lookups = 0;
     const changing = async () => (++lookups > 1 ? ["127.0.0.1"] : [PUBLIC_ADDRESS]);

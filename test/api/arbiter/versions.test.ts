@@ -38,7 +38,7 @@ const GOLDEN_NOW = new Date(issued_at);
 const BEFORE = new Date(Date.parse(TOY_DAY) - 1);
 const FROM = new Date(TOY_DAY);
 const signal = new AbortController().signal;
-const none = async () => Promise.reject(new Error("not asked for"));
+const unasked = async () => Promise.reject(new Error("not asked for"));
 
 let pool: Pool;
 beforeEach(async () => {
@@ -46,24 +46,27 @@ beforeEach(async () => {
 });
 afterEach(() => pool.end());
 
-/** What the arbiter records verdicts with at a time, both versions beside each other; its sources show again what was seen. */
+/**
+ * The arbiter's dependencies at this time, with both versions of the policy. The sources replay the recorded
+ * observations.
+ */
 function partsAt(now: Date, seen: readonly Observation[] = []): VerdictParts {
   const left = [...seen];
-  const next = async (): Promise<Observation> => left.shift() ?? none();
+  const next = async (): Promise<Observation> => left.shift() ?? unasked();
   return {
-    fetcher: { attempt: () => next().then((one) => (one.type === "fetch" ? one.fetched : none())) },
+    fetcher: { attempt: () => next().then((one) => (one.type === "fetch" ? one.fetched : unasked())) },
     checkRuns: {
-      read: () => next().then((one) => (one.type === "check-runs" ? one.reading : none())),
-      suites: none,
-      statuses: none,
+      read: () => next().then((one) => (one.type === "check-runs" ? one.reading : unasked())),
+      suites: unasked,
+      statuses: unasked,
     },
-    wait: none,
-    transactions: { read: none },
+    wait: unasked,
+    transactions: { read: unasked },
     policies: WITH_TOY,
     store: createVerdictStore(pool),
     signer: SIGNER,
     attestor: createAccount(ARBITER_KEY),
-    tiers: { prepare: none, ready: none, of: none },
+    tiers: { prepare: unasked, ready: unasked, of: unasked },
     baseUrl: BASE_URL,
     now: () => now,
   };
@@ -78,7 +81,7 @@ const arbiterAt = (now: Date, seen?: readonly Observation[]) => {
 const schemaAt = (now: Date) => requestSchema({ ...CLAIMS, ownWallets: [], policies: WITH_TOY, now: () => now });
 
 let sold = 0;
-/** The sale of a request as the journal gives it back. */
+/** The sale of a request as the journal returns it. */
 const saleOf = (request: VerdictRequest): Sale<VerdictRequest> => ({
   input: JSON.parse(JSON.stringify(request)),
   payment: {
@@ -106,7 +109,7 @@ const goldenOf = (category: string, verdict: string): Golden => {
   return found;
 };
 
-/** What a verdict says, and by which version. */
+/** The outcome of a verdict and the version that decided it. */
 const told = ({ document }: { readonly document: string }) => {
   const { verdict, policy_version } = JSON.parse(document);
   return { verdict, policy_version };
@@ -119,8 +122,8 @@ const refusal = (now: Date, claim: unknown) =>
 
 const EVEN = { category: "even-number", conditions: { number: 4 } };
 
-describe("verdicts of version 1, after version 2 has come into force", () => {
-  test("are decided again to the byte, from the requests as they were stored", async () => {
+describe("verdicts of version 1 after version 2 took effect", () => {
+  test("Stored requests are decided again with byte-identical documents", async () => {
     for (const { id, request, seen, document, sha256 } of verdicts) {
       const order = { id, request, supersedes: null, isScored: false };
       const stored = await recordVerdict(partsAt(GOLDEN_NOW, seen), order, signal);
@@ -129,7 +132,7 @@ describe("verdicts of version 1, after version 2 has come into force", () => {
     }
   });
 
-  test("come out the same of the claims as they were submitted in its time", async () => {
+  test("Claims submitted under version 1 yield the same documents", async () => {
     for (const { id, claim, request, seen, document } of verdicts) {
       const taken = schemaAt(BEFORE).parse(claim);
       expect(taken).toEqual(request);
@@ -140,7 +143,7 @@ describe("verdicts of version 1, after version 2 has come into force", () => {
   });
 
   test.each(["http-delivery", "ci-status"])(
-    "%s: a correction escalates by version 1, where 2 refunds",
+    "%s: a correction escalates under version 1, where version 2 would refund",
     async (name) => {
       const { id, request, seen } = goldenOf(name, "escalate");
       const order = { id, request, supersedes: null, isScored: false };
@@ -155,17 +158,17 @@ describe("verdicts of version 1, after version 2 has come into force", () => {
   );
 });
 
-describe("a claim", () => {
+describe("claims across versions", () => {
   const { claim, seen } = goldenOf("http-delivery", "escalate");
 
-  test("that was taken in under version 1 is decided by it, however late", async () => {
+  test("A claim accepted under version 1 is decided by it, however late", async () => {
     const sale = saleOf(schemaAt(BEFORE).parse(claim));
     const stored = await arbiterAt(FROM, seen).decide(sale, "plain");
     expect(told(stored)).toEqual({ verdict: "escalate", policy_version: 1 });
     expect(stored.request.policyVersion).toBe(1);
   });
 
-  test("of a category that version 2 has dropped is decided by version 1, and no longer taken", async () => {
+  test("A claim in a category that version 2 dropped is decided by version 1, and new ones are rejected", async () => {
     const ci = goldenOf("ci-status", "refund");
     const sale = saleOf(schemaAt(BEFORE).parse(ci.claim));
     expect(told(await arbiterAt(FROM, ci.seen).decide(sale, "plain"))).toEqual({
@@ -175,7 +178,7 @@ describe("a claim", () => {
     expect(refusal(FROM, ci.claim)).toEqual(["expected one of http-delivery, payload-hash, even-number"]);
   });
 
-  test("comes under version 2 from 0:00 UTC of its first day, and so does the correction of its verdict", async () => {
+  test("A claim falls under version 2 from 0:00 UTC of its first day, and so does the correction of its verdict", async () => {
     const request = schemaAt(FROM).parse(claim);
     expect(request.policyVersion).toBe(2);
     const stored = await arbiterAt(FROM, seen).decide(saleOf(request), "plain");
@@ -184,33 +187,33 @@ describe("a claim", () => {
     expect("verdict" in correction && told(correction.verdict)).toEqual({ verdict: "refund", policy_version: 2 });
   });
 
-  test("of a new category is taken from that day on", async () => {
+  test("A claim in a new category is accepted from that day on", async () => {
     expect(refusal(BEFORE, EVEN)).toEqual(["expected one of http-delivery, payload-hash, ci-status"]);
     const stored = await arbiterAt(FROM).decide(saleOf(schemaAt(FROM).parse(EVEN)), "plain");
     expect(told(stored)).toEqual({ verdict: "release", policy_version: 2 });
   });
 
-  test("of a version that this process does not know yet is left to one that does", async () => {
+  test("A claim under a version that this process does not know is left to another process", async () => {
     const sale = saleOf(schemaAt(FROM).parse(EVEN));
-    const parts = { ...partsAt(FROM), policies: POLICY_VERSIONS, deals: { parties: none }, ownWallets: [] };
+    const parts = { ...partsAt(FROM), policies: POLICY_VERSIONS, deals: { parties: unasked }, ownWallets: [] };
     await expect(createArbiter(parts).decide(sale, "plain")).rejects.toThrow(/even-number in policy version 2/);
     expect(told(await arbiterAt(FROM).decide(sale, "plain")).policy_version).toBe(2);
   });
 });
 
-describe("the published policy", () => {
+describe("published policy", () => {
   const versionsAt = (now: Date) => {
     const { policies, policy } = arbiterAt(now);
     return [policies()[0].policy, policy(1), policy(2), policy(3)].map((one) => one?.version ?? null);
   };
 
-  test("is the version in force, and each version when it is asked for by its number", () => {
+  test("The current policy is the version in force, and every version is available by its number", () => {
     expect(versionsAt(BEFORE)).toEqual([1, 1, 2, null]);
     expect(versionsAt(FROM)).toEqual([2, 1, 2, null]);
     expect(versionsAt(new Date(0))).toEqual([1, 1, 2, null]);
   });
 
-  test("and the body of a claim name what can be claimed from now on", () => {
+  test("The body of a claim offers every category that can be claimed from now on", () => {
     const namesAt = (now: Date) =>
       openCategories({ ...CLAIMS, policies: WITH_TOY, now: () => now }).map(({ name }) => name);
     expect(namesAt(BEFORE)).toEqual(["http-delivery", "payload-hash", "ci-status", "even-number"]);
