@@ -33,13 +33,13 @@ const suiteOf = (wallets: number, passed: number, failed: number) =>
     publish({ products: [{ product: "suite", wallets, passed: of(passed), failed: of(failed) }] }),
   ).products.find(({ product }) => product === "suite");
 
-describe("a cursor", () => {
+describe("cursor of the board", () => {
   const id = stringMatching(/^(?:[0-9a-f]{16}){1,2}$/);
   const instant = date({ min: new Date(0), max: new Date("2200-01-01"), noInvalidDate: true });
   const place = record({ id, issuedAt: instant });
   const filter = constantFrom("any", "seller", ...CAPABILITY_MENU);
 
-  test("is read as the walk that it names, for its own filter only", () => {
+  test("A cursor parses back to its walk, and only with its own filter", () => {
     assert(
       property(record({ top: place, after: place }), filter, filter, (walk, own, other) => {
         const cursor = encodeCursor(walk, own);
@@ -49,7 +49,7 @@ describe("a cursor", () => {
     );
   });
 
-  test("that the service never issued is refused", () => {
+  test("A cursor that the service never issued is rejected", () => {
     assert(property(string(), (text) => parseCursor(text, "any") === null));
     const given = encodeCursor({ top: row, after: row }, "any");
     for (const altered of [`${given}A`, given.slice(1), `${given}=`, ` ${given}`, `${given}\n`])
@@ -57,7 +57,7 @@ describe("a cursor", () => {
   });
 });
 
-describe("a page of the board", () => {
+describe("page of the board", () => {
   const rows = (count: number) => Array.from({ length: count }, (_, index) => ({ ...row, id: `id${index}` }));
   const asked = { capability: null, limit: 3 };
 
@@ -65,18 +65,18 @@ describe("a page of the board", () => {
     [0, 0, null],
     [3, 3, null],
     [4, 3, "id2"],
-  ])("of limit 3 when %d are found has %d rows, and continues after %s", (found, shown, after) => {
+  ])("A page with limit 3 of %d matches has %d rows, and its cursor follows %s", (found, shown, after) => {
     const page = boardPage(asked, null, rows(found));
     expect([page.rows.length, page.next?.after.id ?? null]).toEqual([shown, after]);
   });
 
-  test("keeps the top of the walk, which the first page sets", () => {
+  test("Every page keeps the top of the walk that the first page set", () => {
     const first = boardPage(asked, null, rows(4)).next;
     expect(first?.top.id).toBe("id0");
     expect(boardPage(asked, first, rows(4).toReversed()).next?.top.id).toBe("id0");
   });
 
-  test("as JSON has the address of the next one, and only these fields", () => {
+  test("The JSON page links to the next one and has exactly these fields", () => {
     const page = boardPage({ capability: "full_suite", limit: 1 }, null, [row, row]);
     expect(boardDocument(page, baseUrl, `${baseUrl}/next`)).toEqual({
       service: "Agent Payment Trust Service",
@@ -100,7 +100,7 @@ describe("a page of the board", () => {
     });
   });
 
-  test("for people escapes what it shows", () => {
+  test("The HTML page escapes its content", () => {
     const page = boardPage(asked, null, [{ ...row, level: HOSTILE, products: [HOSTILE] }]);
     const shown = renderBoard(page, { baseUrl, first: true, nextUrl: HOSTILE, jsonUrl: HOSTILE });
     expect(shown).not.toContain("<script");
@@ -109,15 +109,15 @@ describe("a page of the board", () => {
   });
 });
 
-test("every test that is sold has its capability, and a product that is not sold has none", () => {
+test("Every product on sale has a capability, and an unknown product has none", () => {
   expect(CAPABILITY_MENU.map(productOf)).toEqual(PRODUCT_MENU);
   expect(capabilitiesOf(PRODUCT_MENU)).toEqual(CAPABILITY_MENU);
   expect(capabilitiesOf(["unheard-of"])).toEqual([]);
 });
 
-describe("anonymous", () => {
+describe("anonymity of the statistics", () => {
   test.each([
-    // wallets, of them passed, failed → certificates, passed, failed, share
+    // Wallets, how many passed and failed → certificates, passed, failed, share.
     [0, 0, 0, 0, 0, 0, null],
     [1, 1, 0, null, null, null, null],
     [4, 4, 0, null, null, null, null],
@@ -128,28 +128,31 @@ describe("anonymous", () => {
     [9, 4, 5, 18, null, null, null],
     [10, 5, 5, 20, 10, 10, 0.5],
     [20, 19, 1, 40, null, null, null],
-  ])("of %d wallets %d passed and %d failed: %s certificates, %s, %s, share %s", (...[wallets, p, f, ...shown]) => {
-    const suite = suiteOf(wallets, p, f);
-    expect([suite?.certificates, suite?.passed, suite?.failed, suite?.failure_share]).toEqual(shown);
-  });
+  ])(
+    "With %d wallets, %d passed and %d failed, the statistics show %s certificates, %s, %s, and share %s",
+    (...[wallets, p, f, ...shown]) => {
+      const suite = suiteOf(wallets, p, f);
+      expect([suite?.certificates, suite?.passed, suite?.failed, suite?.failure_share]).toEqual(shown);
+    },
+  );
 
   test.each([
     [1, null],
     [4, null],
     [5, 7],
-  ])("a day with certificates of %d wallets shows %s", (wallets, shown) => {
+  ])("A day with certificates for %d wallets shows %s", (wallets, shown) => {
     const { days } = publish({ days: [{ day: "2026-11-24", certificates: 7, wallets }] });
     expect(days.at(-1)).toEqual({ day: "2026-11-24", certificates: shown });
     expect(days[0]?.certificates).toBe(shown && 0);
   });
 
-  test("a day is withheld when the certificates before the first day are of few wallets", () => {
+  test("A day is withheld if the certificates before the first day belong to few wallets", () => {
     const days = [{ day: "2026-11-24", certificates: 7, wallets: 6 }];
     const published = publish({ days, earlier: { certificates: 1, wallets: 1 } }).days;
     expect(published.slice(-2).map(({ certificates }) => certificates)).toEqual([null, 7]);
   });
 
-  test("totals are shown from the first certificate and payment on", () => {
+  test("Totals are shown from the first certificate and payment on", () => {
     const one = publish({
       wallets: { tested: 1, certified: 1 },
       products: [{ product: "suite", wallets: 1, passed: of(1), failed: of(0) }],
@@ -166,7 +169,7 @@ describe("anonymous", () => {
     expect(totals).not.toContain("withheld");
   });
 
-  test("the document and the page name no wallet, transaction or certificate", () => {
+  test("The document and the page name no wallet, transaction, or certificate", () => {
     for (const text of [JSON.stringify(statisticsDocument(publish())), renderStatistics(publish(), baseUrl)])
       expect(text).not.toMatch(/0x[0-9a-f]|\/cert\/|wallet=/i);
   });
@@ -178,7 +181,7 @@ test.each([
   [5, 4, null, null],
   [4, 5, null, null],
   [0, 0, 0, 0],
-])("exams of %d sellers that passed and %d that failed are told as %s and %s, and always in total", (...counts) => {
+])("Exams that %d sellers passed and %d failed are shown as %s and %s, and their total always", (...counts) => {
   const [passed, failed, ...shown] = counts;
   const { sellers } = statisticsDocument(
     publish({ sellers: { tested: passed, certified: 0, passed: of(passed), failed: of(failed) } }),
@@ -187,8 +190,8 @@ test.each([
   expect(sellers.certificates).toBe(2 * (passed + failed));
 });
 
-describe("the statistics", () => {
-  test("as JSON are snake_case, amounts are strings, days are thirty", () => {
+describe("GET /stats", () => {
+  test("The JSON has snake_case keys, amounts as strings, and 30 days", () => {
     const { days, products, ...rest } = statisticsDocument(publish());
     expect(rest).toEqual({
       service: "Agent Payment Trust Service",
@@ -223,7 +226,7 @@ describe("the statistics", () => {
     expect(days.at(-5)).toEqual({ day: "2026-11-20", certificates: 1234 });
   });
 
-  test("escape what they show", () => {
+  test("The page escapes its content", () => {
     const products = [{ product: HOSTILE, wallets: 9, passed: of(9), failed: of(0) }];
     expect(renderStatistics(publish({ products }), baseUrl)).not.toContain("<img src=x");
   });

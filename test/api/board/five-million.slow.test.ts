@@ -17,7 +17,7 @@ const owner = await forFile(connectOwner(database));
 const pool = await forFile(connect(database.apiUrl, 1));
 const chain = await forFile(startTestChain());
 
-/** What the triggers and the job would have left behind, in a few statements. */
+/** The rows that the triggers and the job would write. */
 const COUNTED = `
   INSERT INTO certificate_tally (wallet, product, passed, failed, pass_until)
     SELECT wallet, product, count(*), 0, max(valid_until) FROM certificate GROUP BY 1, 2;
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await owner.query("VACUUM (ANALYZE) certificate, certificate_tally, counter");
 }, 1_200_000);
 
-test("the statistics read no table that grows with payments or certificates from end to end", async () => {
+test("The statistics scan no table that grows with payments or certificates", async () => {
   const plans = await plansOf(database, (on) => createTotalsReader(on).totals(new Date(), new Date()));
   const scans = plans.flatMap((plan) => plan.scans);
   expect(scans.length).toBeGreaterThan(5);
@@ -55,7 +55,7 @@ test("the statistics read no table that grows with payments or certificates from
   expect(plans.reduce((sum, { buffers }) => sum + buffers, 0)).toBeLessThan(1_500);
 });
 
-test("a count takes less than 50 ms", async () => {
+test("A count takes less than 50 ms", async () => {
   const reader = createTotalsReader(pool);
   const taken: number[] = [];
   for (let count = 0; count < 5; count++) {
@@ -67,11 +67,11 @@ test("a count takes less than 50 ms", async () => {
     ]);
     expect(totals.wallets.tested).toBe(WALLETS);
   }
-  // The first one also connects, parses, and plans; another program may be in the way of one.
+  // The first count also connects, parses, and plans, and another program may delay any of them.
   expect(Math.min(...taken)).toBeLessThan(50);
 });
 
-test("the statistics and the home page are served within 50 ms", async () => {
+test("The statistics and the home page are served within 50 ms", async () => {
   const service = await startService({ chain, database, jobs: false });
   try {
     const timed = async (path: string, headers = {}): Promise<number> => {

@@ -11,11 +11,11 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 const scene = boardScene();
 
-/** A basic PASS of the day before for each of `count` wallets, unless the fields say otherwise. */
+/** A basic PASS of the day before for each of `count` wallets, overridden by `fields`. */
 const seeds = (from: number, count: number, fields: Partial<Seed>): readonly Seed[] =>
   Array.from({ length: count }, (_, index) => ({ wallet: from + index, issuedAt: ago(1), ...fields }));
 
-test("statistics count what stands, by test and result, by wallet and by day", async () => {
+test("Statistics count certificates that are not reversed, by test and result, by wallet, and by day", async () => {
   const [reversed = ""] = await scene.seeder.add(
     { wallet: 99, issuedAt: ago(1) },
     ...seeds(1, 6, {}),
@@ -51,7 +51,7 @@ test("statistics count what stands, by test and result, by wallet and by day", a
   ]);
 });
 
-test("statistics withhold the parts that are of four wallets and show those of five, and the total from the first on", async () => {
+test("Statistics withhold parts with four wallets, show parts with five, and show the total from the first certificate on", async () => {
   const of = async () => {
     const { body } = await scene.get("/stats");
     const products = body.products as readonly Record<string, unknown>[];
@@ -76,7 +76,7 @@ test("statistics withhold the parts that are of four wallets and show those of f
   await expect.poll(of).toEqual({ total: 6, basic: [6, 6, 0], suite: 0, days: [null, 5] });
 });
 
-test("statistics count payments and their volume from the first payer on, each network apart", async () => {
+test("Statistics count payments and their volume per network from the first payer on", async () => {
   scene.clock = null;
   const buy = async () => post(`${scene.service.url}/test/basic`, v2(await signPayment(await newPayer(scene.chain))));
   expect((await buy()).status).toBe(200);
@@ -94,27 +94,27 @@ test("statistics count payments and their volume from the first payer on, each n
   ]);
 });
 
-describe("what is withheld", () => {
+describe("withholding of small parts", () => {
   const of = (...wallets: number[]): readonly Count[] => wallets.map((one) => ({ wallets: one, certificates: one }));
 
-  describe("of the parts of a published total", () => {
+  describe("parts of a published total", () => {
     test.each([
-      ["none when each is of five wallets or of nobody", of(5, 0, 6, 0), []],
-      ["one of four wallets, with those that are zero", of(9, 4, 0, 0), [1, 2, 3]],
-      ["one of one wallet, with the smallest other where none is zero", of(9, 1, 7, 8), [1, 2]],
-      ["two of few wallets, and no more", of(9, 1, 7, 4), [1, 3]],
-      ["all, where one wallet is all there is", of(1, 0, 0, 0), [0, 1, 2, 3]],
-      ["none where there is nothing", of(0, 0), []],
+      ["no part, if each has five wallets or none,", of(5, 0, 6, 0), []],
+      ["a part with four wallets, and every part with zero,", of(9, 4, 0, 0), [1, 2, 3]],
+      ["a part with one wallet, and the smallest other if none is zero,", of(9, 1, 7, 8), [1, 2]],
+      ["two parts with few wallets and no more", of(9, 1, 7, 4), [1, 3]],
+      ["every part, if there is only one wallet,", of(1, 0, 0, 0), [0, 1, 2, 3]],
+      ["no part of an empty total", of(0, 0), []],
     ])("%s is withheld", (_, parts, hidden) => {
       expect(withhold(parts).flatMap((one, index) => (one ? [index] : []))).toEqual(hidden);
     });
 
-    test("some are withheld when what the total has besides is of few wallets", () => {
+    test("A part is withheld if the rest of the total has few wallets", () => {
       expect(withhold(of(7, 9, 8), { wallets: 4, certificates: 4 })).toEqual([true, false, true]);
       expect(withhold(of(7, 9, 8), { wallets: 5, certificates: 5 })).toEqual([false, false, false]);
     });
 
-    /** Every possible part: a number of certificates, from at most as many wallets. */
+    /** Every possible part: a number of certificates from at most that many wallets. */
     const parts = (most: number): readonly Count[] =>
       Array.from({ length: most + 1 }, (_, certificates) =>
         Array.from({ length: Math.min(certificates, 6) || 1 }, (_, fewer) => ({
@@ -125,14 +125,14 @@ describe("what is withheld", () => {
 
     test.each([
       ["with only shown parts", [0]],
-      ["with others besides that are never shown", [0, 1, 5]],
-    ])("no withheld one can be worked out from the total, all wallets and the shown ones, %s", (_, besides) => {
+      ["with other parts that are never shown", [0, 1, 5]],
+    ])("No withheld part can be computed from the total, the wallets, and the shown parts, %s", (_, rest) => {
       const seen = new Map<string, Set<number>[]>();
       const [most, some] = [11, parts(11)];
       for (const first of some)
         for (const second of some)
           for (const third of some)
-            for (const more of besides) {
+            for (const more of rest) {
               const total = first.certificates + second.certificates + third.certificates + more;
               if (total > most) continue;
               const world = [first, second, third];
@@ -152,7 +152,7 @@ describe("what is withheld", () => {
   });
 });
 
-/** Follows `next` from the first page on. */
+/** Follows `next` from the first page to the last. */
 async function walk(start: string, between: (page: number) => Promise<unknown>): Promise<readonly number[]> {
   const seen: number[] = [];
   let next: string | null = start;
@@ -167,14 +167,14 @@ async function walk(start: string, between: (page: number) => Promise<unknown>):
   return seen;
 }
 
-describe("paging", () => {
+describe("pages of the board", () => {
   const COUNT = 40;
   const all = Array.from({ length: COUNT }, (_, index) => index + 1);
-  /** Wallets 1 to 40, the newest first; each three share an instant. */
+  /** Adds wallets 1 to 40, newest first, three to each instant. */
   const seedAll = () =>
     scene.seeder.add(...all.map((wallet) => ({ wallet, issuedAt: ago(1 + Math.floor(wallet / 3)) })).toReversed());
 
-  test.for([1, 7, 39, 40, 100])("by %d shows every agent once, in order", async (limit) => {
+  test.for([1, 7, 39, 40, 100])("Pages of %d list every agent once, in order", async (limit) => {
     await seedAll();
     const pages: number[] = [];
     const seen = await walk(`/board?limit=${limit}`, async (page) => pages.push(page));
@@ -185,7 +185,7 @@ describe("paging", () => {
     expect(pages).toHaveLength(Math.ceil(COUNT / limit));
   });
 
-  test("misses and repeats nobody while certificates arrive, for wallets known and new", async () => {
+  test("While certificates arrive for known and new wallets, the pages list each agent once", async () => {
     await seedAll();
     const seen = await walk("/board?limit=6", (page) =>
       scene.seeder.add(
@@ -208,7 +208,7 @@ describe("paging", () => {
     ]);
   });
 
-  test("leaves out wallets that fail or are reversed in the meantime", async () => {
+  test("Wallets that fail or are reversed during the walk are left out", async () => {
     const ids = await seedAll();
     const seen = await walk("/board?limit=10", async (page) => {
       if (page > 1) return;
@@ -218,7 +218,7 @@ describe("paging", () => {
     expect(seen.toSorted((a, b) => a - b)).toEqual(all.filter((wallet) => wallet !== 38 && wallet !== 39));
   });
 
-  test("keeps the capability, the limit and the format that were asked for", async () => {
+  test("`next` keeps the capability, the limit, and the format of the request", async () => {
     await seedAll();
     const { body } = await scene.get("/board?capability=can_pay&limit=5&format=json");
     const next = new URL(String(body.next));
@@ -240,13 +240,13 @@ test.for([
   ["cursor=nonsense", "come from `next`"],
   [`cursor=${Buffer.from("1.zz.1.zz.any").toString("base64url")}`, "come from `next`"],
   ["capability=flying", "one of can_pay"],
-] as const)("/board?%s is 400 and says what is expected", async ([query, expected]) => {
+] as const)("/board?%s is a 400 that names the valid values", async ([query, expected]) => {
   const answer = await scene.get(`/board?${query}`);
   expectProblem(answer, 400, "malformed_request");
   expect(answer.body.detail).toContain(expected);
 });
 
-test("the job of the statistics adds up what was counted, and changes no figure", async () => {
+test("The counting job folds all changes into the totals without changing a figure", async () => {
   scene.clock = null;
   const today = new Date();
   await scene.seeder.add(...seeds(1, 6, { issuedAt: today }), ...seeds(7, 5, { issuedAt: today, result: "fail" }));
