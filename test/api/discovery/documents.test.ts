@@ -9,7 +9,7 @@ import { type Answer, challengeOf, post, send } from "../../support/payments/req
 import { mountedRoutes, SPECIFIED, startScene } from "./scene.ts";
 
 const DAY_MS = 86_400_000;
-/** Documents about the service, and pictures, are no skills. */
+/** Documents about the service, and images, are not skills. */
 const NO_SKILL =
   /^GET \/$|^POST \/mcp$|^GET \/(\.well-known|openapi|llms|agent-|terms|privacy|health|ready|status|favicon|robots|sitemap|receipt|purchases|badge|docs|integrations|packages|pay$|log\/(checkpoint|tile))|\.(png|tlog-proof)$/;
 
@@ -18,7 +18,7 @@ const scene = await forFile(startScene());
 const read = (path: string): Promise<Answer> => send(scene.service.url + path);
 const routes = () => [...new Set(mountedRoutes(scene.service))];
 
-/** All terms of the 402 that a route sends when nobody pays, preferred first; empty when it asks for no money. */
+/** The terms of a route's 402 to an unpaid request, preferred first. Empty for a free route. */
 async function offersOf(route: string) {
   const [method, path] = route.split(" ");
   if (method !== "POST") return [];
@@ -28,12 +28,12 @@ async function offersOf(route: string) {
 
 const termsOf = async (route: string) => (await offersOf(route))[0] ?? null;
 
-/** A price as every text for people and models shows it. */
+/** A price as texts for people and models show it. */
 const shownPrice = ({ amount, network }: { readonly amount: string; readonly network: string }): string =>
   `${(Number(amount) / 1e6).toFixed(2)} ${network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia"}`;
 
-describe("the home page", () => {
-  test("lists every route that asks for money with its price and its network, for people and for programs", async () => {
+describe("home page", () => {
+  test("The home page lists every paid route with its price and network, in HTML and in JSON", async () => {
     const page = (await send(scene.service.url, { headers: { accept: "text/html" } })).text;
     const { paid } = (await read("/")).body as { paid: { id: string }[] };
     const expected = [];
@@ -51,8 +51,8 @@ describe("the home page", () => {
   });
 });
 
-describe("the x402 manifest", () => {
-  test("has every route that asks for money, once for each scheme of its 402, and no other", async () => {
+describe("GET /.well-known/x402", () => {
+  test("The manifest lists exactly the paid routes, once for each scheme of their 402", async () => {
     const { body } = await read("/.well-known/x402");
     const asked = [];
     for (const route of routes()) {
@@ -80,11 +80,11 @@ describe("the x402 manifest", () => {
   });
 });
 
-describe("the agent card", () => {
+describe("agent card", () => {
   const paths = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/agent-card"];
   const keysOf = async () => (await read("/.well-known/jwks.json")).body.keys as { kid: string }[];
 
-  test.each(paths)("at %s has the fields of A2A 1.0 and 0.3, and streams nothing", async (path) => {
+  test.each(paths)("The card at %s has the fields of A2A 1.0 and 0.3 and declares no streaming", async (path) => {
     const { body } = await read(path);
     expect(body).toMatchObject({
       name: "Agent Payment Trust Service",
@@ -99,7 +99,7 @@ describe("the agent card", () => {
     expect(body).toEqual((await read("/agent-card")).body);
   });
 
-  test("has every route that an agent may ask as a skill", async () => {
+  test("The card lists every route for agents as a skill", async () => {
     const skills = (await read("/agent-card")).body.skills as { id: string; description: string }[];
     const named = skills.map(({ description }) => description.split(" (")[0]?.replace(scene.service.url, ""));
     expect(named.toSorted()).toEqual(
@@ -110,7 +110,7 @@ describe("the agent card", () => {
     expect(new Set(skills.map(({ id }) => id)).size).toBe(skills.length);
   });
 
-  test("is signed with a published key, as the SDK of A2A checks it; a changed card is not", async () => {
+  test("The A2A SDK verifies the card's signature with a published key and rejects a changed card", async () => {
     const card = (await read("/agent-card")).body as unknown as AgentCard;
     const keys = await keysOf();
     const verify = verifyAgentCardSignature(async (kid) => {
@@ -119,7 +119,7 @@ describe("the agent card", () => {
     });
     await expect(verify(card)).resolves.toBeUndefined();
     const [skill, ...others] = card.skills;
-    // The SDK prints why each signature fails.
+    // The SDK logs why a signature fails.
     const print = vi.spyOn(console, "debug").mockReturnValue(undefined);
     const dearer = {
       ...skill,
@@ -130,7 +130,7 @@ describe("the agent card", () => {
   });
 });
 
-describe("the texts for language models", () => {
+describe("texts for language models", () => {
   test.each(["/llms.txt", "/llms-full.txt"])("%s names every route, each paid one with its price", async (path) => {
     const { text, headers } = await read(path);
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
@@ -144,23 +144,23 @@ describe("the texts for language models", () => {
     expect(SPECIFIED.filter((route) => !text.includes(route))).toEqual([]);
   });
 
-  test("/llms.txt has a title, a summary, what an agent does first, and links that answer", async () => {
+  test("/llms.txt has a title, a summary, an agent's first steps, and working links", async () => {
     const { text } = await read("/llms.txt");
     expect(text.split("\n\n")[2]).toMatch(
       /^First steps for an agent:\n1\. .*\/verify\?wallet=.*\n2\. .*\/test\/basic.* 0\.25 USDC/,
     );
     expect(text).toMatch(/^# .+\n\n> .+\n/);
     const all = [...text.matchAll(/^- \[GET [^{}\]\n]+\]\((\S+)\)/gm)].map(([, link]) => String(link));
-    // There is none until the log has begun.
+    // The log has no checkpoint before its first entry.
     const links = all.filter((link) => !link.endsWith("/log/checkpoint"));
     expect(links.length).toBeGreaterThan(20);
     for (const link of links) expect([200, 400, 402], link).toContain((await send(link)).status);
   });
 });
 
-describe("the registration file (ERC-8004)", () => {
+describe("registration file (ERC-8004)", () => {
   test.each(["/agent-registration", "/.well-known/agent-registration.json"])(
-    "at %s names services that answer",
+    "The file at %s lists reachable services",
     async (path) => {
       const { body } = await read(path);
       expect(body).toMatchObject({
@@ -177,7 +177,7 @@ describe("the registration file (ERC-8004)", () => {
 });
 
 describe("security.txt (RFC 9116)", () => {
-  test("names a contact, its own address, and an end within a year", async () => {
+  test("security.txt has a contact, its own URL, and an expiry within a year", async () => {
     const { text, headers } = await read("/.well-known/security.txt");
     expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
     const fields = Object.fromEntries(
@@ -197,8 +197,8 @@ describe("security.txt (RFC 9116)", () => {
   });
 });
 
-describe("the terms of use", () => {
-  test("are Markdown for programs and a page for people, with every price and the contact", async () => {
+describe("GET /terms", () => {
+  test("The terms are Markdown for programs and a page for people, with every price and the contact", async () => {
     const { text, headers } = await read("/terms");
     const page = await send(`${scene.service.url}/terms`, { headers: { accept: "text/html" } });
     expect(headers.get("content-type")).toBe("text/markdown; charset=utf-8");
@@ -213,13 +213,13 @@ describe("the terms of use", () => {
   });
 });
 
-describe("the challenge of a paid route", () => {
+describe("challenge of a paid route", () => {
   /**
-   * The 25 checks that the Coinbase Developer Platform's validator publishes for its Bazaar, by their names, of an unpaid
-   * request with or without an empty object. Two cannot be true here: the test's host has no HTTPS, and the escrow's schemes are
-   * not `exact`.
+   * The 25 checks that the Coinbase Developer Platform's validator publishes for its Bazaar, under their names, on an
+   * unpaid request with or without an empty object. Two cannot pass here: the test's host has no HTTPS, and the
+   * escrow's schemes are not `exact`.
    */
-  test.each(["", "{}"])("passes what a Bazaar's validator checks, with the body %j", async (body) => {
+  test.each(["", "{}"])("A challenge passes the checks of a Bazaar validator, with the body %j", async (body) => {
     const { url: origin } = scene.service;
     let probed = 0;
     for (const route of routes()) {
@@ -235,7 +235,7 @@ describe("the challenge of a paid route", () => {
     expect(probed).toBeGreaterThan(10);
   });
 
-  test("is a valid entry of the Bazaar with the members of body and answer", async () => {
+  test("A challenge is a valid Bazaar entry that describes the members of body and response", async () => {
     for (const route of routes()) {
       const terms = await termsOf(route);
       if (terms?.scheme !== "exact") continue;

@@ -21,7 +21,7 @@ const offersOf = ({ extensions }: Pick<PaymentRequired, "extensions">): readonly
 
 const basic = `${service.url}/test/basic`;
 
-/** Every 402 of the service, by its path. */
+/** Every 402 of the service, by path. */
 async function unpaid(
   at = service.url,
 ): Promise<readonly (readonly [path: string, header: string, challenge: PaymentRequired, body: Answer["body"]])[]> {
@@ -35,28 +35,28 @@ async function unpaid(
   return found;
 }
 
-test("every 402 has a signed offer for each of its terms, which a stock verifier takes for the service's", async () => {
+test("Every 402 has a signed offer for each of its terms, and a stock verifier attributes it to the service", async () => {
   const asked = await unpaid();
   expect(asked).toHaveLength(18);
   for (const [path, , { accepts, resource, extensions }, body] of asked) {
-    // What does not fit in the header is in the body.
+    // Offers too long for the header are in the body.
     const signed = extensions?.["offer-receipt"] === undefined ? body : { extensions };
     const offers = offersOf(signed) as readonly JWSSignedOffer[];
     expect(offers.map(({ format, acceptIndex }) => [format, acceptIndex])).toEqual(accepts.map((_, n) => ["jws", n]));
     for (const [index, { scheme, network, asset, payTo, amount }] of accepts.entries()) {
-      // Finds the key in the did:web document of the host.
+      // Looks the key up in the host's did:web document.
       const { validUntil, ...offer } = await verifyOfferSignatureJWS(offers[index] as JWSSignedOffer);
       const resourceUrl = `${service.url}${path}`;
       expect(resource?.url).toBe(resourceUrl);
       expect(offer).toEqual({ version: 1, resourceUrl, scheme, network, asset, payTo, amount });
-      // Five minutes, and what is left of this one.
+      // Five minutes, rounded up to the end of the minute.
       expect(validUntil % 60).toBe(0);
       expect(validUntil).toBeGreaterThan(Date.now() / 1000 + 290);
     }
   }
 });
 
-/** The receipt of a paid answer, verified by the stock library. */
+/** The receipt of a paid response, verified by the stock library. */
 async function receiptOf(answer: Answer) {
   const receipt = extractReceiptFromResponse(new Response(null, { headers: answer.headers }));
   if (receipt?.format !== "jws") throw new Error("no receipt");
@@ -66,7 +66,7 @@ async function receiptOf(answer: Answer) {
 test.each([
   ["version 1", v1],
   ["version 2", v2],
-] as const)("a paid answer and its replay have a receipt that matches the offer (%s)", async (_, headers) => {
+] as const)("A paid response and its replay have a receipt that matches the offer (%s)", async (_, headers) => {
   const payer = await newPayer(chain);
   const [offer] = decodeSignedOffers([...offersOf(challengeOf(await post(basic)))]);
   const signed = await signPayment(payer);
@@ -90,7 +90,7 @@ test.each([
   }
 });
 
-test("a refused payment has no receipt, and its 402 offers again", async () => {
+test("A rejected payment has no receipt, and its 402 makes a new offer", async () => {
   const payer = await newPayer(chain, 0n);
   const refused = await post(basic, v2(await signPayment(payer)));
   expect(refused.status).toBe(402);

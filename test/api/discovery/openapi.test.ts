@@ -42,7 +42,7 @@ const operations = () =>
   );
 const usd = (atomic: string) => (Number(atomic) / 1e6).toFixed(2);
 
-/** Every object in a document. */
+/** Lists every object in a document. */
 const nodes = (value: unknown): readonly Record<string, unknown>[] =>
   typeof value !== "object" || value === null
     ? []
@@ -51,7 +51,7 @@ const nodes = (value: unknown): readonly Record<string, unknown>[] =>
 const references = (value: unknown): readonly string[] =>
   nodes(value).flatMap(({ $ref }) => (typeof $ref === "string" ? [$ref] : []));
 
-/** What both validators say of a document: whether it is a valid OpenAPI 3.1 description. */
+/** Returns whether each of the two validators accepts the document as OpenAPI 3.1. */
 async function verdicts(document: object): Promise<readonly boolean[]> {
   const one = await new Validator().validate(structuredClone(document) as Parameters<Validator["validate"]>[0]);
   const other = await SwaggerParser.validate(structuredClone(document) as never).then(
@@ -61,8 +61,8 @@ async function verdicts(document: object): Promise<readonly boolean[]> {
   return [one.valid, other];
 }
 
-describe("the OpenAPI description", () => {
-  test("is valid for two validators, which both see faults", async () => {
+describe("OpenAPI description", () => {
+  test("Two validators accept the description, and both detect faults", async () => {
     expect(await verdicts(parsed())).toEqual([true, true]);
     const { info: _, ...headless } = parsed();
     expect(await verdicts(headless)).toEqual([false, false]);
@@ -71,7 +71,7 @@ describe("the OpenAPI description", () => {
     expect(await verdicts(unanswered)).toEqual([false, false]);
   });
 
-  test("has no pattern that only JavaScript reads, no list without items, and no component that nothing refers to", () => {
+  test("The description has no JavaScript-only pattern, no list without items, and no unused component", () => {
     const document = parsed() as unknown as Record<string, unknown> & { components: Record<string, object> };
     const parts = nodes(document);
     const patterns = parts.flatMap(({ pattern }) => (typeof pattern === "string" ? [pattern] : []));
@@ -92,13 +92,13 @@ describe("the OpenAPI description", () => {
     expect(all.filter((one) => !reached.has(one))).toEqual([]);
   });
 
-  test("describes every route that is mounted, all of the specification's among them, and no other", () => {
+  test("The description covers exactly the mounted routes, including all of the specification's", () => {
     const described = operations().map(({ name }) => name);
     expect(described.toSorted()).toEqual([...new Set(mountedRoutes(scene.service))].sort());
     expect(SPECIFIED.filter((route) => !described.includes(route))).toEqual([]);
   });
 
-  test("gives every operation a summary, an id of its own, no security, and its parameters", () => {
+  test("Every operation has a summary, a unique ID, no security, and its path parameters", () => {
     const all = operations();
     expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
     for (const { name, path, operation } of all) {
@@ -112,7 +112,7 @@ describe("the OpenAPI description", () => {
     }
   });
 
-  test("gives every route that asks for money at a fixed price that price, a 402 and an optional body; and no other", async () => {
+  test("Exactly the routes with a fixed price have that price, a 402, and an optional body", async () => {
     for (const { name, path, operation } of operations().filter((one) => one.name.startsWith("POST "))) {
       const answer = await post(scene.service.url + path);
       const [terms] = answer.status === 402 ? challengeOf(answer).accepts : [];
@@ -124,7 +124,7 @@ describe("the OpenAPI description", () => {
     }
   });
 
-  test("describes bodies that its own examples match", () => {
+  test("Every example matches its schema", () => {
     const ajv = new Ajv2020({ strict: false });
     const examples = operations().flatMap(({ name, operation }) => {
       const { schema = {}, example } = operation.requestBody?.content["application/json"] ?? {};
@@ -151,12 +151,12 @@ describe("the OpenAPI description", () => {
     ["/arbiter/verify", { category: "taste", conditions: {} }, false],
     ["/escrow/verify", { payment_id: `0x${"AB".repeat(32)}`, responseBody: "{}" }, true],
     ["/escrow/verify", { payment_id: 4 }, false],
-  ])("describes the bodies that the service reads: %s %j is one: %s", (path, body, valid) => {
+  ])("The schema of the body of %s agrees with the service on %j: %s", (path, body, valid) => {
     const { schema = {} } = parsed().paths[path]?.post?.requestBody?.content["application/json"] ?? {};
     expect(new Ajv2020({ strict: false }).validate(schema, body)).toBe(valid);
   });
 
-  test("matches what the service answers, wherever it can be asked directly", async () => {
+  test("The service's response matches the description for every route that needs no argument", async () => {
     const open = operations().filter(({ name, path }) => name.startsWith("GET ") && !path.includes("{"));
     expect(open.length).toBeGreaterThan(20);
     for (const { path } of open) {
@@ -172,7 +172,7 @@ describe("the OpenAPI description", () => {
 });
 
 describe("AgentCash's discovery", () => {
-  test("finds every paid route with its price, and nothing to warn of", async () => {
+  test("Discovery finds every paid route with its price and reports no warning", async () => {
     const found = await discoverOriginSchema({ target: scene.service.url });
     const endpoints = "endpoints" in found ? found.endpoints : [];
     const paid = endpoints.filter(({ authMode }) => authMode === "paid");
@@ -186,7 +186,7 @@ describe("AgentCash's discovery", () => {
     expect(getWarningsForOpenAPI(document.isOk() ? document.value : null)).toEqual([]);
   });
 
-  test("reads the terms of a route that it probes", async () => {
+  test("A probe reads the terms of a route", async () => {
     const checked = await checkEndpointSchema({ url: `${scene.service.url}/score`, probe: true });
     const advisories = checked.found ? checked.advisories : [];
     expect(advisories.find(({ method }) => method === "POST")).toMatchObject({

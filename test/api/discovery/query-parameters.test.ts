@@ -4,13 +4,14 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { startScene } from "./scene.ts";
 
-// One reader of a query takes the first of two values, another one the last; and nobody knows what nonsense asks for.
+// Servers differ on a repeated parameter: some use the first value, others the last. So the service rejects it, as it
+// does nonsense.
 
 interface Described {
   readonly parameters?: readonly { readonly name: string; readonly in: string; readonly description?: string }[];
 }
 
-/** Of a body's member, which is compared with the body once a payment comes with it. */
+/** The description of a body member in the query. It is compared with the body once a payment arrives. */
 const OF_A_BODY = "May be sent here instead of in the body.";
 
 const { service } = await forFile(startScene());
@@ -27,13 +28,13 @@ const declared = Object.entries(paths).flatMap(([path, methods]) =>
   ),
 );
 
-test("query parameters are declared by many routes", () => {
+test("Many routes declare query parameters", () => {
   expect(new Set(declared.map(({ path }) => path)).size).toBeGreaterThan(8);
   expect(declared).toContainEqual({ method: "GET", path: "/purchases", name: "network" });
 });
 
 test.each(declared)(
-  "$method $path refuses two values of $name, and two of the same",
+  "$method $path rejects a repeated $name, even with equal values",
   async ({ method, path, name }) => {
     const encoded = `%${name.charCodeAt(0).toString(16)}${name.slice(1)}`;
     for (const query of [
@@ -49,7 +50,7 @@ test.each(declared)(
   },
 );
 
-test("a parameter that a route does not declare may be there any number of times", async () => {
+test("A parameter that a route does not declare may be repeated", async () => {
   for (const path of ["/stats", "/board", "/test/basic"]) {
     const method = path === "/test/basic" ? "POST" : "GET";
     const answer = await send(`${service.url}${path}?utm=1&utm=2`, { method });
@@ -57,11 +58,11 @@ test("a parameter that a route does not declare may be there any number of times
   }
 });
 
-/** A search takes any text, and a URL that cannot be examined is answered with the reason. */
+/** A log search accepts any text, and a URL that cannot be examined gets a response with the reason. */
 const ANSWERED = ["/log id", "/test/seller url"];
 
 test.each(declared.filter(({ path, name }) => !ANSWERED.includes(`${path} ${name}`)))(
-  "$method $path refuses a nonsense value of $name",
+  "$method $path rejects a nonsense value of $name",
   async ({ method, path, name }) => {
     for (const value of ["AAA", "", "%00", "1e0", "get"]) {
       const answer = await send(`${service.url}${path}?${name}=${value}`, { method });

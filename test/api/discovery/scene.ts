@@ -10,7 +10,7 @@ export interface Scene {
   readonly stop: () => Promise<void>;
 }
 
-/** The service with everything for sale, the escrow's demo too. */
+/** Starts the service with everything for sale, including the escrow demo. */
 export async function startScene(): Promise<Scene> {
   const chain = await startTestChain();
   const addresses = [(await deployEscrow(chain)).address, (await openOperator(chain)).address];
@@ -28,7 +28,7 @@ export async function startScene(): Promise<Scene> {
   };
 }
 
-/** The public routes of the specification, apart from its two guides for people. */
+/** The public routes of the specification, without its two guides for people. */
 export const SPECIFIED = [
   "POST /test/basic",
   "POST /test/suite",
@@ -75,6 +75,6 @@ export const SPECIFIED = [
   "GET /status",
 ] as const;
 
-/** Every mounted route, written as in the published documents. */
+/** Every mounted route, in the notation of the published documents. */
 export const mountedRoutes = ({ mounted }: TestService): readonly string[] =>
   mounted.map(({ method, path }) => `${method} ${templatePath(path)}`);
