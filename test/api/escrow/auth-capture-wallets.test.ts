@@ -27,12 +27,12 @@ const url = `${service.url}/escrow/demo`;
 const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
 const PRICE = PRICES.demo;
 
-describe("a smart wallet", () => {
-  /** 0x4e59…: takes a salt and creation code, and is on the local chains. */
+describe("smart wallet as a payer of the escrow demo", () => {
+  /** The deterministic deployment proxy. It takes a salt and creation code, and the local chains have it. */
   const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
   const HOSTILE: Hex = "0x00000000000000000000000000000000bad0bad0";
 
-  /** The wallet that the factory makes for an owner, as a payer whose signature brings the factory along. */
+  /** Returns the wallet that the factory would deploy for a new owner. Its signatures include the factory call. */
   async function undeployed(factory = FACTORY): Promise<AuthCapturePayer> {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { bytecode } = artifactOf("SmartWallet");
@@ -47,7 +47,7 @@ describe("a smart wallet", () => {
     };
   }
 
-  test("that is on the chain buys (ERC-1271)", async () => {
+  test("A deployed wallet buys with its owner's signature (ERC-1271)", async () => {
     const owner = privateKeyToAccount(generatePrivateKey());
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 1_000_000n);
@@ -62,12 +62,12 @@ describe("a smart wallet", () => {
     expect(codeIn(await pay(forged))).toBe("signature");
   });
 
-  test("that is not there yet is refused: no factory is allowed by default", async () => {
+  test("An undeployed wallet is rejected, because no factory is allowed by default", async () => {
     const payment = await signedFor(url, await undeployed());
     expect(codeIn(await pay(payment))).toBe("erc6492_factory_not_allowed");
   });
 
-  describe("where its factory is allowed", () => {
+  describe("allowed factory", () => {
     let allowed: string;
     beforeAll(async () => {
       await chain.client.setCode({ address: HOSTILE, bytecode: burningOn("0x5f15") });
@@ -78,7 +78,7 @@ describe("a smart wallet", () => {
     });
     const payThere = (payment: WirePayment) => post(allowed, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
 
-    test("buys, is deployed on the way, and its header is replayed", async () => {
+    test("An undeployed wallet buys, is deployed by the payment, and its header is replayed", async () => {
       const payer = await undeployed();
       const payment = await signedFor(allowed, payer);
       const answer = await payThere(payment);
@@ -89,7 +89,7 @@ describe("a smart wallet", () => {
       expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
     });
 
-    test("does not buy with another's signature, and a factory that burns all gas costs nothing", async () => {
+    test("A foreign signature buys nothing, and a factory that burns all gas causes no transaction", async () => {
       const payer = await undeployed();
       const forged = { ...payer, signTypedData: (await undeployed()).signTypedData };
       const sent = () => chain.client.getTransactionCount({ address: operator.arbiter });

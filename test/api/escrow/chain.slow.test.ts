@@ -21,8 +21,8 @@ import { forFile } from "../../support/for-file.ts";
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-describe("outcomes on a chain that changes", async () => {
-  // Whatever becomes of the chain, the outcome of an escrow payment gets there once.
+describe("escrow outcomes on an unstable chain", async () => {
+  // Whatever happens to the chain, the outcome of an escrow payment is executed once.
 
   vi.setConfig({ testTimeout: 90_000 });
 
@@ -34,7 +34,7 @@ describe("outcomes on a chain that changes", async () => {
   const faulty = await forFile(startFaultyNode(chain));
   const rpcUrls = eachNetwork(() => faulty.url);
   const service = await forFile(startService({ chain, config: { rpcUrls, escrowAddresses: [at.escrow.address] } }));
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  // anvil has the state of loaded blocks only at its head, so the finalized block must be one that it has mined.
   await chain.mine(10);
 
   beforeEach(async () => {
@@ -50,17 +50,20 @@ describe("outcomes on a chain that changes", async () => {
   const reorganize = (depth: number) =>
     at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
 
-  test.each(["unheard", "heard"] as const)("the node goes away at the broadcast, which it has %s", async (heard) => {
-    const left = leaveAt(faulty, "eth_sendRawTransaction", heard);
-    const answer = await deliver(service, merchant, { ...one, ...EMPTY });
-    expect(answer.body).toMatchObject({ decision: "refund", status: "pending" });
-    await left;
-    faulty.become(null);
-    await expectOutcome(at, one, "refund");
-    expect(await askedOnChain(at, one)).toHaveLength(1);
-  });
+  test.each(["unheard", "heard"] as const)(
+    "If the node fails at the broadcast, %s, the refund is executed once",
+    async (heard) => {
+      const left = leaveAt(faulty, "eth_sendRawTransaction", heard);
+      const answer = await deliver(service, merchant, { ...one, ...EMPTY });
+      expect(answer.body).toMatchObject({ decision: "refund", status: "pending" });
+      await left;
+      faulty.become(null);
+      await expectOutcome(at, one, "refund");
+      expect(await askedOnChain(at, one)).toHaveLength(1);
+    },
+  );
 
-  test("a reorganization takes the release back: it is sent again, until it is final", async () => {
+  test("A release that a reorganization removes is sent again until it is final", async () => {
     await deliver(service, merchant, { ...one, ...GOOD });
     await expectOutcome(at, one, "release");
     await expect.poll(stateOf, PATIENT).toBe("mined");
@@ -72,7 +75,7 @@ describe("outcomes on a chain that changes", async () => {
     await expect.poll(stateOf, PATIENT).toBe("final");
   });
 
-  test("a reorganization takes the hold back too: it is released when it comes again", async () => {
+  test("If a reorganization removes the hold, the release follows once the hold is mined again", async () => {
     await deliver(service, merchant, { ...one, ...GOOD });
     await expectOutcome(at, one, "release");
     const asked = { method: "eth_getRawTransactionByHash", params: [one.transaction] } as never;

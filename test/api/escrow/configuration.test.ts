@@ -12,7 +12,7 @@ const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
 const database = await freshDatabase();
 
-describe("a process with a wrong escrow configuration ends with one clear message", () => {
+describe("API process with a wrong escrow configuration", () => {
   const refused = async (env: Readonly<Record<string, string>>, baseRpcUrl = chain.rpcUrl) => {
     const plan = { database, baseRpcUrl, baseSepoliaRpcUrl: chain.rpcUrl, env };
     const error = await startApiProcess(plan).then(
@@ -21,7 +21,7 @@ describe("a process with a wrong escrow configuration ends with one clear messag
     );
     return error.message.replace("The API did not start. ", "");
   };
-  /** Its escrow and collector have changed places. */
+  /** An operator with escrow and collector swapped. */
   const strangeOperator = async () => {
     const { escrow: custody, collector } = COMMERCE_PAYMENTS;
     return (await deployOperator(chain, { ...COMMERCE_PAYMENTS, escrow: collector, collector: custody })).address;
@@ -44,9 +44,9 @@ describe("a process with a wrong escrow configuration ends with one clear messag
       async () => ({ ESCROW_ADDRESSES: await strangeOperator(), ARBITER_PRIVATE_KEY: ARBITER_KEY }),
       /^The service cannot start: ESCROW_ADDRESSES is wrong: the operator 0x[0-9a-f]{40} stands on 0x[0-9a-fA-F]{40} and 0x[0-9a-fA-F]{40}; expected base\/commerce-payments version 1\.0, 0xBdEA\w+ and 0x0E3d\w+$/,
     ],
-  ])("%s", async (_, env, message) => {
-    const said = await refused(await env());
-    expect(said).toMatch(message);
-    expect(said).not.toMatch(/c9c9|a7a7/);
+  ])("The process exits with one clear message for %s", async (_, env, expected) => {
+    const message = await refused(await env());
+    expect(message).toMatch(expected);
+    expect(message).not.toMatch(/c9c9|a7a7/);
   });
 });

@@ -27,9 +27,9 @@ const merchant = newMerchant();
 
 const newHold = () => holdWithWindow(at.escrow, merchant);
 const status = (held: ContestableHold) => statusOf(at.escrow, held);
-/** An ERC-1271 wallet in machine code that takes every signature, until it is called with nothing. */
+/** ERC-1271 wallet in machine code. It accepts every signature until it is called without data. */
 const REVOCABLE = `0x3615603457600054603b577f1626ba7e${"00".repeat(28)}60005260206000f35b6001600055005b00` as const;
-/** Another, that takes short signatures, and at a long one goes on to what is appended. */
+/** Another wallet that accepts short signatures. A long one makes it run the code appended here. */
 const HALTING = "0x3661020010601857631626ba7e60e01b60005260206000f35b" as const;
 
 async function delivered(held: ContestableHold): Promise<void> {
@@ -37,19 +37,19 @@ async function delivered(held: ContestableHold): Promise<void> {
   expect([answered, body.rule, body.status]).toEqual([200, "delivered", "pending"]);
 }
 
-describe("the ground payload-hash", () => {
+describe("contest on the ground payload-hash", () => {
   const OTHER = { contentType: "application/json", body: '{"haiku":"A frog jumps in"}' };
   const claimOf = async (held: ContestableHold, sent: typeof OTHER, signer = merchant) => ({
     category: "payload-hash",
     delivery: await signWithWindow(service, signer, { held, sent }),
   });
 
-  test("what the merchant signed for its buyer is not what it forwarded: refunded", async () => {
+  test("A signed delivery that differs from the forwarded one is refunded", async () => {
     const held = await newHold();
     await delivered(held);
     const { body } = await contest(service, held, await claimOf(held, OTHER));
     expect(body).toMatchObject({ contest: { rule: "claim_false" } });
-    // The record has the claim as it was signed.
+    // The record contains the claim as it was signed.
     const { claim, claim_sha256 } = body.answer as { claim: object; claim_sha256: string };
     expect(claim_sha256).toBe(sha256(Buffer.from(canonical(claim))));
     expect((body.answer as { facts: unknown }).facts).toContainEqual({
@@ -82,7 +82,7 @@ describe("the ground payload-hash", () => {
     expect(await status(held)).toBe("refunded");
   });
 
-  test("headers too long for a request, or of bytes that are no text, are contested by their hashes", async () => {
+  test("A header too long for a request, or not valid text, is contested by its hash", async () => {
     const held = await newHold();
     await delivered(held);
     const contentType = "x".repeat(1_000_000);
@@ -103,7 +103,7 @@ describe("the ground payload-hash", () => {
     ]);
   });
 
-  test("texts that are signed alike match: nobody makes a difference of a lone surrogate", async () => {
+  test("A lone surrogate matches U+FFFD, because both are signed as the same bytes", async () => {
     const held = await newHold();
     const sent = { ...HAIKU, contentType: "text/\ud800" };
     expect((await deliverWithWindow(service, merchant, { held, sent })).body.rule).toBe("delivered");
@@ -112,7 +112,7 @@ describe("the ground payload-hash", () => {
     expect((await contest(service, held, claim)).body).toMatchObject({ contest: { rule: "claim_true" } });
   });
 
-  test("what a contract signed counts as of the evaluation's block, whatever it takes back later (ERC-1271)", async () => {
+  test("A contract's signature is checked at the evaluation's block, whatever it revokes later (ERC-1271)", async () => {
     const owner = newMerchant();
     const wallet = { ...owner, address: newMerchant().address };
     await scene.chain.client.setCode({ address: wallet.address, bytecode: REVOCABLE });
@@ -123,7 +123,7 @@ describe("the ground payload-hash", () => {
     const other = await holdWithWindow(at.escrow, wallet);
     expectProblem(await deliverWithWindow(service, wallet, { held: other }), 403, "not_the_merchant");
     const claim = await claimOf(held, OTHER, wallet);
-    // Longer than a merchant's own forward may have it.
+    // Longer than a merchant's own forward allows.
     const delivery = { ...claim.delivery, signature: `0x${"11".repeat(8_192)}` };
     const { body } = await contest(service, held, { ...claim, delivery });
     expect(body).toMatchObject({ contest: { rule: "claim_false", decision: "refund" } });
@@ -134,7 +134,7 @@ describe("the ground payload-hash", () => {
   test.each([
     ["runs out of gas", "601856"],
     ["meets an invalid instruction", "fe"],
-  ])("a signature by which the merchant's contract %s is none: released", async (_, halting) => {
+  ])("A signature on which the merchant's contract %s is invalid, so the payment is released", async (_, halting) => {
     const owner = newMerchant();
     const wallet = { ...owner, address: newMerchant().address };
     await scene.chain.client.setCode({ address: wallet.address, bytecode: `${HALTING}${halting}` });
@@ -155,14 +155,14 @@ describe("the ground payload-hash", () => {
     ["signed by somebody else", "no_ground", async (held: ContestableHold) => claimOf(held, OTHER, newMerchant())],
     ["signed for another payment", "no_ground", async () => claimOf(await newHold(), OTHER)],
     [
-      "with 8 KiB that are nobody's signature",
+      "with 8 KiB of an invalid signature",
       "no_ground",
       async (held: ContestableHold) => {
         const claim = await claimOf(held, OTHER);
         return { ...claim, delivery: { ...claim.delivery, signature: `0x${"ff".repeat(8_192)}` } };
       },
     ],
-  ])("%s: %s, and released", async (_, rule, claim) => {
+  ])("A delivery %s: the rule is %s, and the payment is released", async (_, rule, claim) => {
     const held = await newHold();
     await delivered(held);
     expect((await contest(service, held, await claim(held))).body.contest).toMatchObject({ rule, decision: "release" });
@@ -171,8 +171,8 @@ describe("the ground payload-hash", () => {
   });
 });
 
-describe("a service that is busy with other contests", async () => {
-  // Contests that were handed in before their windows closed, at a time when the service is busy with others.
+describe("contests while the service is busy", async () => {
+  // These contests are made before their windows close, while the service is busy with others.
 
   const scene = await forFile(startContestScene());
   const { service, at, site, pass, mineAt } = scene;
@@ -182,7 +182,7 @@ describe("a service that is busy with other contests", async () => {
   const { escrow } = await createService(service.config, pool, { log, access: log });
   const merchant = newMerchant();
 
-  /** What an open contest of another sale does that waits for its turn: the next ones wait with it. */
+  /** Makes every open contest due, so that new ones wait behind them. */
   const BUSY = "UPDATE escrow_contest SET next_attempt_at = '-infinity', owner = NULL WHERE is_open";
 
   async function open(): Promise<ContestableHold & { readonly until: number }> {
@@ -192,13 +192,13 @@ describe("a service that is busy with other contests", async () => {
     return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
   }
 
-  /** Handed in, and left for later. */
+  /** Makes a contest, which stays unanswered. */
   async function handIn(held: ContestableHold): Promise<void> {
     const { body } = await contest(service, held, { category: "http-delivery" });
     expect(body).toMatchObject({ contest: { decision: null }, status: "pending" });
   }
 
-  /** Everything that is due on the chain, and no contest. */
+  /** Sends every transaction that is due but answers no contest. */
   async function settle(): Promise<void> {
     await owner.query(END_TURNS);
     await escrow.settleDue();
@@ -207,9 +207,9 @@ describe("a service that is busy with other contests", async () => {
 
   const answerTo = async ({ id }: ContestableHold) => (await send(`${service.url}/escrow/contest/${id}`)).body;
 
-  test("an open contest is never a release: it is answered after its window's end, and without an answer the clock refunds it", async () => {
+  test("An open contest never releases. It is answered after its window, or minute 30 refunds the payment", async () => {
     const first = await open();
-    // The service cannot answer the first one: its URL is looked at by nobody in this test until the pass below.
+    // No one answers the first contest until `answerContests` runs below.
     await owner.query(
       `INSERT INTO escrow_contest (payment, merchant, claim, claim_sha256, signature, made_at, next_attempt_at)
      SELECT payment, merchant, '{"category":"http-delivery"}', payment, '\\x01', 1, '-infinity' FROM escrow_task`,

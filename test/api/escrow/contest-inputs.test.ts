@@ -27,64 +27,64 @@ const EXPECT = { category: "expect" };
 
 const newHold = () => holdWithWindow(at.escrow, merchant, { conditions: TOO_SHORT });
 
-/** A hold whose window is open, until then. */
+/** A hold with an open contest window, and the window's end. */
 async function open(): Promise<ContestableHold & { readonly until: number }> {
   const held = await newHold();
   const { body } = await deliverWithWindow(service, merchant, { held });
   return { ...held, until: Date.parse((body.contest as { until: string }).until) / 1000 };
 }
 
-const nothingSaid = async (held: ContestableHold) =>
+const expectNoContest = async (held: ContestableHold) =>
   expect((await (await fetch(`${service.url}/escrow/contest/${held.id}`)).json()) as object).toMatchObject({
     contest: null,
     status: "pending",
   });
 
-describe("a contest is refused, and nothing changes,", () => {
+describe("invalid contest", () => {
   let untouched: ContestableHold;
   beforeAll(async () => {
     untouched = await open();
   });
 
   test.each<[string, number, string, (good: Record<string, unknown>) => unknown]>([
-    ["that is no JSON object", 400, "malformed_request", () => "contest"],
-    ["of no payment's id", 400, "malformed_request", (good) => ({ ...good, payment_id: "0x12" })],
-    ["with more than that", 400, "malformed_request", (good) => ({ ...good, comment: "bad" })],
-    ["for its quality", 422, "unacceptable", (good) => ({ ...good, claim: { category: "quality" } })],
-    ["by a CI run", 422, "unacceptable", (good) => ({ ...good, claim: { category: "ci-status" } })],
+    ["a body that is not a JSON object", 400, "malformed_request", () => "contest"],
+    ["a malformed payment_id", 400, "malformed_request", (good) => ({ ...good, payment_id: "0x12" })],
+    ["an unknown field", 400, "malformed_request", (good) => ({ ...good, comment: "bad" })],
+    ["a claim about quality", 422, "unacceptable", (good) => ({ ...good, claim: { category: "quality" } })],
+    ["a claim about a CI run", 422, "unacceptable", (good) => ({ ...good, claim: { category: "ci-status" } })],
     [
-      "at a URL of the buyer's",
+      "a URL chosen by the buyer",
       422,
       "unacceptable",
       (good) => ({ ...good, claim: { category: "http-delivery", url: "http://victim.example/" } }),
     ],
     [
-      "by conditions of the buyer's",
+      "conditions chosen by the buyer",
       422,
       "unacceptable",
       (good) => ({ ...good, claim: { category: "expect", conditions: { min_bytes: 9 } } }),
     ],
     [
-      "by a delivery without its parts",
+      "an incomplete delivery",
       400,
       "malformed_request",
       (good) => ({ ...good, claim: { category: "payload-hash", delivery: { status: 200 } } }),
     ],
-    ["of an unknown payment", 404, "not_found", (good) => ({ ...good, payment_id: `0x${"ab".repeat(32)}` })],
+    ["an unknown payment", 404, "not_found", (good) => ({ ...good, payment_id: `0x${"ab".repeat(32)}` })],
     [
-      "with another claim than was signed",
+      "a claim other than the signed one",
       403,
       "not_the_payer",
       (good) => ({ ...good, claim: { category: "http-delivery" } }),
     ],
-    ["with a junk signature", 403, "not_the_payer", (good) => ({ ...good, signature: `0x${"11".repeat(65)}` })],
-  ])("%s", async (...[, status, code, change]) => {
+    ["a junk signature", 403, "not_the_payer", (good) => ({ ...good, signature: `0x${"11".repeat(65)}` })],
+  ])("A contest with this fault is rejected and changes nothing: %s", async (...[, status, code, change]) => {
     const good = await contestBody(service, { held: untouched, claim: EXPECT });
     expectProblem(await postContest(service, change(good)), status, code);
-    await nothingSaid(untouched);
+    await expectNoContest(untouched);
   });
 
-  test("signed by a stranger, or by the merchant", async () => {
+  test("A contest signed by a stranger or by the merchant is rejected", async () => {
     const held = await open();
     for (const signer of [newMerchant(), merchant])
       expectProblem(
@@ -92,10 +92,10 @@ describe("a contest is refused, and nothing changes,", () => {
         403,
         "not_the_payer",
       );
-    await nothingSaid(held);
+    await expectNoContest(held);
   });
 
-  test("signed for another payment, another contract or another chain", async () => {
+  test("A contest signed for another payment, contract, or chain is rejected", async () => {
     const [held, other] = [await open(), await open()];
     const good = await contestBody(service, { held, claim: EXPECT });
     expectProblem(await postContest(service, { ...good, payment_id: other.id }), 403, "not_the_payer");
@@ -112,10 +112,10 @@ describe("a contest is refused, and nothing changes,", () => {
       403,
       "not_the_payer",
     );
-    await nothingSaid(held);
+    await expectNoContest(held);
   });
 
-  test("before anything was delivered, and where the terms have no window", async () => {
+  test("A contest before the delivery, or without a window in the terms, is a 404", async () => {
     expectProblem(await contest(service, await newHold(), EXPECT), 404, "not_found");
     const plain = await hold(at.escrow, merchant.address);
     expect((await deliver(service, merchant, { ...plain, ...GOOD })).body.decision).toBe("release");
@@ -125,7 +125,7 @@ describe("a contest is refused, and nothing changes,", () => {
   });
 });
 
-test("a delivery without a contest is refused where the terms have a window, and one with a contest where they have none", async () => {
+test("A delivery must have a contest member exactly if the hold's terms have a window", async () => {
   const held = await newHold();
   expectProblem(await deliver(service, merchant, { ...held, ...GOOD }), 422, "unacceptable");
   const plain = { ...(await hold(at.escrow, merchant.address)), contest: held.contest };
@@ -140,7 +140,7 @@ test("a delivery without a contest is refused where the terms have a window, and
   expect([await statusOf(at.escrow, held), await statusOf(at.escrow, plain)]).toEqual(["held", "held"]);
 });
 
-test("the same contest again gets the same answer, after the payment is over too; another one is a conflict", async () => {
+test("A repeated contest gets the same response, even after the payment has ended, and a different one is a conflict", async () => {
   const held = await open();
   const first = await contest(service, held, EXPECT);
   const again = await contest(service, held, EXPECT);
@@ -152,7 +152,7 @@ test("the same contest again gets the same answer, after the payment is over too
   expectProblem(await contest(service, held, { category: "http-delivery" }), 409, "contest_conflict");
 });
 
-test("the window's last second counts; what comes with its end, or after the release, is too late", async () => {
+test("A contest counts until the window's last second, and one second later it is too late", async () => {
   const [last, end] = [await open(), await open()];
   await mineAt(last.until - 1);
   expect((await contest(service, last, EXPECT)).body.contest).toMatchObject({ rule: "claim_false" });
@@ -163,28 +163,28 @@ test("the window's last second counts; what comes with its end, or after the rel
   expectProblem(await contest(service, end, EXPECT), 409, "contest_over");
 });
 
-test("a chain that halts keeps the window open, and releases when it goes on", async () => {
+test("A halted chain leaves the window open, and the release follows once blocks continue", async () => {
   const held = await open();
   await mineAt(held.until - 1);
   for (let look = 0; look < 3; look += 1) await pass();
   expect(await askedOnChain(at.escrow, held)).toEqual([]);
-  // Its clock jumps: minute 30 is over, and the first to act decides. Nobody but the service tries here.
+  // The clock jumps past minute 30, so the first transaction decides. Only the service sends one here.
   await mineAt(held.until + 1_200);
   await pass();
   expect(await statusOf(at.escrow, held)).toBe("released");
 });
 
-test("many at once, and the release at the same time, in two processes: one contest, one answer, one outcome", async () => {
+test("Concurrent contests and releases in two processes lead to one contest, one answer, and one outcome per payment", async () => {
   const log = pino({ level: "silent" });
   const other = (await createService(service.config, database, { log, access: log })).escrow;
-  // One after the other: their holds have one sender.
+  // In sequence, because all holds have one sender.
   const held = [await open(), await open(), await open(), await open()];
   await mineAt(Math.min(...held.map(({ until }) => until)) - 1);
-  const said = held.flatMap((one) => [
+  const made = held.flatMap((one) => [
     contest(service, one, EXPECT),
     contest(service, one, { category: "http-delivery" }),
   ]);
-  await Promise.all([...said, other.answerContests(), pass(), other.settleDue()]);
+  await Promise.all([...made, other.answerContests(), pass(), other.settleDue()]);
   await other.idle();
   await mineAt(Math.max(...held.map(({ until }) => until)));
   await pass();
@@ -198,7 +198,7 @@ test("many at once, and the release at the same time, in two processes: one cont
   }
 });
 
-test("a release that does not pay for itself counts until a contest makes a refund of it", async () => {
+test("A release whose fee is below its gas is charged to the payer until a contest turns it into a refund", async () => {
   const seller = newMerchant();
   const gasOf = async () => {
     const account = Buffer.from(contested.info.payer.slice(2), "hex");
@@ -213,7 +213,7 @@ test("a release that does not pay for itself counts until a contest makes a refu
   expect(await gasOf()).toBe(0);
   await pass();
   expect([await statusOf(at.escrow, contested), await gasOf()]).toEqual(["refunded", 0]);
-  // A large fee is no credit while it may still be refunded.
+  // A large fee gives no credit while it can still be refunded.
   const small = await hold(at.escrow, seller.address, { maxAmount: 20_000n, by });
   await deliver(service, seller, { ...small, ...GOOD });
   await deliverWithWindow(service, seller, { held: await holdWithWindow(at.escrow, seller, { by }) });
@@ -221,12 +221,12 @@ test("a release that does not pay for itself counts until a contest makes a refu
 });
 
 interface Times {
-  /** Of the window, the delivery after the hold, and the contest after the delivery (null: none), in seconds. */
+  /** Seconds: the window's length, from the hold to the delivery, and from the delivery to the contest (null: none). */
   readonly window: number;
   readonly delivery: number;
   readonly contest: number | null;
   readonly isTrue: boolean;
-  /** When the service looks at what is due, after the delivery. */
+  /** Seconds from the delivery to each run of the service's upkeep. */
   readonly looks: readonly number[];
 }
 
@@ -245,7 +245,7 @@ const EDGES: readonly Times[] = [
   { window: 1, delivery: 300, contest: 0, isTrue: false, looks: [0] },
 ];
 
-test("whenever it is delivered, contested and looked at: never early, never both, over 2 minutes before minute 30", async () => {
+test("For any times of delivery, contest, and upkeep, there is one outcome, never early, and the window ends two minutes before minute 30", async () => {
   const property = async ({ window, delivery, contest: after, isTrue, looks }: Times) => {
     const conditions = { expect: { min_bytes: isTrue ? 1 : 1_000 } };
     const held = await holdWithWindow(at.escrow, merchant, { seconds: window, conditions });
@@ -261,25 +261,25 @@ test("whenever it is delivered, contested and looked at: never early, never both
     }
     const until = Date.parse((answer.body.contest as { until: string }).until) / 1000;
     expect([until, until <= from + 1_800 - 120]).toEqual([from + delivery + window, true]);
-    let [said, over] = [false, false];
+    let [contested, over] = [false, false];
     const steps = [...looks.map((second) => ({ second, isContest: false })), { second: window, isContest: false }];
     if (after !== null) steps.push({ second: after, isContest: true });
     for (const { second, isContest } of steps.toSorted((one, other) => one.second - other.second)) {
-      // What was mined meanwhile may have brought the clock there already.
+      // Blocks mined in the meantime may have moved the clock past it.
       if ((await now()) < from + delivery + second) await mineAt(from + delivery + second);
       const isOpen = !over && (await now()) < from + delivery + window;
       if (isContest) {
         expect((await contest(service, held, EXPECT)).status).toBe(isOpen ? 200 : 409);
-        said = isOpen;
+        contested = isOpen;
         continue;
       }
       await pass();
-      over ||= said || !isOpen;
-      const ended = said && !isTrue ? "refunded" : "released";
+      over ||= contested || !isOpen;
+      const ended = contested && !isTrue ? "refunded" : "released";
       expect(await statusOf(at.escrow, held)).toBe(over ? ended : "held");
     }
     const asked = await askedOnChain(at.escrow, held);
-    expect(asked.map(({ decision }) => decision)).toEqual([said && !isTrue ? "refund" : "release"]);
+    expect(asked.map(({ decision }) => decision)).toEqual([contested && !isTrue ? "refund" : "release"]);
   };
   await fc.assert(fc.asyncProperty(times, property), { numRuns: 12, examples: EDGES.map((one) => [one]) });
 });

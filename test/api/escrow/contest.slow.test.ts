@@ -23,7 +23,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { send } from "../../support/payments/requests.ts";
 import { startApiStage } from "../../support/service/api-process.ts";
 
-describe("a flood of contests", async () => {
+describe("flood of contests", async () => {
   vi.setConfig({ testTimeout: 180_000 });
   const SELF_CONTESTS = 40;
 
@@ -49,20 +49,20 @@ describe("a flood of contests", async () => {
     await escrow.idle();
   }
 
-  test("forty contests of an attacker's own at a silent site do not get a false promise paid, and do not delay its refund for long", async () => {
+  test("An attacker's 40 contests on a silent site never get a broken promise paid, and barely delay its refund", async () => {
     const own = [];
     while (own.length < SELF_CONTESTS) own.push(await sell("/silent", 600));
     const cheated = await sell("/gone", 60);
     const flood = own.map((held) => contest(service, held, HTTP));
     const opened = async () => (await owner.query("SELECT FROM escrow_contest")).rowCount;
     await expect.poll(opened, PATIENT).toBe(SELF_CONTESTS);
-    const said = contest(service, cheated, HTTP);
+    const answer = contest(service, cheated, HTTP);
     await expect.poll(opened, PATIENT).toBe(SELF_CONTESTS + 1);
     await mineAt(cheated.until);
     await settle();
     expect(await statusOf(at.escrow, cheated)).toBe("held");
 
-    expect((await said).status).toBe(200);
+    expect((await answer).status).toBe(200);
     while (((await send(`${service.url}/escrow/contest/${cheated.id}`)).body.answer ?? null) === null)
       await escrow.answerContests();
     await settle();
@@ -71,7 +71,7 @@ describe("a flood of contests", async () => {
   });
 });
 
-describe("kills", async () => {
+describe("process killed with SIGKILL", async () => {
   vi.setConfig({ testTimeout: 120_000 });
 
   const stage = await forFile(startApiStage());
@@ -79,7 +79,7 @@ describe("kills", async () => {
   const escrow = await deployEscrow(chain);
   const scene = { chain, escrow };
   const node = await forFile(startHoldingNode(chain));
-  /** What a claim is checked at: it answers nothing while it hangs, and 404 after that. */
+  /** The site that claims are checked against. It hangs first, and later returns 404. */
   let [requests, isHanging] = [0, true];
   const site = await forFile(
     serveHttp((_request, response) => {
@@ -104,7 +104,7 @@ describe("kills", async () => {
     api = await start();
   }
 
-  /** Everything that waits for a look gets one, until the payment has ended. */
+  /** Makes all waiting work due until the payment has ended. */
   async function ends(held: ContestableHold, decision: "release" | "refund"): Promise<void> {
     const hurry = setInterval(() => void owner.query(END_TURNS).catch(() => undefined), 1_000);
     await expectOutcome(scene, held, decision).finally(() => clearInterval(hurry));
@@ -118,7 +118,7 @@ describe("kills", async () => {
       ])
     ).rows;
 
-  test("killed when the contest is stored and being checked: the next process answers it, and need not wait for its minute", async () => {
+  test("If a contest is stored but still being checked, the next process answers it without waiting out its minute", async () => {
     const held = await open();
     const asked = requests;
     const cut = contest(api, held, { category: "http-delivery" }).catch(() => null);
@@ -131,7 +131,7 @@ describe("kills", async () => {
     expect(await answers(held)).toEqual([{ decision: "refund" }]);
   });
 
-  test("killed when the answer is stored and its refund not broadcast: the refund is sent once", async () => {
+  test("If the answer is stored but its refund is not broadcast, the refund is sent once", async () => {
     const held = await open();
     const trap = node.hold("eth_sendRawTransaction", held.buyer.address);
     const cut = contest(api, held, EXPECT).catch(() => null);

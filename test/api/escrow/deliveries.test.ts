@@ -28,8 +28,8 @@ const NAMES = Object.keys(CODINGS);
 const decode = (contentEncoding: string | null, body: Uint8Array) => decodeContent({ contentEncoding, body });
 const code = (name: string, bytes: Uint8Array): Buffer => CODINGS[name]?.(bytes) ?? Buffer.alloc(0);
 
-describe("the content of a delivery", () => {
-  test("is what was coded, by any coding or two of them", async () => {
+describe("content of a delivery", () => {
+  test("Decoding restores the content from any coding or any two of them", async () => {
     const name = fc.constantFrom(...NAMES);
     const codings = fc.oneof(fc.tuple(name), fc.tuple(name, name));
     await fc.assert(
@@ -42,18 +42,18 @@ describe("the content of a delivery", () => {
     );
   });
 
-  test("is the body as it is without a coding, and when it is empty", async () => {
+  test("A body without a coding, or an empty one, is its own content", async () => {
     const body = gzipSync("{}");
     expect(await decode(null, body)).toBe(body);
     expect(await decode("identity, ", body)).toBe(body);
     expect(await decode("gzip", new Uint8Array(0))).toHaveLength(0);
   });
 
-  test("raw deflate is read as well", async () => {
+  test("Raw deflate is accepted", async () => {
     expect((await decode("deflate", deflateRawSync("An old silent pond")))?.toString()).toBe("An old silent pond");
   });
 
-  test.each(NAMES)("%s: 4 MiB are decoded, one byte more is not, and a bomb never is", async (name) => {
+  test.each(NAMES)("%s: 4 MiB are decoded, but one more byte or a bomb is null", async (name) => {
     expect(await decode(name, code(name, Buffer.alloc(MAX_DECODED_BYTES)))).toHaveLength(MAX_DECODED_BYTES);
     expect(await decode(name, code(name, Buffer.alloc(MAX_DECODED_BYTES + 1)))).toBeNull();
     const bomb = code(name, Buffer.alloc(64 * 1024 * 1024));
@@ -62,18 +62,18 @@ describe("the content of a delivery", () => {
     expect(await decode(`${name}, gzip`, gzipSync(bomb))).toBeNull();
   });
 
-  test.each(NAMES)("%s: cut short or corrupt it is null", async (name) => {
+  test.each(NAMES)("%s: a truncated or corrupt body is null", async (name) => {
     const body = code(name, Buffer.from(JSON.stringify(NAMES.join(" ").repeat(20))));
     expect(await decode(name, body.subarray(0, body.length - 6))).toBeNull();
     expect(await decode(name, Buffer.from("{}"))).toBeNull();
   });
 
-  test.each(["compress", "gzip, gzip, gzip", "aes128gcm", "toString"])("%s is null", async (coding) => {
+  test.each(["compress", "gzip, gzip, gzip", "aes128gcm", "toString"])("The coding %s is null", async (coding) => {
     expect(await decode(coding, gzipSync(gzipSync(gzipSync("{}"))))).toBeNull();
   });
 });
 
-describe("the conditions of an offer", () => {
+describe("conditions of an offer", () => {
   const body = Buffer.from("An old silent pond");
   const promised = (status: number, conditions: Record<string, unknown>) => {
     const delivered = {
@@ -89,7 +89,7 @@ describe("the conditions of an offer", () => {
     return read;
   };
 
-  test("a delivered response is judged by version 1 of the policy, and a URL by the version in force", () => {
+  test("A delivered response is judged by version 1 of the policy, and a URL by the version in force", () => {
     const { expect: own, httpDelivery } = promised(200, {
       expect: { min_bytes: 1 },
       "http-delivery": { url: "https://shop.example/" },
@@ -97,7 +97,7 @@ describe("the conditions of an offer", () => {
     expect([own?.claim.policyVersion, httpDelivery?.policyVersion]).toEqual([1, 2]);
   });
 
-  test.each([202, 405])("a false about a delivered %i is found in one look, without a wait", async (status) => {
+  test.each([202, 405])("A false result about a delivered %i takes one attempt without a wait", async (status) => {
     const { expect: own } = promised(status, { expect: { expect_status: status, expect_contains: "frog" } });
     if (own === null) throw new Error("no conditions on the response");
     const unasked = () => Promise.reject(new Error("not asked for"));
@@ -116,12 +116,12 @@ describe("the conditions of an offer", () => {
 });
 
 describe("hashes", () => {
-  // What is hashed here by hand is what viem hashes, which `packages/escrow` does.
+  // viem, through `packages/escrow`, must yield the same hashes as the service's own code.
 
   const network = "eip155:8453";
   const { chainId, usdc } = NETWORKS[network];
 
-  test("the id and the nonce of any terms are the package's", () => {
+  test("The ID and the nonce of any terms equal the package's", () => {
     fc.assert(
       fc.property(anyTerms, anyAddress, fc.nat(), (info, custody, chain) => {
         const place = { chainId: chain, escrow: custody };
@@ -146,7 +146,7 @@ describe("hashes", () => {
     expect(() => paymentId({ ...info, ...change }, chainId, info.operator)).toThrow();
   });
 
-  test("the digest of a hold's authorization is what its payer signs", () => {
+  test("The digest of a hold's authorization is the one that its payer signs", () => {
     const check = (info: kit.PaymentInfo, custody: `0x${string}`, collector: `0x${string}`) => {
       const contract = { scheme: "commerce", address: info.operator, custody, collector } as EscrowContract;
       const ours = { ...info, token: usdc.address };
@@ -156,8 +156,8 @@ describe("hashes", () => {
     fc.assert(fc.property(anyTerms, anyAddress, anyAddress, check));
   });
 
-  test("the digest of a verdict is that of its typed data, on either network", () => {
-    // Word for word what contracts/Escrow.sol and contracts/ArbiterOperator.sol hash.
+  test("The digest of a verdict is its EIP-712 hash on either network", () => {
+    // Identical to the types in contracts/Escrow.sol and contracts/ArbiterOperator.sol.
     const types = {
       Verdict: [
         { name: "paymentId", type: "bytes32" },
@@ -185,7 +185,7 @@ describe("hashes", () => {
     );
   });
 
-  describe("the digest of a delivery is that of its typed data", () => {
+  describe("digest of a delivery", () => {
     const header = fc.option(fc.string({ unit: "grapheme" }));
     const deliveries = fc.record({
       status: fc.nat(599),
@@ -200,7 +200,7 @@ describe("hashes", () => {
     });
     const payments = fc.record({ id: anyBytes32, contract: anyAddress });
 
-    test.each(["with", "without"])("%s a window", (window) => {
+    test.each(["with", "without"])("The digest %s a window is the EIP-712 hash", (window) => {
       fc.assert(
         fc.property(payments, deliveries, terms, ({ id, contract }, given, contest) => {
           const delivery = { ...given, contest: window === "with" ? contest : null };

@@ -24,18 +24,18 @@ const service = await forFile(startService({ chain, config: { escrowAddresses: [
 const url = `${service.url}/escrow/demo`;
 const PATIENT = { timeout: 60_000, interval: 50 };
 
-/** A node that refuses calls of one method. */
+/** A node that fails for one method. */
 const without =
   (method: string): Fault =>
   async (call, pass) =>
     call.method === method ? refuse(call, -32_000, `${method} is away`) : pass(call);
 
-test("a hold that is refunded after its release was decided, and before that was mined, gets no espresso", async () => {
+test("A hold refunded after its release was decided but before it was mined gets no espresso", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
   const header = encodeHeader(await client.createPaymentPayload(challengeOf(await post(url))));
   const paid = () => post(url, { "PAYMENT-SIGNATURE": header });
-  // It is mined, and its buyer is asked to come back.
+  // The hold is mined, and its buyer gets a Retry-After.
   node.become(without("eth_getLogs"));
   expectProblem(await paid(), 503, "payment_pending");
   await expect.poll(() => chain.usdcBalance(buyer.address), PATIENT).toBe(900_000n);

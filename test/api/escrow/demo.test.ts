@@ -27,7 +27,7 @@ interface Served {
   };
 }
 
-test("an agent with the stock client buys an espresso: held, served, evaluated, released, each on the chain", async () => {
+test("An agent with the stock client buys an espresso: the payment is held, evaluated, and released on chain", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const merchant = (await send(url())).body.merchant as `0x${string}`;
   const sent: string[] = [];
@@ -58,7 +58,7 @@ test("an agent with the stock client buys an espresso: held, served, evaluated, 
   expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 });
 
-test("several copies of one header at once are one hold, one release and one answer", async () => {
+test("Concurrent copies of one header yield one hold, one release, and one response", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const unpaid = await post(url());
   const scheme = new EscrowScheme(buyer);
@@ -75,7 +75,7 @@ async function paid(scheme: EscrowScheme, unpaid: Awaited<ReturnType<typeof post
   return Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString("base64");
 }
 
-test("without a payment, 402 with commerce terms; a version 1 client finds nothing to sign", async () => {
+test("An unpaid request gets a 402 with commerce terms, and a version 1 client finds nothing to sign", async () => {
   const answer = await post(url());
   expect(answer.status).toBe(402);
   expect(answer.body).toMatchObject({ x402Version: 1, accepts: [] });
@@ -91,7 +91,7 @@ test("without a payment, 402 with commerce terms; a version 1 client finds nothi
 
 const asHtml = { headers: { accept: "text/html" } };
 
-test("the demo is a page for browsers and a document for everybody else", async () => {
+test("The demo is a page for browsers and a JSON document for all other clients", async () => {
   const [document, page, forced] = [
     await send(url()),
     await send(url(), asHtml),

@@ -32,13 +32,13 @@ import { newPayer, signReceiveAuthorization } from "../../support/payments/signi
 import { hexOf } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What somebody gets who fills the escrow with the least that it holds.
+// The effect of filling the escrow with many holds of the minimum amount.
 
 vi.setConfig({ testTimeout: 180_000 });
 const DUST = 300;
 const HONEST = 10;
 const LEAST = 10_000n;
-/** A minute of Base's blocks. */
+/** One minute of Base blocks. */
 const BLOCKS = 30;
 const AT_ONCE = 20;
 
@@ -52,7 +52,7 @@ const built = await createService(service.config, pool, { log, access: log });
 const relaying = built.jobs.filter(({ name }) => name.startsWith("relay "));
 afterEach(() => chain.client.setAutomine(true));
 
-/** Holds of one payer for one merchant, in a few transactions. */
+/** Creates holds of one payer for one merchant, in a few transactions. */
 async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id" | "info">[]> {
   const { client, network } = chain;
   const { address } = scene.escrow;
@@ -85,7 +85,7 @@ async function dustFor(merchant: LocalAccount): Promise<Pick<Held, "id" | "info"
   return infos.map((info) => ({ id: paymentId(info, network.chainId, address), info }));
 }
 
-test("ten honest sales beside 300 of dust are released within a minute of blocks, and dust costs little gas", async () => {
+test("Ten honest sales among 300 dust holds are released within one minute of blocks, and dust costs little gas", async () => {
   const attacker = newMerchant();
   const dust = await dustFor(attacker);
   for (let from = 0; from < DUST; from += AT_ONCE) {
@@ -104,7 +104,8 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   await chain.client.setAutomine(false);
   const before = Number(await chain.client.getBlockNumber());
   const open = async () => (await pool.query("SELECT FROM escrow_task WHERE state = 'open'")).rowCount;
-  // A block whenever there is something for it: what counts is the order. What a node was not given, the upkeep sends.
+  // Mines a block whenever a transaction is pending, because only the order matters. The upkeep resends what the node
+  // does not have.
   const turn = async () => {
     await built.escrow.settleDue();
     for (const { run } of relaying) await run();
@@ -121,7 +122,8 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   expect([blocksOf(true).length, blocksOf(false).length]).toEqual([DUST, HONEST]);
   expect(Math.max(...blocksOf(false))).toBeLessThanOrEqual(BLOCKS);
   const last = Math.max(...blocksOf(false));
-  // Dust came first, and some of it waits: by its transactions, as a slow machine sends several before a block.
+  // Dust came first, but some of it must wait. Counted in transactions, because a slow machine sends several before a
+  // block.
   const lastSale = Math.max(...rows.filter((one) => !isDust(one)).map(({ nonce }) => nonce));
   expect(rows.filter(isDust).filter(({ nonce }) => nonce <= lastSale).length).toBeLessThan(DUST);
   for (const sale of sales) await expectOutcome(scene, sale, "release");
@@ -135,7 +137,7 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
     `${receipts.length} transactions, ${Math.round(gas / (DUST + HONEST))} gas an outcome, honest in block ${last}`,
   );
   expect(gas / (DUST + HONEST)).toBeLessThanOrEqual(35_000);
-  // The day's gas is spent as fast as it is used, less what the fees of dust pay for: 5,000 each.
+  // The daily gas is charged as it is used, minus the 5,000 per hold that the fees of dust cover.
   const account = Buffer.from(dust[0]?.info.payer.slice(2) ?? "", "hex");
   const spent = await pool.query<{ gas: string }>("SELECT gas FROM escrow_gas WHERE account = $1", [account]);
   const counted = Number(spent.rows[0]?.gas) / DUST;
@@ -143,7 +145,7 @@ test("ten honest sales beside 300 of dust are released within a minute of blocks
   expect(counted).toBeLessThanOrEqual(30_000);
 });
 
-test("a payer whose holds' fees pay for no release hears when the day's gas is spent; what pays for itself goes on", async () => {
+test("A payer whose fees cover no release gets a 429 once the daily gas is spent, while profitable releases continue", async () => {
   const escrowLimits = { minimum: 20_000n, payerGas: 100_000n, keeperGas: 0n };
   const strict = await startService({ chain, config: { ...config, escrowLimits } });
   try {
@@ -159,7 +161,7 @@ test("a payer whose holds' fees pay for no release hears when the day's gas is s
       await sell(1_000_000n),
     ];
     expectProblem(await deliver(strict, merchant, { ...little, ...GOOD }), 422, "unacceptable");
-    // As before the minimum was raised.
+    // Stores a hold as if from before the minimum was raised.
     const store = createEscrowStore(await forFile(connect(strict.config.databaseUrl)));
     const place = { network: "eip155:8453", contract: scene.escrow.address, block: 1, refundableFrom: 1 } as const;
     expect(await store.timeOut({ ...little, ...place }, { gas: 0n, most: 0n })).toBe("stored");
@@ -170,9 +172,9 @@ test("a payer whose holds' fees pay for no release hears when the day's gas is s
     const refused = await deliver(strict, merchant, { ...third, ...GOOD });
     expectProblem(refused, 429, "payer_gas_spent");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    // What was decided before is answered again.
+    // An earlier decision is still repeated.
     expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
-    // Its fee pays for ten, so there is room again.
+    // This hold's fee pays for ten releases, so there is room again.
     expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);
     expect((await deliver(strict, merchant, { ...third, ...GOOD })).status).toBe(200);
     for (const one of [small, second, third, large]) await expectOutcome(scene, one, "release");
@@ -184,7 +186,7 @@ test("a payer whose holds' fees pay for no release hears when the day's gas is s
   }
 });
 
-test("a competitor's holds close no shop: refused or delivered, they count for its own wallet, and a release that pays for itself is never refused", async () => {
+test("A competitor's holds are charged to its own wallet and close no shop, and a release that covers its cost is never refused", async () => {
   const strict = await startService({
     chain,
     config: { ...config, escrowLimits: { minimum: LEAST, payerGas: 40_000n, keeperGas: 0n } },
@@ -202,7 +204,7 @@ test("a competitor's holds close no shop: refused or delivered, they count for i
     expect((await deliver(strict, merchant, { ...first, ...GOOD })).status).toBe(200);
     for (const amount of [LEAST, 20_000n, 69_999n])
       expectProblem(await deliver(strict, merchant, { ...(await bought(amount)), ...GOOD }), 429, "payer_gas_spent");
-    // In a full transaction the fee of 0.07 USDC pays for a release.
+    // In a full transaction, the fee on 0.07 USDC pays for a release.
     const enough = await bought(70_000n);
     expect((await deliver(strict, merchant, { ...enough, ...GOOD })).status).toBe(200);
     const honest = await hold(scene, merchant.address, { maxAmount: 20_000n });
@@ -215,7 +217,7 @@ test("a competitor's holds close no shop: refused or delivered, they count for i
   }
 });
 
-test("a fee that counts as enough for a release pays for its share of a full transaction", () => {
+test("A fee that counts as covering a release covers its share of a full transaction", () => {
   expect(snapshot.outcomes.batch.release[50]).toBeLessThanOrEqual(Number(SHARED_OUTCOME_GAS));
   const charged = (amount: bigint, isContestable = false) => gasCharged({ decision: "release", isContestable }, amount);
   expect([69_999n, 70_000n, 100_000n, 100_100n].map((amount) => charged(amount))).toEqual([15_050n, 0n, 0n, -50n]);

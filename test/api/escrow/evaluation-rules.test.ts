@@ -41,7 +41,7 @@ const ruleOf = (content: Content) => evaluate(content).id;
 const decide = (body: string | Uint8Array, contentType: string | null = "application/json", status = 200) =>
   ruleOf({ status, contentType, body: typeof body === "string" ? bytes(body) : body });
 
-const says = (text: string): boolean => {
+const isJson = (text: string): boolean => {
   try {
     JSON.parse(text);
     return true;
@@ -50,7 +50,7 @@ const says = (text: string): boolean => {
   }
 };
 
-/** The published rules, written again and differently. */
+/** An independent implementation of the published rules. */
 function expected({ status, contentType, body }: Content & { readonly body: Uint8Array }): string {
   if (status === 400 || status === 422) return "refused_input";
   if (status >= 400) return "error_status";
@@ -59,7 +59,7 @@ function expected({ status, contentType, body }: Content & { readonly body: Uint
   if (!isJsonType(contentType)) return "delivered";
   const plain = text.replace(/^\uFEFF/, "");
   const isUtf8 = Buffer.from(text).equals(Buffer.from(body));
-  if (!isUtf8 || !says(plain)) return "malformed_json";
+  if (!isUtf8 || !isJson(plain)) return "malformed_json";
   const value: unknown = JSON.parse(plain);
   if (value === null || typeof value !== "object" || Array.isArray(value)) return "delivered";
   const members = new Map(Object.entries(value));
@@ -77,8 +77,8 @@ const isJsonType = (contentType: string | null): boolean => {
   return parts.length === 2 && parts[0] !== "" && !/\s/.test(essence) && /[^+]?.+\+json$/.test(subtype);
 };
 
-describe("the rules of an evaluation", () => {
-  test("decide every delivery as the published text says, and always the same", () => {
+describe("rules of an evaluation", () => {
+  test("Every delivery is decided as the published rules say, and always the same way", () => {
     fc.assert(
       fc.property(anyDelivery, (delivery) => {
         const rule = evaluate(delivery);
@@ -90,7 +90,7 @@ describe("the rules of an evaluation", () => {
     );
   });
 
-  test("JSON that any byte cuts short is refunded", () => {
+  test("JSON truncated at any byte is refunded", () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -105,7 +105,7 @@ describe("the rules of an evaluation", () => {
     );
   });
 
-  test("bytes that are not UTF-8 are refunded where JSON is expected", () => {
+  test("Invalid UTF-8 is refunded where JSON is expected", () => {
     const wrong = [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xc0, 0xaf], [0xf4, 0x90, 0x80, 0x80]];
     for (const part of wrong)
       expect(decide(Uint8Array.of(0x22, ...part, 0x22), null), part.join()).toBe("malformed_json");
@@ -130,11 +130,11 @@ describe("the rules of an evaluation", () => {
     ["{'a':1}", "malformed_json"],
     ["NaN", "malformed_json"],
     ["<html></html>", "malformed_json"],
-  ])("%s is %s", (body, rule) => {
+  ])("%s is decided as %s", (body, rule) => {
     for (const type of JSON_TYPES) expect(decide(body, type)).toBe(rule);
   });
 
-  test("are published in their order, with the decision of each", () => {
+  test("The rules are published in order, each with its decision", () => {
     const limits = { minimum: 10_000n, payerGas: 0n, keeperGas: 0n };
     const { verdict_policy, fee_policy } = escrowOverview([], { limits, baseUrl: "https://trust.example" });
     expect(verdict_policy.rules).toEqual(RULES.map(({ id, decision, when }) => ({ id, decision, when })));
@@ -147,7 +147,7 @@ describe("the rules of an evaluation", () => {
   });
 });
 
-test("the fee is 1%, rounded down: nothing for less than 100 units", () => {
+test("The fee is 1%, rounded down to zero below 100 units", () => {
   expect([0n, 99n, 100n, 199n, 1_000_000n].map(feeOf)).toEqual([0n, 0n, 1n, 1n, 10_000n]);
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 2n ** 120n - 1n }), (amount) => {
@@ -157,12 +157,12 @@ test("the fee is 1%, rounded down: nothing for less than 100 units", () => {
   );
 });
 
-describe("a forwarded delivery", () => {
+describe("forwarded delivery", () => {
   const ID = `0x${"11".repeat(32)}`;
   const parse = (body: unknown) => FORWARD.safeParse(body);
   const delivery = (body: object) => deliveryOf(FORWARD.parse({ payment_id: ID, ...body }));
 
-  test("is the bytes that were sent, as text, as base64 or bare", () => {
+  test("The delivery has the exact bytes that were sent as text, as base64, or as a bare body", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.uint8Array(), anyStatus, (text, content, status) => {
         const plain = delivery({ response: { status, body: text } });
@@ -175,7 +175,7 @@ describe("a forwarded delivery", () => {
     );
   });
 
-  test("has the content type of its headers, however they are written", () => {
+  test("The content type comes from the headers in any spelling", () => {
     const typeOf = (headers: object) => delivery({ response: { status: 200, headers, body: "" } }).contentType;
     expect(typeOf({ "Content-TYPE": "text/html" })).toBe("text/html");
     expect(typeOf({ "content-type": ["image/png", "text/html"] })).toBe("image/png");
@@ -189,13 +189,13 @@ describe("a forwarded delivery", () => {
     ["no response", { payment_id: ID }],
     ["two responses", { payment_id: ID, responseBody: "", response: { status: 200 } }],
     ["two bodies", { payment_id: ID, response: { status: 200, body: "", body_base64: "" } }],
-    ["base64 that is cut short", { payment_id: ID, response: { status: 200, body_base64: "QQ=" } }],
-    ["base64 for URLs", { payment_id: ID, response: { status: 200, body_base64: "_-__" } }],
+    ["truncated base64", { payment_id: ID, response: { status: 200, body_base64: "QQ=" } }],
+    ["base64url", { payment_id: ID, response: { status: 200, body_base64: "_-__" } }],
     ["a status of 600", { payment_id: ID, response: { status: 600 } }],
-    ["a status in text", { payment_id: ID, response: { status: "200" } }],
-    ["a short id", { payment_id: "0x11", responseBody: "" }],
+    ["a status as text", { payment_id: ID, response: { status: "200" } }],
+    ["a short ID", { payment_id: "0x11", responseBody: "" }],
     ["a signature of half a byte", { payment_id: ID, responseBody: "", signature: "0x123" }],
-  ])("is refused with %s", (_, body) => {
+  ])("A delivery with %s is rejected", (_, body) => {
     expect(parse(body).success).toBe(false);
     expect(parse({ payment_id: ID, responseBody: "" }).success).toBe(true);
   });

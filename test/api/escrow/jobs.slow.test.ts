@@ -21,7 +21,7 @@ import { binary, hexOf } from "../../support/service/database.ts";
 
 vi.setConfig({ testTimeout: 90_000 });
 const NOTED = "WITH task AS (UPDATE escrow_task";
-/** PostgreSQL finishes a statement that waits, though its client is gone. */
+/** PostgreSQL finishes a waiting statement even after its client is gone. */
 const CUT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND query LIKE '${NOTED}%'`;
 
@@ -32,7 +32,7 @@ const start = (at: { readonly url: string } = node) => stage.start(at, { ESCROW_
 const endTurns = () => withClient(stage.database.ownerUrl, (client) => client.query(END_TURNS));
 const taskOf = async ({ id }: Held) =>
   (await stage.owner.query("SELECT * FROM escrow_task WHERE payment = $1", [binary(id)])).rows[0];
-/** Of the newest transaction. */
+/** The hash of the newest transaction. */
 const sentHash = async () => {
   const { rows } = await stage.owner.query("SELECT hashes[1] AS hash FROM relay ORDER BY id DESC LIMIT 1");
   return hexOf(rows[0].hash);
@@ -56,14 +56,14 @@ async function killAndRestart(): Promise<void> {
   api = await start();
 }
 
-/** Exactly one transaction did it, and its event carries the evaluation's hash. */
+/** Expects exactly one transaction, whose event carries the evaluation's hash. */
 async function expectOnce(one: Held, decision: "release" | "refund"): Promise<void> {
   const done = await expectOutcome(scene, one, decision);
   const { rows } = await stage.owner.query("SELECT record FROM escrow_evaluation WHERE payment = $1", [binary(one.id)]);
   expect(done?.event?.record).toBe(hexOf(rows[0].record));
 }
 
-/** Known as done, with its transaction, and final once the chain says so. */
+/** Expects the task to have its transaction, and to be final once its block is. */
 async function expectNoted(one: Held): Promise<void> {
   const done = (await askedOnChain(scene, one)).find(({ succeeded }) => succeeded);
   await scene.chain.mine(4);
@@ -72,8 +72,8 @@ async function expectNoted(one: Held): Promise<void> {
   expect(hexOf((await taskOf(one)).tx)).toBe(done?.hash);
 }
 
-describe("a process killed with SIGKILL loses no outcome, and asks for no second one", () => {
-  test("when it has stored the transaction but not broadcast it", async () => {
+describe("process killed with SIGKILL", () => {
+  test("If the transaction is stored but not broadcast, the next process releases once", async () => {
     const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
     await deliver(api, merchant, { ...held, ...GOOD });
     await sending.reached;
@@ -83,7 +83,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await expectNoted(held);
   });
 
-  test("when it has sent, before it could note that", async () => {
+  test("If the transaction is sent but not recorded, the next process refunds once", async () => {
     const sending = node.hold("eth_estimateGas", held.buyer.address);
     await deliver(api, merchant, { ...held, ...EMPTY });
     await sending.reached;
@@ -103,11 +103,11 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await expectNoted(held);
   });
 
-  test("when it is mined, before it has looked", async () => {
+  test("If the transaction is mined before its receipt is read, the next process releases once", async () => {
     const sending = node.hold("eth_sendRawTransaction", held.buyer.address);
     await deliver(api, merchant, { ...held, ...GOOD });
     await sending.reached;
-    // Of this one alone: earlier ones are looked at too, when they become final.
+    // Only this transaction. Earlier ones also get their receipts read when they become final.
     const looking = node.hold("eth_getTransactionReceipt", await sentHash());
     sending.release();
     await looking.reached;
@@ -119,7 +119,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
     await expectNoted(held);
   });
 
-  test("when another use of the arbiter's key has taken the nonce: it is sent again", async () => {
+  test("If another use of the arbiter's key has taken the nonce, the outcome is sent again", async () => {
     const { client } = stage.chain;
     await client.setAutomine(false);
     try {
@@ -142,7 +142,7 @@ describe("a process killed with SIGKILL loses no outcome, and asks for no second
   });
 });
 
-test("two processes on one database, whose turns end at once: each payment gets one outcome, the one that was decided", async () => {
+test("Two processes with expiring turns on one database give each payment one outcome, as first decided", async () => {
   const other = await start({ url: stage.chain.rpcUrl });
   const ending = setInterval(() => void endTurns().catch(() => undefined), 100);
   try {
@@ -165,7 +165,7 @@ test("two processes on one database, whose turns end at once: each payment gets 
   }
 });
 
-test("two processes on one database, one of which finds the hold ended already: it answers what the other decided", async () => {
+test("A process that finds the hold already ended returns the other process's decision", async () => {
   const other = await start({ url: stage.chain.rpcUrl });
   try {
     const looking = node.hold("eth_call", held.id);

@@ -18,7 +18,7 @@ const key = generatePrivateKey();
 const { address } = privateKeyToAccount(key);
 await scene.chain.setBalance(address, 10n ** 18n);
 
-/** A process of the one merchant that this file is about. */
+/** Starts a process of the merchant that all tests in this file share. */
 async function open(env: Record<string, string> = {}): Promise<MerchantProcess> {
   const merchant = await openMerchant(scene, MERCHANTS.shared, {
     MERCHANT_PRIVATE_KEY: key,
@@ -38,7 +38,7 @@ const idIn = (response: Response): Hex => {
 
 const [first, second] = await Promise.all([open({ WRITING_MS: "60000" }), open()]);
 
-test("a process is killed while its handler runs: nobody else's runs before the lease is over, then one does", async () => {
+test("If a process is killed while its handler runs, exactly one other process runs it, after the lease expires", async () => {
   const buyer = await newBuyer(scene.chain);
   const header = await signFor(overHttp, buyer, first.url);
   const lost = pay(overHttp, header, first.url).catch(() => "lost");
@@ -48,7 +48,7 @@ test("a process is killed while its handler runs: nobody else's runs before the 
   expect(elsewhere.status).toBe(409);
   expect(await elsewhere.json()).toEqual({ error: expect.stringMatching(/already bought POST \/haiku\.$/) });
   const waiting = pay(overHttp, header, second.url);
-  // It asks again and again.
+  // The second process keeps polling.
   await eventually(() => second.count("waiting") > 3, true);
   expect([first.count("writing"), second.count("writing")]).toEqual([1, 0]);
 

@@ -15,11 +15,11 @@ import { newPayer } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-process.ts";
 import { hexOf } from "../../support/service/database.ts";
 
-// Holds that wait at the same time share a transaction, and nothing else.
+// Holds that wait together share a transaction, but a failing one does not affect the others.
 
 vi.setConfig({ testTimeout: 120_000 });
 const BURNER = "0x00000000000000000000000000000000bad00001";
-/** More than ours, so it is mined before. */
+/** A higher fee than the service's, so this transaction is mined first. */
 const FIRST = { maxPriorityFeePerGas: 10n ** 11n, maxFeePerGas: 2n * 10n ** 11n };
 
 const stage = await forFile(startApiStage());
@@ -27,7 +27,7 @@ const { chain, owner } = stage;
 const { client } = chain;
 const contracts = { commerce: await deployEscrow(chain), "auth-capture": await openOperator(chain) };
 const node = await forFile(startHoldingNode(chain));
-/** A batch goes when it is full, and none goes sooner while another is under way. */
+/** The size of a full batch. While a batch is pending, the next one waits until it is full. */
 const TOGETHER = 5;
 const settings = {
   ESCROW_ADDRESSES: Object.values(contracts)
@@ -42,7 +42,7 @@ afterEach(() => client.setAutomine(true));
 
 const url = () => `${api.url}/escrow/demo`;
 const pending = async () => (await client.getTxpoolStatus()).pending;
-/** What was sent since the test began, oldest first. */
+/** The transactions sent since the test began, oldest first. */
 const sent = async () =>
   (
     await owner.query<{ size: number; hash: Buffer; failed: number[] }>(
@@ -70,7 +70,7 @@ async function orders(count: number, pays: Pays): Promise<Order[]> {
 const pay = ({ header }: Order): Promise<Answer> => post(url(), { "PAYMENT-SIGNATURE": header });
 const cutOff = (order: Order) => pay(order).catch(() => null);
 
-/** The same header again until something else than 503 comes back. */
+/** Sends the same header until the response is not a 503. */
 async function sentAgain(order: Order): Promise<Answer> {
   for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
     const answer = await pay(order);
@@ -78,7 +78,7 @@ async function sentAgain(order: Order): Promise<Answer> {
   }
 }
 
-/** The first hold is in the pool, and the others share a transaction behind it. */
+/** Puts the first hold in the pool, with the others in one transaction behind it. */
 async function sharing([first, ...others]: readonly Order[]) {
   await client.setAutomine(false);
   const asked = [cutOff(first as Order)];
@@ -87,7 +87,7 @@ async function sharing([first, ...others]: readonly Order[]) {
   return asked;
 }
 
-/** What the contract's log has of each buyer, in order. */
+/** The contract's events for each buyer, in order. */
 async function eventsOf(made: readonly Order[], pays: Pays): Promise<string[][]> {
   const logs = await client.getLogs({ address: contracts[pays].address, fromBlock: 0n });
   const events = parseEventLogs({ abi: escrowAbi, eventName: ["Held", "Released", "Refunded"], logs });
@@ -103,7 +103,7 @@ async function expectSold(made: readonly Order[], pays: Pays): Promise<void> {
   for (const { buyer } of made) expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 }
 
-/** It asks for what only its own code decides, and that uses all gas it gets (EIP-7702). */
+/** Delegates the buyer's account to code that validates its own signatures and burns all gas (EIP-7702). */
 async function delegates({ buyer }: Order): Promise<void> {
   await client.setCode({ address: BURNER, bytecode: "0x5b5f56" });
   await client.setCode({ address: buyer.address, bytecode: `0xef0100${BURNER.slice(2)}` });
@@ -133,8 +133,8 @@ beforeEach(async () => {
   before = (await owner.query("SELECT coalesce(max(id), 0) AS id FROM relay")).rows[0].id;
 });
 
-describe.each(["commerce", "auth-capture"] as const)("holds by %s", (pays) => {
-  test("a payer that misbehaves once its hold is sent keeps no neighbor from buying, and is held nothing", async () => {
+describe.each(["commerce", "auth-capture"] as const)("shared holds with %s", (pays) => {
+  test("A payer that misbehaves after its hold is sent loses its own hold and does not affect the others", async () => {
     const made = await orders(1 + TOGETHER, pays);
     const [burner, broke, banned, ...others] = made.slice(1) as [Order, Order, Order, ...Order[]];
     const honest = [made[0] as Order, ...others];
@@ -154,11 +154,11 @@ describe.each(["commerce", "auth-capture"] as const)("holds by %s", (pays) => {
     expect(batch?.failed).toHaveLength(3);
     const { gasUsed, to } = await client.getTransactionReceipt({ hash: hexOf(batch?.hash as Buffer) });
     expect(to).toBe(SETTLEMENT_BATCH.address.toLowerCase());
-    // Five caps would be 650,000 and 1,100,000.
+    // Five gas limits would total 650,000 and 1,100,000.
     expect(gasUsed).toBeLessThan(pays === "commerce" ? 420_000n : 650_000n);
   });
 
-  test("a payer that USDC refuses already is told so, and nothing is sent for it", async () => {
+  test("A blacklisted payer gets the reason, and no transaction is sent for it", async () => {
     const [banned] = (await orders(1, pays)) as [Order];
     await chain.blacklist(banned.buyer.address);
     const { status, text } = await pay(banned);
@@ -167,7 +167,7 @@ describe.each(["commerce", "auth-capture"] as const)("holds by %s", (pays) => {
   });
 });
 
-describe("a process killed with SIGKILL holds each payment of a batch once", () => {
+describe("process killed with SIGKILL after a batch is sent", () => {
   async function killed(asked: readonly Promise<unknown>[]): Promise<void> {
     await api.kill();
     await Promise.all(asked);
@@ -176,7 +176,7 @@ describe("a process killed with SIGKILL holds each payment of a batch once", () 
     api = await stage.start(node, settings);
   }
 
-  test("when the batch is broadcast and not mined, and a stranger makes one of its holds first", async () => {
+  test("Each payment is held once, even if a stranger submits one of the pending holds first", async () => {
     const made = await orders(1 + TOGETHER, "commerce");
     const asked = await sharing(made);
     await expect.poll(pending, PATIENT).toBeGreaterThan(1);

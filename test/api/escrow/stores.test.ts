@@ -6,14 +6,14 @@ import type { Hex } from "../../../api/platform/wallet.ts";
 import { forFile } from "../../support/for-file.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
-describe("tasks and decisions", async () => {
+describe("escrow store", async () => {
   const database = await freshDatabase();
   const owner = await forFile(connectOwner(database));
   const store = createEscrowStore(await forFile(connect(database.apiUrl)));
 
   const WINDOW_ENDS = 2_000_000_000;
 
-  test("a task whose contest was answered while it was looked at is due at once, not when the window would have ended", async () => {
+  test("A task whose contest was answered during its turn is due immediately instead of at the end of the window", async () => {
     await owner.query(
       `INSERT INTO escrow_task (payment, chain, contract, info, decision, record, merchant, amount, held_block, gas, contest_until)
      SELECT decode(repeat(digits, 32), 'hex'), 8453, decode(repeat('aa', 20), 'hex'), '{"maxAmount": "1", "salt": "1"}', 'release',
@@ -62,10 +62,10 @@ describe("tasks and decisions", async () => {
 
   const GAS = `FROM escrow_gas WHERE account = decode('${PAYER.slice(2)}', 'hex')`;
 
-  test("of processes that decide one payment at the same time one stores it, and its payer is charged once", async () => {
+  test("If two processes decide a payment at the same time, one of them stores it and the payer is charged once", async () => {
     const other = createEscrowStore(await forFile(connect(database.apiUrl)));
     expect(await decide(store, payment(10))).toBe("stored");
-    // Both have looked for the payment's task before either can store one.
+    // Both processes have read the payment's task before either can store one.
     await owner.query(`BEGIN; SELECT ${GAS} FOR UPDATE`);
     const deciding = Promise.all([decide(store, payment(11)), decide(other, payment(11))]);
     await expect
@@ -77,7 +77,7 @@ describe("tasks and decisions", async () => {
     expect(await Promise.all([10, 11].map((place) => decide(store, payment(place))))).toEqual(["taken", "taken"]);
   });
 
-  test("a decision that its payer has no gas left for stores nothing", async () => {
+  test("A decision whose payer has no gas left stores nothing", async () => {
     expect(await Promise.all([12, 13].map((place) => decide(store, payment(place))))).toEqual(["stored", "spent"]);
     expect(await store.decided(payment(13))).toEqual({ evaluation: null, task: null });
     expect(await countOf("(SELECT count(*)::int FROM escrow_window)")).toBe(3);
@@ -94,8 +94,8 @@ describe("tasks and decisions", async () => {
 
   describe.each([
     ["a payer's account", BUYER],
-    ["the account of what the clock decided", CLOCK],
-  ] as const)("an outcome on %s", (what, account) => {
+    ["the account of timed-out payments", CLOCK],
+  ] as const)("gas of an outcome charged to %s", (what, account) => {
     const id = (place: number) => payment(place + (account === CLOCK ? 100 : 200));
     const reckoned = async (place: number) => {
       const hold = holdOf(id(place), BUYER);
@@ -118,7 +118,7 @@ describe("tasks and decisions", async () => {
     };
     const gas = async () => (await gasOf(account)).map((row) => row.gas);
 
-    test("counts what it took as soon as that is known, once, however often a reorganization undoes it", async () => {
+    test("The actual gas replaces the estimate once it is known, and reorganizations do not count it again", async () => {
       const task = await reckoned(1);
       expect(await gas()).toEqual([50_000]);
       for (const [took, counts] of [
@@ -135,7 +135,7 @@ describe("tasks and decisions", async () => {
       await store.mined(task, ended(null));
     });
 
-    test("counts no more than it was reckoned with, and nothing goes back when somebody else may have paid", async () => {
+    test("The charge never exceeds the estimate, and nothing is returned if another sender may have paid", async () => {
       const [before = 0] = await gas();
       const [dear, strange] = [await reckoned(2), await reckoned(3)];
       await store.mined(dear, ended(80_000n));
@@ -143,7 +143,7 @@ describe("tasks and decisions", async () => {
       expect(await gas()).toEqual([before + 100_000]);
     });
 
-    test("goes back to the day that it was charged to", async () => {
+    test("Unused gas is returned to the day that it was charged to", async () => {
       const task = await reckoned(4);
       const [today] = await gas();
       await owner.query(
@@ -160,10 +160,10 @@ describe("tasks and decisions", async () => {
   });
 });
 
-describe("contests", async () => {
+describe("contest store", async () => {
   const database = await freshDatabase();
   const owner = await forFile(connectOwner(database));
-  /** A process's pool, and its contests. */
+  /** The pool and the contest store of one process. */
   const startProcess = async () => {
     const pool = await forFile(connect(database.apiUrl));
     return { pool, contests: createContestStore(pool) };
@@ -174,7 +174,7 @@ describe("contests", async () => {
   const ENDS = 2_000_000_000;
   const NOW = ENDS - 600;
 
-  /** A contest of a payment with a window, in its process's turn. */
+  /** A contest of a payment with a window, held by its process. */
   async function opened(place: number, { amount = 10_000n, until = ENDS } = {}) {
     const id: Hex = `0x${String(place).padStart(64, "0")}`;
     const info = {
@@ -208,7 +208,7 @@ describe("contests", async () => {
     return { id, owner: present.owner, leave };
   }
 
-  /** What another process finds to do, and puts off for ten minutes. */
+  /** Takes the contests that another process finds due, and postpones them by ten minutes. */
   async function takenByOther(): Promise<readonly Hex[]> {
     if (!(await other.contests.areDue())) return [];
     const present = await other.contests.enter();
@@ -218,7 +218,7 @@ describe("contests", async () => {
     return taken;
   }
 
-  test("a contest is nobody else's while its process lives, and anybody's at once when that is gone", async () => {
+  test("A contest belongs to its process while that lives and is free for others immediately afterwards", async () => {
     const { id, leave } = await opened(1);
     expect(await takenByOther()).toEqual([]);
     leave();
@@ -226,7 +226,7 @@ describe("contests", async () => {
     expect(await takenByOther()).toEqual([]);
   });
 
-  test("a process that has lost its connection has no turn any more", async () => {
+  test("A process that has lost its connection loses its contests", async () => {
     const { id, owner: gone } = await opened(2);
     expect(await takenByOther()).toEqual([]);
     await owner.query(
@@ -236,7 +236,7 @@ describe("contests", async () => {
     await expect.poll(takenByOther).toEqual([id]);
   });
 
-  test("one that hangs keeps its turn for a minute", async () => {
+  test("A process that hangs keeps its contests for one minute", async () => {
     const { id } = await opened(3);
     const age = (by: string) =>
       owner.query(
@@ -248,7 +248,7 @@ describe("contests", async () => {
     expect(await takenByOther()).toEqual([id]);
   });
 
-  test("what is looked at next has the most value for the time that is left; a window of a second is no more urgent than one of a minute", async () => {
+  test("The next contest has the most value per remaining time, and a window of one second is as urgent as one of a minute", async () => {
     const waiting = [
       await opened(11, { amount: 20_000n }),
       await opened(12, { until: NOW + 1 }),

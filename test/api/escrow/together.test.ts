@@ -24,7 +24,7 @@ import { forFile } from "../../support/for-file.ts";
 import { binary, hexOf } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-// Outcomes that wait at the same time share a transaction, and nothing else.
+// Outcomes that wait together share a transaction, but a failing one does not affect the others.
 
 vi.setConfig({ testTimeout: 90_000 });
 const STRANGER = devAccount(7);
@@ -55,7 +55,7 @@ const decisionAt = (place: number) => (place % 3 === 2 ? "refund" : "release");
 const deliverAll = (made: readonly Held[]) =>
   Promise.all(made.map((one, place) => deliver(service, merchant, { ...one, ...(place % 3 === 2 ? EMPTY : GOOD) })));
 
-/** What the service has stored since, newest last. */
+/** The relays that the service has stored, newest last. */
 async function relayed(): Promise<readonly { purposes: Hex[]; failed: number[]; hash: Hex }[]> {
   const { rows } = await pool.query("SELECT purposes, failed, mined_hash FROM relay ORDER BY id");
   return rows.map(({ purposes, failed, mined_hash }) => ({
@@ -65,7 +65,7 @@ async function relayed(): Promise<readonly { purposes: Hex[]; failed: number[]; 
   }));
 }
 
-/** Turns of the jobs until everything is as wanted. */
+/** Runs the jobs until `isDone` returns true. */
 async function carriedUntil(isDone: () => Promise<boolean>): Promise<void> {
   const turn = async () => {
     await pool.query(END_TURNS);
@@ -80,20 +80,20 @@ async function carriedUntil(isDone: () => Promise<boolean>): Promise<void> {
 const areOver = async (made: readonly Held[]) =>
   (await Promise.all(made.map((one) => statusOf(scene, one)))).every((status) => status !== "held");
 
-/** Sent and in no block yet: one alone, and the others together behind it. */
+/** Expects every outcome to be sent but not yet mined: one alone, and the others together behind it. */
 async function inThePool(made: readonly Held[]) {
   const before = (await relayed()).length;
   await chain.client.setAutomine(false);
   await built.escrow.settleDue();
   const sent = async () => (await relayed()).slice(before);
   await expect.poll(async () => (await sent()).flatMap(({ purposes }) => purposes).length, PATIENT).toBe(made.length);
-  // What is stored reaches the node a moment later.
+  // A stored transaction reaches the node a moment later.
   const pending = async () => (await chain.client.getTxpoolStatus()).pending;
   await expect.poll(pending, PATIENT).toBe((await sent()).length);
   return sent();
 }
 
-test("twenty that wait take a few transactions, each outcome is there once, and a reorganization changes nothing", async () => {
+test("Twenty waiting outcomes take at most four transactions, and each is executed once, even after a reorganization", async () => {
   const made = await holds(20);
   expect((await deliverAll(made)).map(({ status }) => status)).toEqual(made.map(() => 200));
   const sent = await inThePool(made);
@@ -116,12 +116,12 @@ test("twenty that wait take a few transactions, each outcome is there once, and 
   }
 });
 
-test("one that cannot succeed, and one that somebody else ends first, stop none of the others", async () => {
+test("An outcome that cannot succeed, and one that a stranger ends first, delay none of the others", async () => {
   const good = await holds(6);
   await chain.client.increaseTime({ seconds: 1_000 });
   await chain.mine();
   const now = Number((await chain.client.getBlock()).timestamp);
-  // Too late to release when the others go, and too early for the clock.
+  // Too late to be released when the others are sent, and too early for the timeout refund.
   const [late] = await holds(1, { preApprovalExpiry: now + 120, authorizationExpiry: now + 600 });
   if (late === undefined) throw new Error("nothing is held");
   await deliverAll(good);
@@ -133,8 +133,8 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   expect(shared.length).toBeGreaterThan(1);
   const purposeOf = (one: Held) => outcomePurpose(one.id, decisionAt(good.indexOf(one)));
   const taken = good.find((one) => purposeOf(one) === shared[1]);
-  if (taken === undefined) throw new Error("nobody knows this purpose");
-  // It offers more, so it is mined before ours.
+  if (taken === undefined) throw new Error("no hold has this purpose");
+  // A higher fee than the service's, so this transaction is mined first.
   const maxPriorityFeePerGas = 10n ** 11n;
   await chain.client.writeContract({
     account: STRANGER,
@@ -156,11 +156,11 @@ test("one that cannot succeed, and one that somebody else ends first, stop none 
   const found = async () =>
     (await pool.query("SELECT found FROM escrow_task WHERE payment = $1", [binary(taken.id)])).rows[0]?.found;
   await carriedUntil(async () => (await found()) === "refund");
-  // Nothing was ever sent for the one whose release would revert; the clock will refund it.
+  // A release that would revert is never sent. The hold is refunded at minute 30.
   expect([await statusOf(scene, late), await askedOnChain(scene, late)]).toEqual(["held", []]);
 });
 
-test("a release that is too late for its authorization becomes the clock's refund, once that is possible", async () => {
+test("A release that is too late for its authorization becomes a refund once the timeout has passed", async () => {
   const { timestamp } = await chain.client.getBlock();
   const [held] = await holds(1, { authorizationExpiry: Number(timestamp) + 1_200 });
   if (held === undefined) throw new Error("nothing is held");

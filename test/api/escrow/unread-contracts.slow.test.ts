@@ -20,7 +20,7 @@ const [chain, sepolia] = await Promise.all([forFile(startTestChain()), forFile(s
 const escrow = await deployEscrow(chain);
 const database = await freshDatabase();
 
-/** The service, started while the nodes of Base are away. */
+/** Starts the service while Base's nodes are down. */
 async function startWithout(nodes: readonly MortalNode[], env: Readonly<Record<string, string>>) {
   for (const node of nodes) node.kill();
   return forFile(
@@ -32,7 +32,7 @@ async function startWithout(nodes: readonly MortalNode[], env: Readonly<Record<s
   );
 }
 
-test("without a node of Base, the service serves what it can, and the escrow as soon as one responds", async () => {
+test("Without a node of Base, the service serves everything else, and the escrow once a node responds", async () => {
   const nodes = await Promise.all([forFile(startMortalNode(chain.rpcUrl)), forFile(startMortalNode(chain.rpcUrl))]);
   await Promise.all([fundRelayer(chain), fundRelayer(sepolia)]);
   const { url, stop, ended } = await startWithout(nodes, { ESCROW_ADDRESSES: escrow.address });
@@ -63,7 +63,7 @@ test("without a node of Base, the service serves what it can, and the escrow as 
   await expect.poll(() => statusOf("/escrow"), PATIENT).toBe(200);
   expect((await send(`${url}/escrow`)).body.contracts).toMatchObject([{ address: escrow.address.toLowerCase() }]);
   expect((await post(`${url}/escrow/demo`)).status).toBe(402);
-  // What a client does with 503: the same payment again.
+  // On a 503, a client sends the same payment again.
   await expect.poll(async () => (await post(`${url}/test/basic`, v2(signed))).status, PATIENT).toBe(200);
   await chargedOnce(chain, signed);
   expect((await send(`${url}/status`)).body.chains).toMatchObject([{ ok: true }, { ok: true }]);

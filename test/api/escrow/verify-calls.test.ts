@@ -8,9 +8,9 @@ import { expectProblem } from "../../support/payments/expectations.ts";
 import { send } from "../../support/payments/requests.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What strangers can make the service ask of its node without paying.
+// The calls to the node that unpaid requests from strangers can cause.
 
-// Nothing is final in the end: a look at the outcomes' blocks is then a look again.
+// No block becomes final, so the outcomes' blocks are read on every run.
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 64 }));
 const [current, earlier] = [await deployEscrow(chain), await deployEscrow(chain)];
 const node = await forFile(startFaultyNode(chain));
@@ -38,16 +38,16 @@ const forward = (body: object) =>
   });
 const unknown = (digit: string) => `0x${digit.repeat(64)}`;
 
-test("a payment that nobody knows costs one call, and a flood of questions about it no more", async () => {
+test("An unknown payment costs one call, and a flood of requests for it shares its calls", async () => {
   const payment = { payment_id: unknown("1"), signature: SIGNATURE };
   expect(await callsOf(async () => expectProblem(await forward(payment), 404, "not_found"))).toBe(1);
   const flood = () => Promise.all(Array.from({ length: 50 }, () => forward({ ...payment, payment_id: unknown("2") })));
-  // One for each half second that the flood takes.
+  // One call per half second that the flood lasts.
   expect(await callsOf(flood)).toBeLessThan(10);
   expect(await callsOf(() => forward({ transaction: unknown("3"), signature: SIGNATURE }))).toBe(1);
 });
 
-test("a flood of payments that nobody knows shares its calls", async () => {
+test("A flood of different unknown payments shares its calls", async () => {
   const ids = Array.from({ length: 60 }, (_, n) => `0x${String(n).padStart(64, "5")}`);
   const flood = () =>
     Promise.all(
@@ -58,7 +58,7 @@ test("a flood of payments that nobody knows shares its calls", async () => {
   expect(await callsOf(flood)).toBeLessThan(ids.length / 2);
 });
 
-test("terms that their merchant has not signed cost a look at its code, once", async () => {
+test("Terms without their merchant's signature cost one read of the merchant's code, once", async () => {
   const account = `0x${"12".repeat(20)}`;
   const paymentInfo = {
     operator: current.address,
@@ -79,7 +79,7 @@ test("terms that their merchant has not signed cost a look at its code, once", a
   expect(await callsOf(ask)).toBe(0);
 });
 
-test("an unsigned forward costs none", async () => {
+test("An unsigned forward costs no call", async () => {
   for (const name of ["payment_id", "transaction"]) {
     const ask = async () => expectProblem(await forward({ [name]: unknown("4") }), 403, "not_the_merchant");
     expect(await callsOf(ask)).toBe(0);

@@ -27,7 +27,7 @@ const chain = await forFile(startTestChain());
 const escrow = await deployEscrow(chain);
 const service = await forFile(startService({ chain, config: { escrowAddresses: [escrow.address] } }));
 
-describe("headers that the merchant signed", () => {
+describe("delivery with signed headers", () => {
   const merchant = newMerchant();
   const newHold = () => hold({ chain, escrow }, merchant.address);
 
@@ -40,7 +40,7 @@ describe("headers that the merchant signed", () => {
   const deliverSent = (held: Held, signed: Sent, sent: Sent = signed) =>
     deliver(service, merchant, { id: held.id, ...written(signed), sent: written(sent) });
 
-  test("compressed JSON is released; its record says the coding", async () => {
+  test("Compressed JSON is released, and its record names the coding", async () => {
     const held = await newHold();
     const { body } = await deliverSent(held, GZIP);
     expect(body).toMatchObject({ decision: "release", rule: "delivered" });
@@ -53,16 +53,16 @@ describe("headers that the merchant signed", () => {
 
   test.each<[string, Sent]>([
     ["content type", { ...GZIP, contentType: "text/plain" }],
-    ["content type's absence", { contentEncoding: "gzip", body: GZIP.body }],
+    ["content type, left out,", { contentEncoding: "gzip", body: GZIP.body }],
     ["coding", { ...GZIP, contentEncoding: "br" }],
-    ["coding's absence", { contentType: "application/json", body: GZIP.body }],
-  ])("another %s is not what the merchant signed", async (_, sent) => {
+    ["coding, left out,", { contentType: "application/json", body: GZIP.body }],
+  ])("A changed %s does not match the merchant's signature", async (_, sent) => {
     const held = await newHold();
     expectProblem(await deliverSent(held, GZIP, sent), 403, "not_the_merchant");
     expect(await statusOf({ chain, escrow }, held)).toBe("held");
   });
 
-  test("a decompression bomb is refunded, and so is what a coding does not fit", async () => {
+  test("A decompression bomb and a body that does not match its coding are refunded", async () => {
     const bomb = { ...GZIP, body: gzipSync(Buffer.alloc(64 * 1024 * 1024, "{}")) };
     expect((await deliverSent(await newHold(), bomb)).body).toMatchObject({ decision: "refund", rule: "undecodable" });
     const lie = { ...GZIP, body: '{"haiku":"pond"}' };
@@ -72,24 +72,24 @@ describe("headers that the merchant signed", () => {
   test.each([
     [422, "refused_input"],
     [500, "error_status"],
-  ])("%i is %s; only a refusal of the input is refunded without a record on the chain", async (status, rule) => {
+  ])("A %i is %s, and only rejected input is refunded without a record on chain", async (status, rule) => {
     const held = await newHold();
     const { body } = await deliverSent(held, { status, contentType: "application/json", body: '{"error":"no"}' });
     expect(body).toMatchObject({ decision: "refund", rule });
     await eventually(() => statusOf({ chain, escrow }, held), "refunded" as const);
-    // The index counts a refund against the merchant only by its record.
+    // The index counts a refund against the merchant only if it has a record.
     const record = rule === "refused_input" ? zeroHash : body.record;
     expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "refund", event: { record } }]);
     expect((await send(String(body.record_url))).body).toMatchObject({ rule, decision: "refund" });
   });
 });
 
-describe("a hold named by its transaction", () => {
-  // Holds share transactions, so a transaction that a delivery names can be that of many payments.
+describe("hold named by its transaction", () => {
+  // Holds share transactions, so the transaction in a delivery can belong to several payments.
 
   const scene: EscrowScene = { chain, escrow };
 
-  /** What the merchant signs for one payment, forwarded with the transaction of its hold. */
+  /** Forwards a delivery that the merchant signed for one payment, with the transaction of its hold. */
   const deliverByTransaction = async (merchant: LocalAccount, { id, transaction }: Pick<Held, "id" | "transaction">) =>
     verify(service, {
       transaction,
@@ -103,7 +103,7 @@ describe("a hold named by its transaction", () => {
   }
   const decided = async (holds: readonly Held[]) => Promise.all(holds.map(isDecided));
 
-  /** A contract that calls any signature its own (ERC-1271). */
+  /** A contract that accepts any signature as its own (ERC-1271). */
   async function anyonesWallet(last: string): Promise<Address> {
     const address: Address = `0x${last.padStart(40, "a")}`;
     await chain.client.setCode({ address, bytecode: "0x631626ba7e60e01b60005260206000f3" });
@@ -115,7 +115,7 @@ describe("a hold named by its transaction", () => {
     for (const { id } of holds) expect(answer.body.detail).toContain(id);
   };
 
-  test("each delivery is that of the payment which its merchant signed, wherever in the transaction its hold is", async () => {
+  test("A delivery belongs to the payment whose merchant signed it, wherever its hold is in the transaction", async () => {
     const [one, other] = [newMerchant(), newMerchant()];
     const holds = await holdTogether(scene, [one.address, other.address, one.address]);
     const [first, second, third] = holds as [Held, Held, Held];
@@ -126,12 +126,12 @@ describe("a hold named by its transaction", () => {
     await expect
       .poll(() => Promise.all(holds.map((held) => statusOf(scene, held))), PATIENT)
       .toEqual(["held", "released", "released"]);
-    // The buyer of the first signs for its own payment.
+    // The buyer of the first payment signs for it.
     expectProblem(await deliverByTransaction(first.buyer, first), 403, "not_the_merchant");
     expect(await isDecided(first)).toBe(false);
   });
 
-  test("a contract among the merchants that takes any signature gets nothing by an account's", async () => {
+  test("A contract that accepts any signature does not claim a delivery that an account signed", async () => {
     const honest = newMerchant();
     const holds = await holdTogether(scene, [await anyonesWallet("1"), honest.address, await anyonesWallet("2")]);
     const own = holds[1] as Held;
@@ -139,7 +139,7 @@ describe("a hold named by its transaction", () => {
     expect(await decided(holds)).toEqual([false, true, false]);
   });
 
-  test("merchants that are contracts are asked; when two say that they signed, the payments are named and none is decided", async () => {
+  test("Contract merchants validate signatures themselves, and if two accept one, the response lists the payments and decides none", async () => {
     const [owner, other] = [newMerchant(), newMerchant()];
     const wallets = [
       (await deployWallet(chain, owner.address)).address,
@@ -149,7 +149,7 @@ describe("a hold named by its transaction", () => {
     const [, own, others] = holds as [Held, Held, Held];
     expect(await deliverByTransaction(owner, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
     expect(await decided(holds)).toEqual([false, true, false]);
-    // Of another payment of the same transaction its owner's signature says nothing.
+    // The owner's signature is not valid for another payment in the same transaction.
     expectProblem(await deliverByTransaction(owner, { ...others }), 403, "not_the_merchant");
 
     const mixed = await holdTogether(scene, [await anyonesWallet("3"), wallets[1] as Address, newMerchant().address]);
@@ -160,7 +160,7 @@ describe("a hold named by its transaction", () => {
     expect(await decided(mixed)).toEqual([false, true, false]);
   });
 
-  test("among more contracts than are asked, the payments are named; an account's signature is found all the same", async () => {
+  test("With too many contracts to ask, the response lists the payments, but an account's signature is still recognized", async () => {
     const [merchant, stranger] = [newMerchant(), newMerchant()];
     const crowd: Address[] = [];
     while (crowd.length < 16) crowd.push(await anyonesWallet("4"));
@@ -171,7 +171,7 @@ describe("a hold named by its transaction", () => {
     expect(await deliverByTransaction(merchant, own)).toMatchObject({ status: 200, body: { payment_id: own.id } });
   });
 
-  test("a transaction without a hold is of no payment", async () => {
+  test("A transaction without a hold is a 404", async () => {
     const signature: Hex = `0x${"11".repeat(65)}`;
     const transaction = await chain.client.sendTransaction({
       account: (await chain.client.getAddresses())[0] as Address,
