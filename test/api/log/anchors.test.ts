@@ -64,7 +64,7 @@ const events = async () => {
 };
 const root = async () => toHex((await log.store.newest(1))?.root ?? new Uint8Array());
 
-test("an anchor waits for its day and for the contract, is sent once, by whatever process, and followed until it is final", async () => {
+test("An anchor waits for its day and for the contract, is sent once by any process, and is followed until it is final", async () => {
   await chain.setBalance(relayer.address, 10n ** 18n);
   await grow(3);
   await process()();
@@ -75,7 +75,7 @@ test("an anchor waits for its day and for the contract, is sent once, by whateve
   expect(await contract.newest(log.origin)).toBeNull();
   const { deployedBytecode: bytecode } = artifactOf("LogAnchor");
   await anvilClient(chain.rpcUrl, chain.network).setCode({ address: LOG_ANCHOR.address, bytecode });
-  // One is killed after it has sent, before it could say so.
+  // This process is killed after it has sent, before it can record that.
   const killed = process({
     ...contract,
     carry: async (...of) => contract.carry(...of).then(() => Promise.reject(new Error("killed"))),
@@ -98,7 +98,7 @@ test("an anchor waits for its day and for the contract, is sent once, by whateve
   expect(errors).toEqual([]);
 });
 
-test("a restored database finds the anchor that it has lost, and cannot anchor a shorter log over it", async () => {
+test("A restored database recovers its lost anchor and cannot anchor a shorter log over it", async () => {
   await owner.query("DELETE FROM log_anchor; DELETE FROM relay");
   expect(await contract.newest(log.origin)).toMatchObject({
     size: 5,
@@ -127,7 +127,7 @@ const until = (state: string) =>
     return (await anchors.newest(1))?.state;
   }, state);
 
-test("an account without gas keeps its anchor waiting, and sends that one when it has some", async () => {
+test("An account without gas leaves its anchor waiting and sends that same anchor once it is funded", async () => {
   await grow(1);
   await dayPasses();
   const before = (await events()).length;

@@ -13,12 +13,12 @@ import {
 } from "../../support/log/stage.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-/** What happens to a database only where somebody takes its protection away. */
+/** A change that needs the table's protection to be removed first. */
 const unprotected = (table: string, statement: string) =>
   `ALTER TABLE ${table} DISABLE TRIGGER USER; ${statement}; ALTER TABLE ${table} ENABLE TRIGGER USER`;
 
-describe("a log under a running process", () => {
-  test("that has lost its end on the same server is not continued", async () => {
+describe("damaged log under a running process", () => {
+  test("A log that has lost its end on the same server is not continued", async () => {
     const at = await logStage();
     for (const size of [3, 6]) {
       await at.add(3);
@@ -35,7 +35,7 @@ describe("a log under a running process", () => {
     });
   });
 
-  test("whose tiles do not make its checkpoint's root is not built upon", async () => {
+  test("A log whose tiles do not match its checkpoint's root is not continued", async () => {
     const at = await logStage();
     await at.add(3);
     expect(await at.integrate()).toBe(3);
@@ -46,7 +46,7 @@ describe("a log under a running process", () => {
     expect((await at.log.store.newest(1))?.size).toBe(3);
   });
 
-  test("that another server goes on with is asked for outside, though all that the process has seen is there", async () => {
+  test("A changed server is checked against outside sources, even if everything that the process has seen is there", async () => {
     const database = await freshDatabase();
     const pool = await forFile(connect(database.apiUrl));
     const heads: KnownHead[] = [];
@@ -60,7 +60,7 @@ describe("a log under a running process", () => {
     expect(await log.integrate()).toBe(5);
     await endConnections(pool);
     const backup = await copyOf(database);
-    // Other processes went on, and a witness has seen it.
+    // Other processes continued, and a witness has seen their checkpoint.
     heads.push({ size: 9, root: Buffer.alloc(32), source: "a witness", at: new Date(0) });
     Object.assign(pool.options, { connectionString: backup.apiUrl });
     await endConnections(pool);

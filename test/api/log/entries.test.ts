@@ -26,13 +26,13 @@ import { startService } from "../../support/service/service.ts";
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
-// The records are the test's own, and say less than the service's.
+// The test's records are shorter than the service's, so responses need not match the OpenAPI description.
 letGo(service.url);
 const owner = await forFile(await connectOwner(service.database));
 const store = createLogStore(await forFile(connect(service.database.apiUrl)));
 const recordsOf = await recordMaker();
 
-const nothingWaits = () => eventually(async () => (await owner.query("SELECT FROM log_pending")).rowCount, 0);
+const queueIsEmpty = () => eventually(async () => (await owner.query("SELECT FROM log_pending")).rowCount, 0);
 const logged = async () =>
   (await owner.query<{ type: EntryType; ref: string }>("SELECT type, ref FROM log_entry ORDER BY generation, idx"))
     .rows;
@@ -48,11 +48,11 @@ const documentOf = async (type: EntryType, ref: string) => {
   return "document" in content ? content.document : {};
 };
 
-// What the service announces when it starts.
+// The announcements that the service makes when it starts.
 await eventually(async () => (await logged()).length > 0, true);
-await nothingWaits();
+await queueIsEmpty();
 
-test("every record waits in its own transaction: what is rolled back is in no log, what is committed once, in its order", async () => {
+test("A record is queued in its own transaction, so a rollback leaves no entry and a commit exactly one, in order", async () => {
   const before = await logged();
   const queued = async () => (await owner.query("SELECT type, ref FROM log_pending ORDER BY seq")).rows;
   const names = (records: readonly RecordRow[]) => records.map(({ type, ref }) => ({ type, ref }));
@@ -63,13 +63,13 @@ test("every record waits in its own transaction: what is rolled back is in no lo
   await owner.query("BEGIN");
   await write(await recordsOf(2));
   await owner.query("COMMIT");
-  await nothingWaits();
+  await queueIsEmpty();
   expect((await logged()).slice(before.length)).toEqual(names(await recordsOf(2)));
 });
 
-test("the document of an entry is the one that a reader finds at its address", async () => {
+test("The document in an entry is the one at the record's URL", async () => {
   await write(await recordsOf(3));
-  await nothingWaits();
+  await queueIsEmpty();
   const records = new Map((await recordsOf(3)).map((record) => [record.type, record]));
   for (const [type, path] of [
     ["verdict", "/arbiter/verdict/"],
@@ -88,30 +88,30 @@ test("the document of an entry is the one that a reader finds at its address", a
   const { type, issuer, proof, "@context": _, settlement, detected, ...issued } = await documentOf("certificate", id);
   expect(certificate).toMatchObject(issued);
   expect(certificate.settlement).toMatchObject(settlement as object);
-  // A number that programs may read differently stands as its text.
+  // A number that programs may read differently is stored as text.
   expect(detected).toEqual({ at: String(2 ** 60) });
   expect([type, issuer, proof]).toEqual(["IssuedCertificate", expect.stringContaining("did:web:"), expect.anything()]);
   expect(await documentOf("proof", id)).toMatchObject({ certificate: id, fail_proof: { a: 2, zeal: 1 } });
   expect(await documentOf("reversal", id)).toMatchObject({ certificate: id, cert_url: certificate.cert_url });
 });
 
-test("a large document stands by the digest of its canonical form, and is found at its address", async () => {
+test("A large document is logged by the hash of its canonical form, which matches the document at its URL", async () => {
   const [ref, document] = ["c".repeat(32), JSON.stringify({ zeal: "z".repeat(20_000), about: "a large one" })];
   await owner.query(
     `INSERT INTO verdict (id, category, outcome, request, document, sha256, issued_at)
      VALUES ($1, 'seller_offline', 'refund', '{}', $2, repeat('a', 64), now())`,
     [ref, document],
   );
-  await nothingWaits();
+  await queueIsEmpty();
   const { content } = parseEntry((await store.find("verdict", ref))?.entry ?? new Uint8Array());
   const url = `${service.url}/arbiter/verdict/${ref}`;
   expect(content).toEqual({ url, sha256: sha256(await read(`/arbiter/verdict/${ref}`)) });
 });
 
-test("policies, versions of the score and the signing key are those that the service publishes", async () => {
-  await nothingWaits();
+test("The log contains the policies, score versions, and signing key that the service publishes", async () => {
+  await queueIsEmpty();
   const types = new Set((await logged()).map(({ type }) => type));
-  // No exam of a seller has ended here.
+  // No seller exam has ended in this test.
   expect(ENTRY_TYPES.filter((type) => !types.has(type))).toEqual(["seller_certificate", "seller_correction"]);
   for (const { policy } of POLICY_VERSIONS) {
     const { policy_sha256 } = await documentOf("policy", String(policy.version));
@@ -129,7 +129,7 @@ test("policies, versions of the score and the signing key are those that the ser
 
 const publishedPolicy = async (version: number): Promise<unknown> => read(`/arbiter/policy?version=${version}`);
 
-/** Those that the log makes itself: the others are signed before. */
+/** The documents that the log creates. All others are already signed. */
 const DOCUMENT_TYPES: Partial<Record<EntryType, string>> = {
   certificate: "IssuedCertificate",
   reversal: "ReversedCertificate",
@@ -139,7 +139,7 @@ const DOCUMENT_TYPES: Partial<Record<EntryType, string>> = {
   signing_key: "SigningKey",
 };
 
-test("each entry is proven offline by what is served, byte for byte as documented, and the service has signed what it made", async () => {
+test("Every entry is proven offline from the served bytes, and the service has signed each document that it created", async () => {
   const issuer = ((await read("/.well-known/did.json")) as { id: string }).id;
   const expected = {
     keys: await parseKeySet(JSON.stringify(await read("/.well-known/jwks.json"))),
@@ -167,7 +167,7 @@ test("each entry is proven offline by what is served, byte for byte as documente
   expect([...made].toSorted()).toEqual(Object.keys(DOCUMENT_TYPES).toSorted());
 });
 
-test("the log of all this holds", async () => {
+test("The resulting log passes the audit", async () => {
   const [own] = await store.generations();
   expect(await auditLog({ owner, store, verifier: parseVerifierKey(own?.vkey ?? "") })).toEqual([]);
 });

@@ -10,12 +10,12 @@ import { CHECKPOINTS_AGE, certificateInsert, logOn, logStage } from "../../suppo
 const ENTRIES = { ...certificateEntries, ...sellerEntries };
 
 const LATE = "0".repeat(15);
-/** A row of the queue as a sale writes it, in a transaction that the test holds. */
+/** Queues a row as a sale does, in a transaction that the test controls. */
 const QUEUE = "INSERT INTO log_pending (type, ref) VALUES ('policy', $1)";
 const KNOWN = ["1", "2", "3"].map((ref) => ({ type: "policy" as const, ref, members: { type: "PublishedPolicy" } }));
 
-describe("records", () => {
-  test("stand in the log in the order of their queue, once, whatever else is integrated", async () => {
+describe("integration of records", () => {
+  test("Records are logged once each, in the order of the queue", async () => {
     const at = await logStage();
     const first = await at.add(3);
     expect(await at.integrate()).toBe(3);
@@ -32,7 +32,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued(), at.log.errors]).toEqual([[], 0, []]);
   });
 
-  test("that are rolled back leave no entry, and those that commit late get theirs", async () => {
+  test("Records that are rolled back leave no entry, and late commits still get one", async () => {
     const at = await logStage({ announced: KNOWN });
     expect(await at.integrate()).toBe(3);
     const [late, undone] = await Promise.all([at.pool.connect(), at.pool.connect()]);
@@ -57,7 +57,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
   });
 
-  test("include a reversal that was committed together with its certificate, from the next start on", async () => {
+  test("A reversal committed together with its certificate is logged after the next start", async () => {
     const at = await logStage();
     const [id = ""] = await at.add(1);
     expect(await at.integrate()).toBe(1);
@@ -71,7 +71,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
   });
 
-  test("that cannot be made wait, are named once, and keep nothing else from the log", async () => {
+  test("Records that cannot be logged are reported once and do not hold up the others", async () => {
     const at = await logStage();
     await at.owner.query(QUEUE, ["of another release"]);
     await at.owner.query("INSERT INTO log_pending (type, ref) VALUES ('certificate', 'lost')");
@@ -81,7 +81,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 2]);
   });
 
-  test("that cannot be made take no turn, and a program makes what only another one knows", async () => {
+  test("Records that cannot be logged take no turn, and a process also logs what only a newer one announced", async () => {
     const at = await logStage({ announced: KNOWN });
     await at.owner.query(QUEUE, ["of another release"]);
     let turns = 0;
@@ -105,7 +105,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 1]);
   });
 
-  test("about signing keys name each change, that back to an earlier key, too", async () => {
+  test("Every change of the signing key is logged, including one back to an earlier key", async () => {
     const at = await logStage();
     const startWith = async (kid: string) => {
       const key = { type: "signing_key" as const, ref: kid, members: { type: "SigningKey", key: { kid } } };
@@ -125,7 +125,7 @@ describe("records", () => {
     expect(await at.audit()).toEqual([]);
   });
 
-  test("of a turn that is lost at its end leave nothing, and no gap", async () => {
+  test("A turn that fails at its end leaves no entry and no gap", async () => {
     const at = await logStage();
     const writer = createLogWriter(at.pool, ENTRIES);
     let isLosing = true;
@@ -143,12 +143,12 @@ describe("records", () => {
     await expect(at.integrate(unlucky)).rejects.toThrow("lost");
     for (const table of ["log_entry", "log_tile", "log_checkpoint"])
       expect([table, (await at.owner.query(`SELECT FROM ${table}`)).rowCount]).toEqual([table, 0]);
-    // The process that lost it does not think that it was written.
+    // The process whose turn failed does not assume that it was written.
     isLosing = false;
     expect([await at.queued(), await at.integrate(unlucky), await at.audit()]).toEqual([3, 3, []]);
   });
 
-  test("are integrated by any number of processes at once", async () => {
+  test("Several processes integrate concurrently without a gap or a duplicate", async () => {
     const at = await logStage();
     const others = await Promise.all([1, 2, 3].map(async () => logOn(await forFile(connect(at.database.apiUrl)))));
     let added = 0;
@@ -163,7 +163,7 @@ describe("records", () => {
     expect([await at.audit(), await at.queued()]).toEqual([[], 0]);
   });
 
-  test("of a process that stands still in its turn until the database has given it up: another has its place, and no fork", async () => {
+  test("If a process stalls in its turn until PostgreSQL ends it, another process takes over without a fork", async () => {
     const at = await logStage();
     const writer = createLogWriter(at.pool, ENTRIES);
     const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -184,10 +184,10 @@ describe("records", () => {
     expect(await at.integrate(other)).toBe(0);
     await at.add(1);
     const turn = at.integrate(paused).catch((error: Error) => error);
-    // It has read, signed and written its entry, and stands still before it stores the checkpoint.
+    // The stalled process has read, signed, and written its entry, but has not stored the checkpoint.
     await reached.promise;
     expect(await at.integrate(other)).toBe(0);
-    // As the server does after ten seconds (`idle_in_transaction_session_timeout`).
+    // The server does the same after ten seconds (`idle_in_transaction_session_timeout`).
     await at.owner.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND state = 'idle in transaction'`);
     await eventually(() => at.integrate(other), 1);

@@ -15,7 +15,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** As it is written: nothing is normalized or decoded on the way. */
+/** Sends the path as written, without normalizing or decoding it. */
 const raw = (url: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
   new Promise<Answer>((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -31,7 +31,7 @@ const raw = (url: string, path: string, headers: Readonly<Record<string, string>
       .end();
   });
 
-test.runIf(HAS_NGINX)("nginx keeps tiles for good, checkpoints for a second, and errors never", async () => {
+test.runIf(HAS_NGINX)("An nginx cache keeps tiles forever, checkpoints for one second, and errors never", async () => {
   const chain = await forFile(startTestChain());
   const service = await startService({ chain });
   const seeds = await forFile(boardSeeder(service.database));
@@ -69,7 +69,7 @@ test.runIf(HAS_NGINX)("nginx keeps tiles for good, checkpoints for a second, and
     else expect([coding, bundle.body.equals(direct.body)]).toEqual([coding, true]);
   }
 
-  // What is missing is asked for again each time, so it is there as soon as it is.
+  // A 404 is not cached, so the tile is served as soon as it exists.
   const soon = `/log/tile/0/001.p/${size - 256 + 1}`;
   for (const _ of "12") expect(await raw(url, soon)).toMatchObject({ status: 404, cache: "MISS" });
   await grow(1);
@@ -81,7 +81,7 @@ test.runIf(HAS_NGINX)("nginx keeps tiles for good, checkpoints for a second, and
   });
   expect(sizes).toEqual(sizes.toSorted((one, other) => one - other));
 
-  // nginx reads these as the path of one tile, and the service as that of another one, or of none.
+  // nginx reads each of these paths as one tile, while the service reads another tile or none.
   for (const end of ["x001//../000", "../1//../0/000", "/000", "%30%30%30", "000%0a"]) {
     const path = `/log/tile/0/${end}`;
     expect([path, (await raw(service.url, path)).status]).toEqual([path, 404]);

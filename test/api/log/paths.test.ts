@@ -3,7 +3,7 @@ import { staticScene } from "../../support/log/stored-log.ts";
 
 const { service, get, raw } = await staticScene();
 
-describe("only the canonical path", () => {
+describe("path of a tile or checkpoint", () => {
   test.each([
     "/log/tile/00/000",
     "/log/tile/64/000",
@@ -28,25 +28,25 @@ describe("only the canonical path", () => {
     "/log/checkpoin%74",
     "/log/x//../checkpoint",
     "/log/tile/0/001/%2e%2e/000",
-    // One tile for a cache that merges slashes before it resolves dots, and another one for a URL's parser.
+    // A cache that merges slashes before it resolves dots sees one tile here, and a URL parser sees another.
     "/log/tile/0/x001//../066",
     "/log/tile/entries/x001//%2e%2e/066",
     "/log/tile/0/000#1",
     "/log/tile/0/x018/x446/x744/x073/x709/x551/616",
     "/log/tile/0/x\u0660\u0660\u0661/066",
-  ])("is answered, not %s", async (path) => {
+  ])("%s is a 404 without caching", async (path) => {
     const answer = await raw(encodeURI(path).replaceAll("%25", "%"));
     expect([answer.status, answer.headers["cache-control"]]).toEqual([404, "no-store"]);
     const page = await raw(encodeURI(path).replaceAll("%25", "%"), { accept: "text/html" });
     expect([page.status, page.headers["cache-control"]]).toEqual([404, "no-store"]);
   });
 
-  test("is said in the answer to another one", async () => {
+  test("A 404 names the canonical path", async () => {
     const { detail } = (await (await get("tile/0/1067")).json()) as { detail: string };
     expect(detail).toMatch(/x001\/067.*from 1 to 255, without leading zeros/);
   });
 
-  test("is taken from a whole URL as well, and without its query", async () => {
+  test("A full URL or a query string leads to the same tile", async () => {
     const { headers } = await raw("/log/tile/0/000");
     for (const path of [
       `${service.url}/log/tile/0/000`,
@@ -56,11 +56,11 @@ describe("only the canonical path", () => {
       expect([path, await raw(path)]).toMatchObject([path, { status: 200, headers: { etag: headers.etag } }]);
   });
 
-  test.each(["POST", "PUT", "PATCH", "DELETE"])("takes no %s, and says so to caches too", async (method) => {
+  test.each(["POST", "PUT", "PATCH", "DELETE"])("A %s is a 405 that no cache keeps", async (method) => {
     for (const path of ["checkpoint", "tile/0/000", "tile/entries/000", "entry/0.tlog-proof"]) {
       const { status, headers } = await fetch(`${service.url}/log/${path}`, { method });
-      const said = [headers.get("allow"), headers.get("cache-control")];
-      expect([path, status, ...said]).toEqual([path, 405, "GET, HEAD, OPTIONS", "no-store"]);
+      const allowed = [headers.get("allow"), headers.get("cache-control")];
+      expect([path, status, ...allowed]).toEqual([path, 405, "GET, HEAD, OPTIONS", "no-store"]);
     }
   });
 });

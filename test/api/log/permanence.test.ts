@@ -6,7 +6,7 @@ import { freshDatabase } from "../../support/service/database.ts";
 const database = await freshDatabase();
 const HASHES = Buffer.from(Array.from({ length: 96 }, (_, at) => at));
 
-/** SQLSTATE of a statement that the database refuses; null when it does not. */
+/** The SQLSTATE of a statement that the database rejects, or null if it succeeds. */
 const refusal = (client: Client, statement: string): Promise<string | null> =>
   client.query(statement).then(
     () => null,
@@ -36,8 +36,8 @@ const CHANGES = [
   "TRUNCATE log_tile",
 ] as const;
 
-describe("the log is permanent", () => {
-  test.each(CHANGES)("the API's role may not: %s", (change) =>
+describe("permanent tables of the log", () => {
+  test.each(CHANGES)("The API's role must not: %s", (change) =>
     withClient(database.apiUrl, async (client) => {
       expect(await refusal(client, change)).toBe("42501");
     }),
@@ -47,7 +47,7 @@ describe("the log is permanent", () => {
   const SHORTER = "UPDATE log_tile SET hashes = substr(hashes, 1, 64)";
   const ELSEWHERE = "UPDATE log_tile SET n = 1";
   test.each([...CHANGES, OTHER_HASHES, SHORTER, ELSEWHERE])(
-    "nor may the database's owner, not even as a replica: %s",
+    "The database's owner must not, even as a replica: %s",
     (change) =>
       withClient(database.ownerUrl, async (client) => {
         expect(await refusal(client, change)).toBe("23001");
@@ -56,13 +56,13 @@ describe("the log is permanent", () => {
       }),
   );
 
-  test.each([OTHER_HASHES, SHORTER, ELSEWHERE])("nor may the API's role: %s", (change) =>
+  test.each([OTHER_HASHES, SHORTER, ELSEWHERE])("The API's role must not change tiles: %s", (change) =>
     withClient(database.apiUrl, async (client) => {
       expect(await refusal(client, change)).toBe("23001");
     }),
   );
 
-  test("and the API's role may not take the triggers away", () =>
+  test("The API's role cannot remove the triggers", () =>
     withClient(database.apiUrl, async (client) => {
       for (const table of ["log", "log_entry", "log_tile", "log_checkpoint", "log_pending"])
         for (const statement of [`ALTER TABLE ${table} DISABLE TRIGGER ALL`, `DROP TABLE ${table}`])

@@ -37,7 +37,7 @@ async function proven(path: string) {
   return { index: proof.index, link: answer.headers.get("link"), headers: answer.headers };
 }
 
-describe("a proof beside a record", () => {
+describe("proof at a record's URL", () => {
   test.each([
     [`/cert/${LOGGED}.tlog-proof`, 1, `/cert/${LOGGED}.tlog-proof`],
     [`/cert/${LOGGED}.tlog-proof?type=certificate`, 1, `/cert/${LOGGED}.tlog-proof`],
@@ -49,7 +49,7 @@ describe("a proof beside a record", () => {
     ["/log/entry/0.tlog-proof", 0, "/log/entry/0.tlog-proof"],
     ["/log/entry/3.tlog-proof", 3, `/arbiter/verdict/${VERDICT}.tlog-proof`],
     ["/log/entry/266.tlog-proof", 266, "/log/entry/266.tlog-proof"],
-  ])("%s proves entry %i, and links the newest one about it", async (path, index, newest) => {
+  ])("%s proves entry %i and links to the record's newest proof", async (path, index, newest) => {
     const proof = await proven(path);
     expect(proof.index).toBe(index);
     if (newest !== null) expect(proof.link).toBe(`<${newest}>; rel="latest-version"`);
@@ -62,7 +62,7 @@ describe("a proof beside a record", () => {
     expect(held.status).toBe(304);
   });
 
-  test("of a record that waits for its place says when to ask again, and no cache keeps that", async () => {
+  test("A record that still waits for its entry gets a 503 with Retry-After that no cache keeps", async () => {
     const answer = await get(`/cert/${WAITING}.tlog-proof`);
     expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("cache-control")]).toEqual([
       503,
@@ -86,7 +86,7 @@ describe("a proof beside a record", () => {
     ["/log/entry/268.tlog-proof", 404],
     ["/log/entry/9007199254740992.tlog-proof", 404],
     ["/log/entry/%30", 200],
-  ])("%s is answered with %i", async (path, status) => {
+  ])("%s returns %i", async (path, status) => {
     const answer = await get(path);
     expect(answer.status).toBe(status);
     if (status !== 200) expect(answer.headers.get("cache-control")).toBe("no-store");
@@ -99,23 +99,20 @@ describe("a proof beside a record", () => {
     [`//evil.example/cert/${LOGGED}.tlog-proof`, [404, "no-store"]],
     [`/cert/${LOGGED}%2etlog-proof`, [200, "no-cache"]],
     [`http://evil.example/cert/${LOGGED}.tlog-proof`, [200, "no-cache"]],
-  ])(
-    "%s, sent as it stands, is answered with %j: no cache keeps it, whatever it takes the path for",
-    async (path, found) => {
-      const { port } = new URL(service.url);
-      const asked = request({ host: "localhost", port, path, agent: false }).end();
-      const [answer] = (await once(asked, "response")) as [IncomingMessage];
-      answer.resume();
-      expect([answer.statusCode, answer.headers["cache-control"]]).toEqual(found);
-    },
-  );
+  ])("%s, sent verbatim, returns %j, so no cache keeps it under a wrong path", async (path, found) => {
+    const { port } = new URL(service.url);
+    const asked = request({ host: "localhost", port, path, agent: false }).end();
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    answer.resume();
+    expect([answer.statusCode, answer.headers["cache-control"]]).toEqual(found);
+  });
 
   test.each([
     { range: "bytes=0-9" },
     { "if-none-match": '"x", W/"y"' },
     { accept: "text/html" },
     { accept: "application/json;q=1, text/plain;q=0" },
-  ])("is sent whole, as it is, to a request with %j", async (headers) => {
+  ])("The proof is sent whole and unchanged to a request with %j", async (headers) => {
     const whole = await (await get(`/cert/${LOGGED}.tlog-proof`)).text();
     const answer = await get(`/cert/${LOGGED}.tlog-proof`, headers as Record<string, string>);
     const { status } = answer;
@@ -126,7 +123,7 @@ describe("a proof beside a record", () => {
     ]);
   });
 
-  test("shares its path with the record, which is answered as before", async () => {
+  test("The proof shares its path with the record, which is served as before", async () => {
     expect(await json(`/cert/${WAITING}`)).toMatchObject({ id: WAITING });
     expect((await get(`/cert/${WAITING}.json`)).status).toBe(404);
     expect((await fetch(`${service.url}/cert/${LOGGED}.tlog-proof`, { method: "POST" })).status).toBe(405);
@@ -138,8 +135,8 @@ describe("a proof beside a record", () => {
   });
 });
 
-describe("a record says where it is in the log", () => {
-  test("a certificate in its document, once it has a place", async () => {
+describe("record with its position in the log", () => {
+  test("A certificate's document names its log entries once it has some", async () => {
     expect((await json(`/cert/${REVERSED}`)).log).toEqual([
       {
         generation: 1,
@@ -157,8 +154,8 @@ describe("a record says where it is in the log", () => {
   });
 });
 
-describe("the log's own document", () => {
-  test("says size, root, key, policy and the newest entries", async () => {
+describe("GET /log", () => {
+  test("The document has the size, root, key, policy, and newest entries", async () => {
     const { text, status } = await send(`${service.url}/log`);
     const document = JSON.parse(text) as { checkpoint: { note: string }; newest: readonly { index: number }[] };
     const { checkpoint } = document;
@@ -184,14 +181,14 @@ describe("the log's own document", () => {
   test.each([
     [REVERSED, [2, REVERSAL]],
     [` ${PAYMENT.toUpperCase().replace("X", "x")} `, [4, 5]],
-    // An index, and the id of two records besides.
+    // An index that is also the ID of two records.
     ["1", [0, 8, 1]],
     ["9007199254740993", []],
     [`${REVERSED}\u0000`, []],
     ["\u2028\ufeff\ud83d\ude00%_\\", []],
-    // Ids of keys have capitals; other ids are found in any form.
+    // Key IDs are case-sensitive; other IDs are found in any case.
     [KEY, [267]],
-  ])("finds %j at %j", async (id, indexes) => {
+  ])("The search for %j finds %j", async (id, indexes) => {
     const { search } = (await json(`/log?id=${encodeURIComponent(id)}`)) as {
       search: { found: readonly { index: number; entry: { id: string } }[] };
     };
@@ -203,9 +200,9 @@ describe("the log's own document", () => {
   test.each([
     [`/log?id=${"x".repeat(80)}`, 200],
     [`/log?id=${"x".repeat(81)}`, 400],
-  ])("%s is answered with %i", async (path, status) => expect((await get(path)).status).toBe(status));
+  ])("%s returns %i", async (path, status) => expect((await get(path)).status).toBe(status));
 
-  test("an entry has a document and a page of its own", async () => {
+  test("An entry has a document and a page", async () => {
     expect(await json(`/log/entry/${REVERSAL}`)).toMatchObject({
       index: REVERSAL,
       type: "reversal",

@@ -34,13 +34,13 @@ const save = async (name: string, path: string): Promise<string> => {
   return file;
 };
 
-/** The proof of a record, once it has its place in the log. */
+/** Saves the proof of a record as soon as it exists. */
 async function proofOf(name: string, record: string): Promise<string> {
   await expect.poll(async () => (await fetch(`${url}${record}.tlog-proof`)).status, PATIENT).toBe(200);
   return save(name, `${record}.tlog-proof`);
 }
 
-/** Checks with files alone. */
+/** Verifies a record offline, with files only. */
 async function check(record: string, proof: string): Promise<{ readonly code: number; readonly said: string }> {
   const files = ["--proof", proof, "--policy", join(folder, "policy.txt")];
   const trust = ["--issuer", `did:web:${new URL(url).host.replace(":", "%3A")}`, "--jwks", join(folder, "jwks.json")];
@@ -56,7 +56,7 @@ async function keepPolicy(): Promise<void> {
   await writeFile(join(folder, "policy.txt"), policy);
 }
 
-test("a certificate that was bought is proven to be in the log, offline", async () => {
+test("A bought certificate is proven offline to be in the log", async () => {
   const { body } = await post(`${url}/test/basic`, v2(await signPayment(payer)));
   const path = new URL(String(body.cert_url)).pathname;
   const proof = await proofOf("certificate.tlog-proof", path);
@@ -72,7 +72,7 @@ test("a certificate that was bought is proven to be in the log, offline", async 
   expect(await check(forged, proof)).toMatchObject({ code: 1 });
 });
 
-test("a verdict has a proof, too, and names its index beside its bytes", async () => {
+test("A verdict has a proof, and its Link header names the index", async () => {
   const claim = scene.claims[0];
   if (claim === undefined) throw new Error("the scene has no claim");
   const { category, conditions } = claim;
@@ -85,11 +85,11 @@ test("a verdict has a proof, too, and names its index beside its bytes", async (
   const { headers } = await fetch(url + path);
   const index = /^index (\d+)$/m.exec(await readFile(proof, "utf8"))?.[1];
   expect(headers.get("link")).toContain(`<${path}.tlog-proof>; rel="https://c2sp.org/tlog-proof"; index="${index}"`);
-  // Another record's proof proves nothing here.
+  // Another record's proof does not prove this one.
   expect(await check(record, join(folder, "certificate.tlog-proof"))).toMatchObject({ code: 1 });
 });
 
-describe("a proof and the newest checkpoint", () => {
+describe("checkpoint of a proof", () => {
   const SIZE = 300;
   const tree = new MemoryTree();
   tree.append(Array.from({ length: SIZE }, (_, at) => leafHash(Buffer.of(at >> 8, at & 255))));
@@ -100,7 +100,7 @@ describe("a proof and the newest checkpoint", () => {
     ({ type: "certificate", ref: "", generation: 1, index, entry: Buffer.of(1), at: new Date(0) }) as const;
 
   let now = 0;
-  /** Proves with checkpoints that are read one after the other, and says how many were. */
+  /** Proves with checkpoints that are read one after another, and counts the reads. */
   function prover(quorum: number, notes: readonly string[], sizes: readonly number[] = []) {
     let read = 0;
     const proving = async () => ({ ...newest, note: notes[read] ?? BARE, size: sizes[read++] ?? SIZE });
@@ -108,8 +108,8 @@ describe("a proof and the newest checkpoint", () => {
     return { taken: async (index: number) => readProof(await prove(entryAt(index))).checkpoint, read: () => read };
   }
 
-  describe("a proof", () => {
-    test("takes none that is too small for its entry", async () => {
+  describe("prover", () => {
+    test("A checkpoint that is too small for the entry is not used", async () => {
       now = 0;
       const { taken, read } = prover(0, [], [150, SIZE]);
       await taken(100);
@@ -120,7 +120,7 @@ describe("a proof and the newest checkpoint", () => {
   });
 });
 
-describe("the bytes of an entry", async () => {
+describe("bytes of an entry", async () => {
   const signer = createSigner(await signingKey(Buffer.alloc(32, 8)), "did:web:trust.example");
   const documentOf = createDocuments({ signer, baseUrl: "https://trust.example" });
   const proof = (document: unknown) =>
@@ -131,7 +131,7 @@ describe("the bytes of an entry", async () => {
       recorded: { type: "proof", document, publishedAt: new Date(0) },
     });
 
-  // What programs read differently, or break lines at, or cannot store.
+  // Characters that programs read differently, break lines at, or cannot store.
   const CHARACTERS = [
     "a",
     "\u0000",
@@ -147,7 +147,7 @@ describe("the bytes of an entry", async () => {
     "\uffff",
   ];
   const TEXT = fc.string({ unit: fc.constantFrom(...CHARACTERS, '"', "\\") });
-  /** Without a name that is a backslash: where it has seen one, V8's `JSON.parse` takes any escaped name for it. */
+  /** Never a backslash, because after one V8's `JSON.parse` mistakes every escaped name for it. */
   const NAME = fc.string({ unit: fc.constantFrom(...CHARACTERS) });
   const NUMBER = fc.oneof(
     fc.maxSafeInteger(),
@@ -159,8 +159,8 @@ describe("the bytes of an entry", async () => {
     noNullPrototype: true,
   });
 
-  describe("an entry", () => {
-    test("is read as it was written, whatever characters and numbers are in its document", async () => {
+  describe("entry", () => {
+    test("An entry is read back as written, whatever characters and numbers its document contains", async () => {
       const property = fc.asyncProperty(DOCUMENT, fc.nat(), async (document, index) => {
         const content = await proof(document);
         const bytes = entryBytes(content, index);
@@ -173,13 +173,13 @@ describe("the bytes of an entry", async () => {
     });
 
     test.each([{ a: "\ud800" }, { "\udc00": 1 }, [["\ud83d"]]])(
-      "of %j, which has no UTF-8 form, is not made",
+      "No entry is made of %j, which has no UTF-8 form",
       async (document) => {
         await expect(proof(document)).rejects.toThrow(/urrogate/);
       },
     );
 
-    test("is at most as long as a bundle's length can say", () => {
+    test("An entry is at most as long as a bundle's 16-bit length allows", () => {
       const of = (length: number) => ({
         type: "policy" as const,
         id: "1",

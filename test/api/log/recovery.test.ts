@@ -25,13 +25,13 @@ const head = (size: number, root: Uint8Array): KnownHead => ({ size, root, sourc
 const LATE = "0".repeat(15);
 const KNOWN = ["1", "2", "3"].map((ref) => ({ type: "policy" as const, ref, members: { type: "PublishedPolicy" } }));
 
-describe("a log that somebody has seen further", () => {
+describe("log of which others have seen more", () => {
   const known = (heads: readonly KnownHead[], silent: readonly string[] = []) => ({
     sources: 2,
     ask: async () => ({ heads, silent }),
   });
 
-  test("is not signed: what is missing is said, records wait, and it goes on once they are back", async () => {
+  test("The log is not signed while entries are missing, and continues once they are back", async () => {
     const heads: KnownHead[] = [];
     let now = 0;
     const at = await logStage({ heads: known(heads), elapsedMs: () => now });
@@ -51,7 +51,7 @@ describe("a log that somebody has seen further", () => {
   const MISSING =
     /^the database has 5 entries, and a witness knows 9 .*: entries 5 to 8 are missing, signed after .*LOG_GENERATION/;
 
-  test("is not signed when somebody knows another tree of the same entries", async () => {
+  test("The log is not signed if a witness knows a different tree of the same entries", async () => {
     const heads: KnownHead[] = [];
     const at = await logStage({ heads: known(heads) });
     await at.add(5);
@@ -63,7 +63,7 @@ describe("a log that somebody has seen further", () => {
     expect(at.log.state().problem).toMatch(/^a witness knows another tree of the first 3 entries/);
   });
 
-  test("is signed when what is known is its beginning", async () => {
+  test("The log is signed if every known head is its beginning", async () => {
     const heads: KnownHead[] = [];
     const at = await logStage({ heads: known(heads) });
     await at.add(300);
@@ -76,7 +76,7 @@ describe("a log that somebody has seen further", () => {
     expect([await at.integrate(), at.log.errors]).toEqual([1, []]);
   });
 
-  test("waits for those who do not answer: ten minutes for some, a day for all, and then says so", async () => {
+  test("The log waits ten minutes for a silent source, or a day if all are silent, and then reports it", async () => {
     for (const [silent, patience] of [
       [["one"], 600_000],
       [["one", "other"], 86_400_000],
@@ -92,7 +92,7 @@ describe("a log that somebody has seen further", () => {
     }
   });
 
-  test("goes on at once where the same server was checked since it started, but not after a doubt", async () => {
+  test("A restart on a server that was already checked continues immediately, but not after a doubt", async () => {
     const at = await logStage();
     await at.add(1);
     expect(await at.integrate()).toBe(1);
@@ -112,7 +112,7 @@ describe("a log that somebody has seen further", () => {
     expect(await at.audit()).toEqual([]);
   });
 
-  test("is not signed while a witness refuses it", async () => {
+  test("The log is not signed while a witness rejects it", async () => {
     let danger: string | null = "a witness has a larger tree";
     const at = await logStage({ danger: async () => danger });
     await at.add(1);
@@ -122,8 +122,8 @@ describe("a log that somebody has seen further", () => {
   });
 });
 
-describe("a database that was restored from a backup", () => {
-  /** A log with five entries in its backup and nine at its end, which a witness has seen. */
+describe("database restored from a backup", () => {
+  /** A backup with five entries of a log that a witness has seen with nine. */
   async function restored() {
     const database = await freshDatabase();
     const add = async (digits: string) => {
@@ -146,11 +146,11 @@ describe("a database that was restored from a backup", () => {
     return { backup, witnessed };
   }
 
-  test("is found out at the start, and the next generation is a new log that goes on with what waits", async () => {
+  test("The loss is detected at the start, and the next generation is a new log that takes the waiting records", async () => {
     const { backup, witnessed } = await restored();
     const pool = await forFile(connect(backup.apiUrl));
     const owner = await forFile(await connectOwner(backup));
-    // What some process has found out before the backup was made is in it, and says nothing about it.
+    // The backup also contains the results of earlier checks, which prove nothing about the restored database.
     const deaf = await logOn(pool, { heads: { sources: 1, ask: async () => ({ heads: [], silent: ["a witness"] }) } });
     expect([await deaf.integrate(), deaf.state().state]).toEqual([0, "checking"]);
     const old = await logOn(pool, { heads: witnessed });
@@ -172,7 +172,7 @@ describe("a database that was restored from a backup", () => {
     expect([await stale.integrate(), stale.state().problem]).toEqual([0, expect.stringContaining("LOG_GENERATION=2")]);
   });
 
-  test("lets no process write to the old log once a new one has begun", async () => {
+  test("Once a new generation has begun, no process writes to the old log", async () => {
     const at = await logStage();
     await at.add(3);
     await at.integrate();
@@ -186,12 +186,12 @@ describe("a database that was restored from a backup", () => {
     expect(await at.integrate(second)).toBe(1);
   });
 
-  test("is found out under a running process, even where nobody else has seen the log", async () => {
+  test("A restore under a running process is detected, even if no witness has seen the log", async () => {
     const { backup } = await restored();
     const at = await logStage();
     await at.add(6);
     expect(await at.integrate()).toBe(6);
-    // The process's connections lead to the restored database from now on.
+    // The process's connections lead to the restored database from here on.
     Object.assign(at.pool.options, { connectionString: backup.apiUrl });
     await endConnections(at.pool);
     await withClient(backup.ownerUrl, (owner) => owner.query(certificateInsert(`${LATE}c`)));
@@ -204,7 +204,7 @@ describe("a database that was restored from a backup", () => {
   });
 });
 
-test("a log keeps its origin, its key and its proofs when the service moves to another address", async () => {
+test("A log keeps its origin, key, and proofs when the service moves to another address", async () => {
   const at = await logStage();
   const [before = ""] = await at.add(2);
   await at.integrate();
@@ -219,11 +219,11 @@ test("a log keeps its origin, its key and its proofs when the service moves to a
     `https://trust.example/cert/${before}`,
     `https://other.example/cert/${after}`,
   ]);
-  // Every checkpoint verifies with the key that readers had before.
+  // Every checkpoint verifies with the key that readers already have.
   expect(await at.audit()).toEqual([]);
 });
 
-describe("a generation that exists", () => {
+describe("existing generation", () => {
   test.each([
     ["with another key", { key: 9 }, /the log's key is .*restore LOG_KEY/],
     ["at another address", { baseUrl: "https://other.example" }, /set LOG_ORIGIN=trust\.example\/log; /],
@@ -233,7 +233,7 @@ describe("a generation that exists", () => {
       /belongs to generation 1 .*LOG_ORIGIN/,
     ],
     ["with another one before it", { generation: 3 }, /set LOG_GENERATION=2/],
-  ] as const)("is not continued %s", async (_, plan, problem) => {
+  ] as const)("A generation is not continued %s", async (_, plan, problem) => {
     const at = await logStage();
     await at.add(1);
     await at.integrate();
@@ -248,7 +248,7 @@ describe("a generation that exists", () => {
   });
 });
 
-describe("generations", async () => {
+describe("two generations", async () => {
   const chain = await forFile(startTestChain());
   const first = await forFile(startService({ chain, jobs: false }));
   const config = { log: { ...first.config.log, generation: 2 } };
@@ -268,12 +268,12 @@ describe("generations", async () => {
   test.each([
     ["/log/checkpoint", "old/log"],
     ["/log/2/checkpoint", "new/log/2"],
-  ])("%s is that of %s", async (path, origin) => {
+  ])("%s is the checkpoint of %s", async (path, origin) => {
     const answer = await get(path);
     expect([answer.status, (await answer.text()).split("\n")[0]]).toEqual([200, origin]);
   });
 
-  test("the newest generation is the log, and those before it have ended", async () => {
+  test("The newest generation is the current log, and all earlier ones have ended", async () => {
     const log = (await (await get("/log")).json()) as { origin: string; generations: { ended: boolean }[] };
     expect([log.origin, log.generations.map(({ ended }) => ended)]).toEqual(["new/log/2", [true, false]]);
   });

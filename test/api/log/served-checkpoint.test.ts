@@ -12,11 +12,11 @@ const database = await freshDatabase();
 const owner = await forFile(await connectOwner(database));
 const HOUR_MS = 3_600_000;
 const KEYS = [1, 2].map((seed) => witnessSigner(`witness.example/w${seed}`, seed).key);
-/** With one that was taken out of the settings. */
+/** Includes the key of a witness that was removed from the settings. */
 const SIGNERS = [...KEYS, witnessSigner("witness.example/w3", 3).key];
 const WITNESSES = KEYS.map((key) => ({ key, submission: "http://127.0.0.1:1", monitoring: "http://127.0.0.1:1" }));
 
-/** Processes of one service, the way settings differ while they change: each has its own connections. */
+/** Processes of one service whose settings differ while they change. Each has its own connections. */
 const PROCESSES = await Promise.all(
   [
     { witnesses: WITNESSES, quorum: 1 },
@@ -32,16 +32,16 @@ const PROCESSES = await Promise.all(
 
 const nat = fc.nat({ max: 5 });
 const STEP = fc.oneof(
-  // A checkpoint, just signed or waiting since long ago.
+  // A new checkpoint, or one that has waited for hours.
   fc.record({ is: fc.constant("grow" as const), by: fc.integer({ min: 1, max: 3 }), waits: fc.boolean() }),
   fc.record({ is: fc.constant("cosign" as const), witness: fc.constantFrom(0, 1), back: nat }),
-  // Readers at the same moment, each at a process of its own.
+  // Simultaneous readers, each of a possibly different process.
   fc.record({ is: fc.constant("read" as const), at: fc.array(fc.nat({ max: 3 }), { minLength: 1, maxLength: 3 }) }),
 );
 
 let generation = 0;
 
-/** A log of its own on the shared database. */
+/** A new log on the shared database. */
 function scene() {
   const own = ++generation;
   const sizes: number[] = [];
@@ -72,7 +72,7 @@ function scene() {
   };
 }
 
-test("what readers are served never shrinks, whatever witnesses do and whatever process answers", async () => {
+test("The served checkpoint never shrinks, whatever the witnesses do and whichever process serves it", async () => {
   const property = fc.asyncProperty(fc.array(STEP, { minLength: 4, maxLength: 24 }), async (steps) => {
     const log = scene();
     let before = 0;
@@ -95,7 +95,7 @@ test("what readers are served never shrinks, whatever witnesses do and whatever 
   await fc.assert(property, { numRuns: 60 });
 });
 
-test("a quorum is of different witnesses, and of those in the settings", async () => {
+test("A quorum counts different witnesses that are in the settings", async () => {
   const log = scene();
   const served = async () => (await log.read([1]))[0]?.size;
   await log.grow(3);
@@ -110,11 +110,11 @@ test("a quorum is of different witnesses, and of those in the settings", async (
   expect(await served()).toBe(7);
 });
 
-describe("what is known of a witness", async () => {
+describe("stored state of a witness", async () => {
   const database = await freshDatabase();
   const store = createWitnessStore(await forFile(connect(database.apiUrl)));
 
-  test("a witness's answer that comes late lowers nothing that is known of it", async () => {
+  test("A late response from a witness does not lower its recorded state", async () => {
     const { key } = witnessSigner("witness.example/w", 1);
     const place = { generation: 1, vkey: key.vkey };
     (await store.takeTurn(place, 9))?.end();

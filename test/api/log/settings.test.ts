@@ -40,7 +40,7 @@ test.each([
   [{ LOG_WITNESSES: `${vkey} ${URL}`, LOG_QUORUM: "2" }, /^LOG_QUORUM is wrong: it asks for 2 witnesses, and/m],
   [{ LOG_WITNESS_WAIT: "3601" }, /^LOG_WITNESS_WAIT is wrong/m],
   [{ LOG_ANCHOR_SECONDS: "daily" }, /^LOG_ANCHOR_SECONDS is wrong: expected a whole number from 0 to 31536000/m],
-])("%j is refused, and what would be right is said", (settings, problem) => {
+])("%j is rejected with a message that describes a valid value", (settings, problem) => {
   expect(parse(settings)).toEqual({ problem: expect.stringMatching(problem) });
 });
 
@@ -57,7 +57,7 @@ test.each([
     { LOG_ORIGIN: "localhost:4021/log/2", LOG_GENERATION: "2" },
     { origin: "localhost:4021/log/2", generation: 2 },
   ],
-])("%j is right", (settings, wanted) => {
+])("%j is accepted", (settings, wanted) => {
   const config = parse(settings);
   if ("problem" in config) throw new Error(config.problem);
   expect({ ...config.log, ...config.log.witnessed }).toMatchObject(wanted);
@@ -68,16 +68,16 @@ function many(count: number): string {
   return keys.map((key) => `${key.vkey} ${URL}`).join(",");
 }
 
-describe("the published policy", () => {
+describe("published policy of the log", () => {
   const log = { vkey: noteSigner("trust.example/log", 1).key.vkey, url: "https://trust.example/log" };
 
-  // Names that mean something else in a policy, that two witnesses share, and that stand for others.
+  // Names that are keywords in a policy, are shared by two witnesses, or equal generated names.
   const NAME = fc.constantFrom(
     ...["none", "all", "any", "1", "#", "#w", "log", "group", "quorum", "enough-witnesses"],
     ...["w", "witness-1", "witness-2", "witness-2-", "witness.example/w", "\u202ew", "w\u0301", "😀"],
   );
 
-  test("the published policy is read by verifiers as it is meant, whatever witnesses are called", () => {
+  test("Verifiers read the published policy as intended, whatever the witnesses are called", () => {
     const property = fc.property(fc.array(NAME, { maxLength: 5 }), fc.nat({ max: 5 }), (names, most) => {
       const witnesses = names.map((name, place) => ({ name, vkey: witnessSigner(name, place + 2).key.vkey }));
       const quorum = Math.min(most, witnesses.length);

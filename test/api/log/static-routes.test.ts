@@ -19,8 +19,8 @@ const readTiles = (ids: readonly TileId[]) =>
     }),
   );
 
-describe("the checkpoint", () => {
-  test("is a signed note that caches keep for a second, with a tag", async () => {
+describe("GET /log/checkpoint", () => {
+  test("The checkpoint is a signed note with an ETag that caches keep for one second", async () => {
     const answer = await get("checkpoint");
     const note = await answer.text();
     expect(parseCheckpoint(parseNote(note).text)).toMatchObject({ origin: "trust.test/log", size: size.newest });
@@ -34,7 +34,7 @@ describe("the checkpoint", () => {
     expect([again.status, await again.text()]).toEqual([304, ""]);
   });
 
-  test("has the root that its tiles make", async () => {
+  test("The checkpoint's root matches its tiles", async () => {
     const { root, size } = parseCheckpoint(parseNote(await (await get("checkpoint")).text()).text);
     expect(Buffer.from(await rootHash(size, readTiles)).equals(root)).toBe(true);
     const old = parseCheckpoint(parseNote(before).text);
@@ -42,8 +42,8 @@ describe("the checkpoint", () => {
   });
 });
 
-describe("a tile", () => {
-  test("is kept for good, is as long as it says, and is never coded", async () => {
+describe("GET /log/tile", () => {
+  test("A tile is immutable, has a Content-Length, and is never compressed", async () => {
     const answer = await raw("/log/tile/0/x001/066", { "accept-encoding": "gzip, identity" });
     expect(answer.headers).toMatchObject({
       "content-type": "application/octet-stream",
@@ -57,7 +57,7 @@ describe("a tile", () => {
   });
 
   test.each(["tile/0/x001/067.p/12", "tile/0/x001/067.p/1", "tile/0/001.p/44", "tile/2/000.p/4"])(
-    "is there as far as the newest checkpoint reaches: %s",
+    "A tile exists up to the newest checkpoint: %s",
     async (path) => {
       const answer = await get(path);
       expect([answer.status, (await answer.arrayBuffer()).byteLength]).toEqual([
@@ -75,7 +75,7 @@ describe("a tile", () => {
     "tile/2/000.p/5",
     "tile/entries/x001/067.p/13",
     "tile/entries/x001/068",
-  ])("is not there beyond the newest checkpoint: %s", async (path) => {
+  ])("A tile beyond the newest checkpoint is a 404: %s", async (path) => {
     const answer = await get(path);
     expect([answer.status, answer.headers.get("cache-control")]).toEqual([404, "no-store"]);
     expect(((await answer.json()) as { detail: string }).detail).toContain("does not reach this tile");
@@ -83,7 +83,7 @@ describe("a tile", () => {
 });
 
 test.each(["checkpoint", "tile/0/000", "tile/entries/000"])(
-  "%s answers HEAD, tags and ranges as HTTP says",
+  "%s supports HEAD, ETags, and range requests as HTTP requires",
   async (path) => {
     const plain = await raw(`/log/${path}`);
     const tag = String(plain.headers.etag);
@@ -98,13 +98,13 @@ test.each(["checkpoint", "tile/0/000", "tile/entries/000"])(
     }
     for (const other of ['"other"', tag.slice(1, -1), ""])
       expect([other, (await raw(`/log/${path}`, { "if-none-match": other })).status]).toEqual([other, 200]);
-    // A server may ignore a range, and then sends all.
+    // A server may ignore a range and send the whole body.
     const ranged = await raw(`/log/${path}`, { range: "bytes=0-31" });
     expect([ranged.status, ranged.body.equals(plain.body)]).toEqual([200, true]);
   },
 );
 
-describe("a bundle of entries", () => {
+describe("GET /log/tile/entries", () => {
   const lengthPrefixed = (from: number, width: number) =>
     Buffer.concat(
       Array.from({ length: width }, (_, place) => {
@@ -119,14 +119,14 @@ describe("a bundle of entries", () => {
     [1067, 12],
     [1067, 1],
     [1, 44],
-  ])("number %i, %i wide, has the entries' bytes, each after its length", async (n, width) => {
+  ])("Bundle %i with %i entries has their bytes, each after its length", async (n, width) => {
     const path = `/log/${entriesPath(n, width)}`;
     const { body, headers } = await raw(path);
     expect(headers).toMatchObject({ "content-length": String(body.length), vary: "Accept-Encoding" });
     expect(body.equals(lengthPrefixed(n * 256, width))).toBe(true);
   });
 
-  test("is coded for those who say so alone, under a tag of its own", async () => {
+  test("A bundle is compressed only for clients that accept gzip, with a separate ETag", async () => {
     const path = `/log/${entriesPath(1066)}`;
     const [plain, coded] = await Promise.all([raw(path), raw(path, { "accept-encoding": "gzip, identity" })]);
     expect([plain.headers["content-encoding"], coded.headers["content-encoding"]]).toEqual([undefined, "gzip"]);
@@ -141,7 +141,7 @@ describe("a bundle of entries", () => {
       expect((await raw(path, { "accept-encoding": refused })).headers["content-encoding"], refused).toBeUndefined();
   });
 
-  test("hashes to its tile", async () => {
+  test("The entries of a bundle hash to its tile", async () => {
     const [tile] = await readTiles([{ level: 0, n: 1066, width: tileWidth(size.newest, 0, 1066) }]);
     const leaves = Array.from({ length: 256 }, (_, place) => leafHash(entry(1066 * 256 + place).entry));
     expect(Buffer.concat(leaves).equals(tile ?? Buffer.alloc(0))).toBe(true);
@@ -159,4 +159,4 @@ test.each<[string | undefined, boolean]>([
   ["gzipped", false],
   ["identity;q=0, gzip;q=0.001", true],
   ["gzip ; q=0", false],
-])("Accept-Encoding %j takes gzip: %s", (header, taken) => expect(acceptsGzip(header)).toBe(taken));
+])("Accept-Encoding %j allows gzip: %s", (header, taken) => expect(acceptsGzip(header)).toBe(taken));

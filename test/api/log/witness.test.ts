@@ -32,8 +32,8 @@ function witness(now: () => Date = () => new Date("2026-11-23T21:00:00Z")) {
 }
 const status = async (answer: ReturnType<typeof addCheckpoint>) => (await answer).status;
 
-describe("the rules of add-checkpoint", () => {
-  test("the first checkpoint needs no proof, the next one continues it, and the same one is cosigned again", async () => {
+describe("POST /add-checkpoint", () => {
+  test("The first checkpoint needs no proof, the next one continues it, and the same one is cosigned again", async () => {
     const { ask } = witness();
     for (const [from, to] of [
       [0, 0],
@@ -51,7 +51,7 @@ describe("the rules of add-checkpoint", () => {
     }
   });
 
-  test("400: what is not of its form, or shrinks", async () => {
+  test("A malformed or shrinking checkpoint is a 400", async () => {
     const { ask } = witness();
     const checkpoint = await log.checkpointAt(3);
     const proof = await log.proof(3, 7);
@@ -75,7 +75,7 @@ describe("the rules of add-checkpoint", () => {
     for (const body of wrong) expect.soft(await status(ask(body)), JSON.stringify(body.slice(0, 60))).toBe(400);
   });
 
-  test("404: an unknown log. 403: none of its keys has signed, or one does not hold", async () => {
+  test("An unknown log is a 404, and a missing or invalid signature of the log is a 403", async () => {
     const { ask } = witness();
     expect(await status(ask(await stranger.offer(0, 3)))).toBe(404);
     expect(await status(ask(await impostor.offer(0, 3)))).toBe(403);
@@ -86,7 +86,7 @@ describe("the rules of add-checkpoint", () => {
     expect(await status(ask(await log.offer(0, 3)))).toBe(200);
   });
 
-  test("409 names the size that the witness has", async () => {
+  test("A 409 names the size that the witness has", async () => {
     const { ask } = witness();
     expect(await ask(await log.offer(2, 3))).toEqual({ status: 409, type: "text/x.tlog.size", body: "0\n" });
     await ask(await log.offer(0, 7));
@@ -94,7 +94,7 @@ describe("the rules of add-checkpoint", () => {
       expect(await ask(await log.offer(from, 9))).toEqual({ status: 409, type: "text/x.tlog.size", body: "7\n" });
   });
 
-  test("422: a fork, a proof that does not hold, one where none belongs, an empty tree with another root", async () => {
+  test("A fork, an invalid or superfluous proof, and an empty tree with a wrong root are a 422", async () => {
     const { ask, records } = witness();
     await ask(await log.offer(0, 7));
     expect(await status(ask(await forked.offer(7, 9)))).toBe(422);
@@ -109,7 +109,7 @@ describe("the rules of add-checkpoint", () => {
     expect(fresh.records.latest(ORIGIN)).toBeNull();
   });
 
-  test("of many requests at once for one log, the record never goes back, and each cosignature is of its size", async () => {
+  test("Concurrent requests for one log never lower its record, and exactly one of them is cosigned", async () => {
     const { ask, records } = witness();
     await ask(await log.offer(0, 5));
     const sizes = [6, 9, 7, 30, 8, 200, 6, 300];
@@ -121,7 +121,7 @@ describe("the rules of add-checkpoint", () => {
       expect([status, body]).toEqual([409, `${won[0]}\n`]);
   });
 
-  test("no cosignature leaves for a checkpoint that lost against another one while it was being signed", async () => {
+  test("A checkpoint overtaken by a larger one during signing gets no cosignature", async () => {
     const { parts, records } = witness();
     await addCheckpoint(parts, await log.offer(0, 5));
     let isFirst = true;
@@ -137,7 +137,7 @@ describe("the rules of add-checkpoint", () => {
     expect(records.latest(ORIGIN)?.size).toBe(9);
   });
 
-  test("two processes on one record: only one of them replaces what both have read", async () => {
+  test("If two processes share a record, only one of them replaces what both have read", async () => {
     const { parts, records } = witness();
     await addCheckpoint(parts, await log.offer(0, 5));
     const file = join(folder, `${files - 1}.db`);
@@ -151,7 +151,7 @@ describe("the rules of add-checkpoint", () => {
   });
 });
 
-test("settings that are missing or wrong are all named", () => {
+test("Every missing or invalid setting is named", () => {
   expect(readWitnessSettings({ WITNESS_KEY: "x", WITNESS_NAME: "a b", WITNESS_LOGS: "no" })).toEqual({
     problem: expect.stringMatching(
       /^WITNESS_NAME is wrong: .*\nWITNESS_KEY is wrong: .*\nWITNESS_LOGS is wrong: expected vkeys.*\nWITNESS_STATE is missing: /,
@@ -159,7 +159,7 @@ test("settings that are missing or wrong are all named", () => {
   });
 });
 
-test("over HTTP, killed between check and answer, and with an answer that is lost, it forgets and forges nothing", async () => {
+test("A witness that is killed before or after its response forgets no cosignature over HTTP", async () => {
   const process = await witnessProcess(folder, "witness.example/w2", [log.signer.key.vkey]);
   const path = `/${createHash("sha256").update(ORIGIN).digest("hex")}/checkpoint`;
   const post = async (body: string) => {
@@ -172,7 +172,7 @@ test("over HTTP, killed between check and answer, and with an answer that is los
   expect((await post("x".repeat(300_000))).status).toBe(413);
   expect((await post(await log.offer(0, 5))).status).toBe(200);
 
-  // Its check has passed; it waits for the lock to write.
+  // The check has passed, and the request waits for the write lock.
   const lock = new DatabaseSync(process.stateFile);
   lock.exec("BEGIN IMMEDIATE");
   const cut = post(await log.offer(5, 9)).catch((error: unknown) => error);
@@ -184,7 +184,7 @@ test("over HTTP, killed between check and answer, and with an answer that is los
   await process.start();
   expect(await post(await log.offer(0, 9))).toEqual({ status: 409, type: "text/x.tlog.size", body: "5\n" });
 
-  // Killed right after its answer: what was cosigned is never forgotten, not even for another tree.
+  // Killed right after its response, it still remembers what it cosigned, even for another tree.
   expect((await post(await log.offer(5, 9))).status).toBe(200);
   await process.kill();
   await process.start();

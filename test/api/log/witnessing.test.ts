@@ -17,7 +17,7 @@ import { localWitness, texts, toyLog } from "../../support/log/witness.ts";
 
 const seconds = () => Math.floor(Date.now() / 1_000);
 
-/** A log in a database, with everything that offers it to witnesses and serves it. */
+/** A log in a database, with all parts that offer it to witnesses and serve it. */
 async function scene(entries: number, withinMs?: number) {
   const at = await logStage();
   await at.add(entries);
@@ -42,7 +42,7 @@ async function scene(entries: number, withinMs?: number) {
     served: (asked: readonly Witness[], quorum: number, waitMs = 3_600_000) =>
       createLogCheckpoints({ pool, store: log.store, witnesses, policy: { witnesses: asked, quorum, waitMs } }),
     of: async ({ key }: Witness) => (await witnesses.list(1)).find(({ vkey }) => vkey === key.vkey),
-    /** Whatever waits for its time is due, and what was asked was asked long ago. */
+    /** Makes everything due that waits, and dates all earlier requests long ago. */
     due: () => owner.query("UPDATE log_witness SET due_at = '-infinity', asked_at = '-infinity'"),
     lines: async () => Number((await owner.query("SELECT count(*) FROM log_cosignature")).rows[0].count),
   };
@@ -55,7 +55,7 @@ const answering =
     response.writeHead(request.method === "POST" ? status : 404, { "content-type": type }).end(body);
   };
 
-/** Lets what was posted be answered by a liar. */
+/** Replaces the response to each POST with a false one. */
 const lying =
   (lie: (checkpoint: string, signer: NoteSigner) => Promise<string>) =>
   (signer: NoteSigner): RequestListener =>
@@ -66,7 +66,7 @@ const lying =
     response.end(request.method === "POST" ? await lie(note, signer) : "");
   };
 
-test("cosignatures of a quorum are merged into what is served, and follow the log", async () => {
+test("Cosignatures of a quorum are merged into the served checkpoint and follow the log", async () => {
   const at = await scene(3);
   const [one, two] = [await localWitness(at.log.verifier), await localWitness(at.log.verifier)];
   const keys = [at.log.verifier, one.signer.key, two.signer.key];
@@ -81,13 +81,14 @@ test("cosignatures of a quorum are merged into what is served, and follow the lo
   expect(await shown()).toEqual([3, 3]);
   await at.add(400);
   await at.integrate();
-  // Until both have it, what both have is served; a proof of a new entry has to do with less.
+  // Until both witnesses have the new checkpoint, the last common one is served. A proof of a new entry needs fewer
+  // cosignatures.
   await at.offer(one.witness);
   expect(await shown()).toEqual([3, 3]);
   expect((await checkpoints.proving(1, 2))?.size).toBe(3);
   expect((await checkpoints.proving(1, 3))?.size).toBe(403);
   expect(await checkpoints.proving(1, 403)).toBeNull();
-  // A log does not stand still because a witness does.
+  // After its maximum wait, a log continues without its witnesses.
   expect((await at.served([one.witness, two.witness], 2, 0).served(1))?.size).toBe(403);
   await at.offer(two.witness);
   expect(await shown()).toEqual([403, 3]);
@@ -95,7 +96,7 @@ test("cosignatures of a quorum are merged into what is served, and follow the lo
   expect((await readWitnessed(at.pool, policy, 1))?.size).toBe(403);
 });
 
-test("the turn of a process that died is over at once, and that of one that lives is not", async () => {
+test("A dead process loses its turn immediately, and a live one keeps it", async () => {
   const at = await scene(3);
   const { witness } = await localWitness(at.log.verifier);
   const place = { generation: 1, vkey: witness.key.vkey };
@@ -111,12 +112,12 @@ test("the turn of a process that died is over at once, and that of one that live
     return taken !== null;
   };
   await eventually(takes(at.witnesses), true);
-  // The first one has lost its connection, and goes on with another one.
+  // The first process has lost its connection and continues on another one.
   turn?.end();
   await eventually(takes(dying), true);
 });
 
-test("a witness that knows more of the log than the database remembers corrects it", async () => {
+test("A witness that knows more of the log than the database corrects the database", async () => {
   const at = await scene(5);
   const { witness } = await localWitness(at.log.verifier);
   await at.offer(witness);
@@ -127,65 +128,68 @@ test("a witness that knows more of the log than the database remembers corrects 
   expect(await at.of(witness)).toMatchObject({ cosigned: { size: 9 }, error: null, failures: 0 });
 });
 
-describe("a witness that is no help is named, counts for nothing, and delays nobody", async () => {
+describe("witness without a valid cosignature", async () => {
   const [at, hurried] = [await scene(3), await scene(3, 200)];
   const stranger = await toyLog("stranger.example/log", texts(3));
   const thief = await noteSigner("witness.example/thief", "witness", Buffer.alloc(32, 3));
   const text = (note: string) => parseNote(note).text;
-  const liars: Readonly<Record<string, { answer: (signer: NoteSigner) => RequestListener; said: RegExp }>> = {
+  const liars: Readonly<Record<string, { answer: (signer: NoteSigner) => RequestListener; problem: RegExp }>> = {
     "signs another root": {
       answer: lying(async (note, signer) =>
         cosign(text(note).replace(/\n[^\n]+\n$/, `\n${Buffer.alloc(32, 1).toString("base64")}\n`), signer, seconds()),
       ),
-      said: /does not verify/,
+      problem: /does not verify/,
     },
     "signs another log": {
       answer: lying(async (_, signer) => cosign(text(await stranger.checkpointAt(3)), signer, seconds())),
-      said: /does not verify/,
+      problem: /does not verify/,
     },
     "signs with another key": {
       answer: lying(async (note) => cosign(text(note), thief, seconds())),
-      said: /none of its signatures/,
+      problem: /none of its signatures/,
     },
     "signs in the future": {
       answer: lying(async (note, signer) => cosign(text(note), signer, seconds() + 3_600)),
-      said: /in the future/,
+      problem: /in the future/,
     },
     "signs without a time": {
       answer: lying(async (note, signer) => cosign(text(note), signer, 0)),
-      said: /names no time/,
+      problem: /names no time/,
     },
-    "says too much": { answer: () => answering(200, "x".repeat(200_000)), said: /longer than/ },
-    "says nothing": { answer: () => answering(200, ""), said: /none of its signatures/ },
-    "says nothing at all": { answer: () => () => undefined, said: /no answer within/ },
+    "sends too much": { answer: () => answering(200, "x".repeat(200_000)), problem: /longer than/ },
+    "sends nothing": { answer: () => answering(200, ""), problem: /none of its signatures/ },
+    "never responds": { answer: () => () => undefined, problem: /no answer within/ },
     "breaks down": {
       answer: () => answering(500, "\u001b[31mdown\n"),
-      said: /^it answers with status 500: +\[31mdown$/,
+      problem: /^it answers with status 500: +\[31mdown$/,
     },
     "leads elsewhere": {
       answer: () => (_, response) => response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
-      said: /redirect/,
+      problem: /redirect/,
     },
-    "has no size": { answer: () => answering(409, "03\n", "text/x.tlog.size"), said: /without a size/ },
-    "has no type": { answer: () => answering(409, "1\n"), said: /without a size/ },
+    "has no size": { answer: () => answering(409, "03\n", "text/x.tlog.size"), problem: /without a size/ },
+    "has no type": { answer: () => answering(409, "1\n"), problem: /without a size/ },
     "names another size each time": {
       answer: () => answering(409, "1\n", "text/x.tlog.size"),
-      said: /another size each/,
+      problem: /another size each/,
     },
   };
-  test.each(Object.entries(liars))("one that %s", async (name, { answer, said }) => {
-    const on = name === "says nothing at all" ? hurried : at;
-    const { witness } = await localWitness(on.log.verifier, answer);
-    await on.offer(witness);
-    const error = { text: expect.stringMatching(said) };
-    expect(await on.of(witness)).toMatchObject({ cosigned: null, failures: 1, danger: null, error });
-    expect([await on.lines(), on.distrusted()]).toEqual([0, 0]);
-    // It is left alone until its pause is over.
-    await on.offer(witness);
-    expect((await on.of(witness))?.failures).toBe(1);
-  });
+  test.each(Object.entries(liars))(
+    "A witness that %s is reported, adds no cosignature, and is retried only after a pause",
+    async (name, { answer, problem }) => {
+      const on = name === "never responds" ? hurried : at;
+      const { witness } = await localWitness(on.log.verifier, answer);
+      await on.offer(witness);
+      const error = { text: expect.stringMatching(problem) };
+      expect(await on.of(witness)).toMatchObject({ cosigned: null, failures: 1, danger: null, error });
+      expect([await on.lines(), on.distrusted()]).toEqual([0, 0]);
+      // The witness is not contacted again until its pause is over.
+      await on.offer(witness);
+      expect((await on.of(witness))?.failures).toBe(1);
+    },
+  );
 
-  test("one that is down", async () => {
+  test("An unreachable witness does not delay another one", async () => {
     const { witness } = await localWitness(at.log.verifier);
     const down = { ...witness, submission: "http://127.0.0.1:1" };
     await at.offer(down);
@@ -196,14 +200,14 @@ describe("a witness that is no help is named, counts for nothing, and delays nob
   });
 });
 
-describe("a witness that has seen more than the database has", async () => {
+describe("witness that has seen more than the database contains", async () => {
   const at = await scene(3);
   const other = await scene(5);
   const { witness } = await localWitness(at.log.verifier);
   await other.offer(witness);
   const danger = async () => (await at.of(witness))?.danger;
 
-  test("keeps the log from signing, and shows what it has seen", async () => {
+  test("The danger stops the log from signing, and the witness's head is found", async () => {
     await at.offer(witness);
     expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing on may fork/);
     expect(at.distrusted()).toBe(1);
@@ -213,7 +217,7 @@ describe("a witness that has seen more than the database has", async () => {
     expect(found).toMatchObject([{ size: 5, root: Uint8Array.from((await other.log.store.newest(1))?.root ?? []) }]);
   });
 
-  test("refuses the fork that grows beyond it, too", async () => {
+  test("The witness also rejects the fork once it grows beyond its head", async () => {
     await at.add(9);
     await at.integrate();
     await at.due();
@@ -224,7 +228,7 @@ describe("a witness that has seen more than the database has", async () => {
   });
 });
 
-test("one that says 422 and shows the log's own beginning is itself at fault", async () => {
+test("A witness that returns 422 but shows the log's own beginning is itself at fault", async () => {
   const at = await scene(3);
   let isLying = false;
   const { witness } = await localWitness(at.log.verifier, (_, honest) => (request, response) => {
@@ -245,7 +249,7 @@ test("one that says 422 and shows the log's own beginning is itself at fault", a
   expect(await at.of(witness)).toMatchObject({ danger: null, error: null });
 });
 
-test("a head is believed only with the log's signature and the witness's own; silence is named", async () => {
+test("A head counts only with the signatures of log and witness, and silent sources are named", async () => {
   const at = await scene(3);
   const newest = (await at.log.store.newest(1))?.note ?? "";
   const showing =
