@@ -49,7 +49,7 @@ const usedNonces = () =>
     Number((await owner.query("SELECT count(*) FROM sign_in")).rows[0].count),
   );
 
-/** Why a sign-in was refused: the code in the 402, which has a challenge of its own. */
+/** The code in the 402 of a rejected sign-in. The 402 has a new challenge. */
 function refusalOf(answer: Answer): string | undefined {
   expect(answer.status).toBe(402);
   expect(answer.headers.get("cache-control")).toBe("no-store");
@@ -63,8 +63,8 @@ beforeEach(() => {
   ahead = 0;
 });
 
-describe("a wallet that signs in", () => {
-  test("sees what it paid for, with the answer that it got and a receipt, and no cache keeps it", async () => {
+describe("GET /purchases", () => {
+  test("A wallet that signs in gets its purchases with their responses and receipts, which no cache keeps", async () => {
     const answer = await signInAt(url, payer);
     expect(answer.headers.get("cache-control")).toBe("private, no-store");
     const receipt = JSON.parse(Buffer.from(bought.headers.get("payment-response") ?? "", "base64").toString());
@@ -94,7 +94,7 @@ describe("a wallet that signs in", () => {
     });
   });
 
-  test("does so with the stock client and its own extension, and pays nothing", async () => {
+  test("The stock client signs in with its own extension and pays nothing", async () => {
     const client = new x402Client().registerExtension(createSIWxClientExtension({ signers: [payer] }));
     const answer = await wrapFetchWithPayment(fetch, new x402HTTPClient(client))(url);
     expect([answer.status, await answer.json()]).toMatchObject([
@@ -104,14 +104,14 @@ describe("a wallet that signs in", () => {
     expect(await settlements(chain, payer.address)).toHaveLength(1);
   });
 
-  test("may write its address in any case: the text that it signs has it in EIP-55's", async () => {
+  test("The address may have any letter case, because the signed text has the EIP-55 form", async () => {
     for (const address of [payer.address.toLowerCase(), `0x${payer.address.slice(2).toUpperCase()}`]) {
       const signIn = await signed(payer, challengeIn(await send(url)));
       expect(pageIn(await present(url, { ...signIn, address })).purchases).toHaveLength(1);
     }
   });
 
-  test("may write its signature and its header in any form that wallets write", async () => {
+  test("The signature and the header may have any form that wallets produce", async () => {
     const compact = (one: Hex) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)));
     const forms: readonly ((signature: Hex) => Hex)[] = [
       compact,
@@ -125,7 +125,7 @@ describe("a wallet that signs in", () => {
     }
   });
 
-  test("without purchases sees none, whether of another wallet, of another network or of another transaction", async () => {
+  test("A page without purchases is empty, for another wallet, network, or transaction", async () => {
     const pages = [
       await signInAt(url, newAccount()),
       await signInAt(purchasesUrl(service.url, { network: "eip155:84532" }), payer),
@@ -136,7 +136,7 @@ describe("a wallet that signs in", () => {
     expect(pageIn(await signInAt(purchasesUrl(service.url, { transaction }), payer)).purchases).toHaveLength(1);
   });
 
-  test("gets a challenge for BASE_URL, whatever its request calls the host", async () => {
+  test("The challenge is for BASE_URL, whatever host the request names", async () => {
     const { port } = service.config;
     const header = await new Promise<string>((resolve, reject) => {
       const headers = { host: "evil.example", "x-forwarded-host": "evil.example" };
@@ -151,26 +151,29 @@ describe("a wallet that signs in", () => {
     expect(header.length).toBeLessThan(4_096);
   });
 
-  test("cannot pay for the list: a payment that is sent to it is left alone", async () => {
+  test("A payment for the list is not charged", async () => {
     const another = await signPayment(payer);
     expect(refusalOf(await send(url, { headers: v2(another) }))).toMatch(/^Sign in/);
     expect(await settlements(chain, payer.address)).toHaveLength(1);
   });
 });
 
-describe("an attacker", () => {
-  test.each(attacksOn(service.url))("is refused with %s, and the challenge is not used up", async (_, attack, code) => {
-    const before = await usedNonces();
-    const challenge = challengeIn(await send(url));
-    const signIn = await attack({ challenge, victim: payer, self: newAccount() });
-    const answer = await present(url, signIn);
-    expect(refusalOf(answer)).toBe(`invalid_siwx_${code}`);
-    expect(answer.text).not.toContain(settlement?.transaction);
-    expect(await usedNonces()).toBe(before);
-    expect(pageIn(await present(url, await signed(payer, challenge))).purchases).toHaveLength(1);
-  });
+describe("attacks on sign-in", () => {
+  test.each(attacksOn(service.url))(
+    "A sign-in with %s is rejected without using up the challenge",
+    async (_, attack, code) => {
+      const before = await usedNonces();
+      const challenge = challengeIn(await send(url));
+      const signIn = await attack({ challenge, victim: payer, self: newAccount() });
+      const answer = await present(url, signIn);
+      expect(refusalOf(answer)).toBe(`invalid_siwx_${code}`);
+      expect(answer.text).not.toContain(settlement?.transaction);
+      expect(await usedNonces()).toBe(before);
+      expect(pageIn(await present(url, await signed(payer, challenge))).purchases).toHaveLength(1);
+    },
+  );
 
-  test("who has a header that was used sees nothing, nor does another wallet with that nonce", async () => {
+  test("A used header or nonce is rejected, for any wallet", async () => {
     const challenge = challengeIn(await send(url));
     const signIn = await signed(payer, challenge);
     pageIn(await present(url, signIn));
@@ -181,7 +184,7 @@ describe("an attacker", () => {
     expect(refusalOf(await present(elsewhere, moved))).toBe("invalid_siwx_nonce");
   });
 
-  test("who names two wallets in one header sees the purchases of the one that signed", async () => {
+  test("A header with two wallets returns the purchases of the one that signed", async () => {
     const self = newAccount();
     const twoNames = [
       (own: string) => `{"address":"${payer.address}",${own.slice(1)}`,
@@ -194,7 +197,7 @@ describe("an attacker", () => {
     }
   });
 
-  test("who comes five minutes later, or from a future, is too late or too early", async () => {
+  test("A sign-in five minutes late is expired, and one from the future is rejected", async () => {
     const early = await signed(payer, challengeIn(await send(url)));
     ahead = 5 * MINUTES;
     expect(refusalOf(await present(url, early))).toBe("invalid_siwx_expired");
@@ -209,7 +212,7 @@ describe("an attacker", () => {
     ["without a payload", encode([]), /not a signed sign-in/],
     ["for another kind of chain", encode({ type: "ed25519" }), /not a signed sign-in/],
     ["of 12 KiB and more", "A".repeat(12_292), /12292 bytes; the limit is 12288/],
-  ])("with a header %s is told so", async (_, header, detail) => {
+  ])("A header %s is a 400 that names the problem", async (_, header, detail) => {
     const answer = await present(url, header);
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       400,
@@ -222,12 +225,12 @@ describe("an attacker", () => {
     ["network=eip155:1", /eip155:8453 or eip155:84532/],
     ["transaction=0x1", /64 hex digits/],
     ["cursor=AAAA", /must come from/],
-  ])("with %s is told what the service takes", async (query, detail) => {
+  ])("%s is a 400 that lists the valid values", async (query, detail) => {
     const { status, body } = await send(`${url}?${query}`);
     expect([status, body.detail]).toEqual([400, expect.stringMatching(detail)]);
   });
 
-  test("who asks for two hundred challenges makes the service store nothing", async () => {
+  test("Two hundred challenges make the service store nothing", async () => {
     const before = await usedNonces();
     const { nonce } = challengeIn(await send(url));
     const all = new Set([nonce]);
@@ -239,7 +242,7 @@ describe("an attacker", () => {
   });
 });
 
-test("a nonce is good for the address and the network that it was issued for, even where the secret is the same", () => {
+test("A nonce is valid only for the URI and the network that it was issued for, even under a shared secret", () => {
   const secret = Buffer.alloc(32, 7);
   const [here, there] = ["https://one.example/purchases", "https://two.example/purchases"].map((uri) =>
     createNonces([secret], uri),
@@ -250,7 +253,7 @@ test("a nonce is good for the address and the network that it was issued for, ev
   expect([here?.issuedAt("eip155:8453", nonce), there?.issuedAt("eip155:84532", nonce)]).toEqual([null, null]);
 });
 
-test("of two processes with one nonce at once, one shows the purchases", async () => {
+test("Of concurrent sign-ins with one nonce on two processes, exactly one succeeds", async () => {
   const { database, config } = service;
   const shared = { sealingKey: config.sealingKey, baseUrl: service.url };
   const other = await startService({ chain, now, database, config: shared });
