@@ -15,7 +15,7 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const payer = await newPayer(chain);
 
-/** A wallet by its number, valid whatever its letter case. */
+/** A wallet address by number, valid in any letter case. */
 const wallet = (n: number): string => `0x${n.toString(16).padStart(40, "a")}`;
 const wallets = (count: number): string[] => Array.from({ length: count }, (_, n) => wallet(n));
 
@@ -25,7 +25,7 @@ async function ask(path: Path, body: unknown, query = ""): Promise<Answer> {
 }
 
 test.each(Object.entries(COSTS))(
-  "%s without a payment is 402 with its price, whatever the body",
+  "%s without a payment is a 402 with its price, whatever the body",
   async (path, price) => {
     for (const body of [null, "{}", "no json"]) {
       const unpaid = await post(`${service.url}${path}`, {}, body);
@@ -35,7 +35,7 @@ test.each(Object.entries(COSTS))(
   },
 );
 
-describe("a request that cannot be scored is refused before any charge", () => {
+describe("unscorable request", () => {
   test.each([
     ["no wallet", "/score", {}, "", 400, ["wallet"]],
     ["no body", "/score", undefined, "", 400, [""]],
@@ -54,7 +54,7 @@ describe("a request that cannot be scored is refused before any charge", () => {
       ["wallets.1", "wallets.3"],
     ],
     [
-      "repeated wallets, in other letters too",
+      "repeated wallets in any letter case",
       "/score/batch",
       { wallets: [wallet(1), wallet(2), wallet(1).replaceAll("a", "A"), wallet(2)] },
       "",
@@ -62,14 +62,14 @@ describe("a request that cannot be scored is refused before any charge", () => {
       ["wallets.2", "wallets.3"],
     ],
     ["26 wallets, one of them malformed", "/score/batch", { wallets: [...wallets(25), "x"] }, "", 400, ["wallets.25"]],
-  ] as const)("%s", async (...[_, path, body, query, status, paths]) => {
+  ] as const)("A request with %s is rejected before any charge", async (...[_, path, body, query, status, paths]) => {
     const answer = await ask(path, body, query);
     expectProblem(answer, status, status === 400 ? "malformed_request" : "unacceptable");
     expect((answer.body.errors as { path: string }[]).map((error) => error.path)).toEqual(paths);
     await nothingCharged(chain, payer);
   });
 
-  test("another wallet in the query than in the body", async () => {
+  test("A query that names a different wallet than the body is a 400 without a charge", async () => {
     expectProblem(await ask("/score", { wallet: wallet(1) }, `?wallet=${wallet(2)}`), 400, "malformed_request");
     await nothingCharged(chain, payer);
   });
@@ -79,13 +79,10 @@ test.each([
   ["/score", { wallet: wallet(1) }, ""],
   ["/score", undefined, `?wallet=${wallet(1)}`],
   ["/score/batch", { wallets: wallets(25) }, ""],
-] as const)(
-  "%s while there is no index is 503, with when to come back, and nothing is charged",
-  async (path, body, query) => {
-    const answer = await ask(path, body, query);
-    expectProblem(answer, 503, "not_available");
-    expect(answer.body.detail).toMatch(/index.*Nothing was charged/);
-    expect(answer.headers.get("retry-after")).toBe("5");
-    await nothingCharged(chain, payer);
-  },
-);
+] as const)("%s without an index is a 503 with Retry-After, and nothing is charged", async (path, body, query) => {
+  const answer = await ask(path, body, query);
+  expectProblem(answer, 503, "not_available");
+  expect(answer.body.detail).toMatch(/index.*Nothing was charged/);
+  expect(answer.headers.get("retry-after")).toBe("5");
+  await nothingCharged(chain, payer);
+});

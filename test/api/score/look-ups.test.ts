@@ -18,13 +18,13 @@ import { replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// What a look-up rests on, whoever asks at the same time, and whatever becomes of its claims and of the nodes.
+// The data that a look-up uses, under concurrent requests, lost claims, and failing nodes.
 
 const LAST = 1_000;
 const BASIS: Basis = { firstBlock: 1, ignored: [] };
 const [WALLET, PAYEE, FUNDER] = [addressOf(0xa1), addressOf(0xb1), addressOf(0xf0)];
 const PAYERS = [0xc1, 0xc2, 0xc3].map(addressOf);
-/** The wallet is funded, and its payee sends money back late; each of the payers has a funder of its own. */
+/** The wallet is funded, and its payee sends money back late. Each payer has a different funder. */
 const SENT: Readonly<Record<Address, Readonly<Record<number, Sent>>>> = {
   [WALLET]: { 2: { from: FUNDER, value: 500_000 }, 950: { from: PAYEE, value: 30_000 } },
   ...Object.fromEntries(PAYERS.map((payer, n) => [payer, { 3: { from: addressOf(0xf1 + n), value: 100_000 } }])),
@@ -68,7 +68,7 @@ afterEach(async () => {
     await pool.query(`delete from ${table}`);
 });
 
-/** Whether claims are renewed at once, as if answers took very long. */
+/** Whether claims are renewed every 5 ms, as if responses took very long. */
 let isSlow = false;
 const renewing = (ms: number, work: () => void) => every(isSlow ? 5 : ms, work);
 
@@ -96,34 +96,34 @@ const spend = async () => undefined;
 const found = async (lookUps: ReturnType<typeof lookUpsOf>["lookUps"]) =>
   (await lookUps.found([WALLET]))?.snapshots.get(WALLET);
 
-/** As time goes by for what is remembered of final blocks. */
+/** Ages the remembered final blocks by this many seconds. */
 const age = (seconds: number) =>
   pool.query("update lookup_mark set newest_at = newest_at - make_interval(secs => $1)", [seconds]);
 
-test("the newest final block is never one that only shows up in an older range", async () => {
+test("The newest final block is never one that was only seen in an older range", async () => {
   const reader = readerOf();
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST));
   await age(601);
-  // As reading in steps does, long after the newest was found.
+  // As reading in steps does, long after the newest block was found.
   await marks.add(markOf(7), false);
   provider.last = LAST + 5;
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST + 5));
 });
 
-test("a node that has fallen behind takes nobody back to older blocks", async () => {
+test("A node that has fallen behind does not move anyone back to older blocks", async () => {
   const reader = readerOf();
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST));
   await age(601);
   provider.last = LAST - 100;
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST));
-  // And it is asked as seldom as any other.
+  // Nor does it cause more requests.
   const before = node.asked.all;
   await reader.final(BASIS, spend);
   expect(node.asked.all).toBe(before);
 });
 
-test("what was sent back is as of the look-up's block, also if more of the wallet is known already", async () => {
-  // One process has read the wallet to the last block; another one begins a little before.
+test("Returned money counts up to the look-up's block, even if more is already known of the wallet", async () => {
+  // One process has read the wallet up to the last block, and another one starts a little earlier.
   const inflows = addInflows(
     NO_INFLOWS,
     Object.entries(SENT[WALLET] ?? {}).map(([block, { from, value }]) => ({
@@ -142,17 +142,17 @@ test("what was sent back is as of the look-up's block, also if more of the walle
   expect(snapshot).toMatchObject({ block: LAST, block_hash: markOf(LAST).hash });
   expect(snapshot?.payees[PAYEE]?.returned).toBe("30000");
 
-  // With nothing known, it is as of the block before.
+  // If nothing is known, the look-up uses the block before.
   for (const table of ["inflow", "score_lookup"]) await pool.query(`delete from ${table}`);
   expect(await lookUps.prepare([WALLET], "a client")).toBeNull();
   expect(await found(lookUps)).toMatchObject({ block: 900, payees: { [PAYEE]: { returned: "0" } } });
   expect(failures).toEqual([]);
 });
 
-test("who waits for a look-up of somebody whose requests are used goes on with its own", async () => {
+test("If the client that runs a shared look-up has spent its budget, the waiting clients continue on their own", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   await marks.add(markOf(LAST), true);
-  // The first answer is no answer, and another one is not to be had.
+  // The first response is wrong, and the client has no budget for another one.
   let isFirst = true;
   provider.before = async (call) => {
     await opened;
@@ -171,7 +171,7 @@ test("who waits for a look-up of somebody whose requests are used goes on with i
   expect(await Promise.all(others)).toEqual([null, null, null]);
 });
 
-test("what is missing once a payment has settled is looked up then: no score is sold without it", async () => {
+test("A look-up that is missing after settlement is made then, because no score is sold without it", async () => {
   const asked: string[] = [];
   const { lookUps } = lookUpsOf();
   let notYet: NotYet | null = { detail: "later", retryAfterSeconds: 5, isSpent: false };
@@ -198,7 +198,7 @@ test("what is missing once a payment has settled is looked up then: no score is 
   expect(asked).toEqual(["paid", "paid"]);
 });
 
-test("each request to a node is counted, those that are answered wrong included", async () => {
+test("Every request to a node is counted, including those with a wrong response", async () => {
   await marks.add(markOf(LAST), true);
   let wrong = 3;
   provider.before = async (call) => (wrong-- > 0 ? replyTo(call, []) : undefined);
@@ -209,7 +209,7 @@ test("each request to a node is counted, those that are answered wrong included"
   expect(rows).toEqual([{ used: node.asked.all - before }]);
 });
 
-test("the clients of one network have half of what a process looks up at once", async () => {
+test("Clients in one network get at most half of a process's concurrent look-ups", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   await marks.add(markOf(LAST), true);
   provider.before = async () => void (await opened);
@@ -225,7 +225,7 @@ test("the clients of one network have half of what a process looks up at once", 
   expect(await other).toBeNull();
 });
 
-test("a claim lasts as long as the answer that it is for takes", async () => {
+test("A claim lasts until its response arrives", async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   await marks.add(markOf(LAST), true);
   provider.before = async () => void (await opened);
@@ -243,7 +243,7 @@ test("a claim lasts as long as the answer that it is for takes", async () => {
   expect((await pool.query("select from inflow where claimed_by is not null")).rowCount).toBe(0);
 });
 
-test("an answer that comes after the claim has lapsed is kept, and undoes nothing", async () => {
+test("A response after its claim has lapsed is kept but replaces no newer one", async () => {
   const [slow, next] = [
     { token: "slow", seconds: -1 },
     { token: "next", seconds: 30 },
@@ -255,7 +255,7 @@ test("an answer that comes after the claim has lapsed is kept, and undoes nothin
   expect(await store.claim(BASIS, [WALLET], next)).toHaveLength(1);
   await store.save(BASIS, [to(markOf(500), 1)], slow);
   expect(await store.known(BASIS, [WALLET])).toEqual([to(markOf(500), 1)]);
-  // It is still the other's to read on.
+  // The other process's claim is still valid.
   expect(await store.claim(BASIS, [WALLET], { token: "third", seconds: 30 })).toEqual([]);
   await store.save(BASIS, [to(markOf(600), 2)], next);
   await store.save(BASIS, [to(markOf(550), 3)], slow);

@@ -10,29 +10,33 @@ import { addressOf, type InflowProvider, startInflowNode } from "../../support/c
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// Wallets with very many transfers to them, at a provider that returns only so many logs: it refuses more, or leaves them out.
+// Wallets with very many incoming transfers, at a provider that limits logs per response: it rejects larger requests or
+// truncates them.
 
 const LAST = 12_000;
 const FUNDER = addressOf(0xf00d);
 const [BUSY, ONE_MORE, CROWDED, BURST, BLAST] = [0xa1, 0xa2, 0xa3, 0xa4, 0xa5].map(addressOf) as [
   ...[Address, Address, Address, Address, Address],
 ];
-/** How many transfers to a wallet a block has. The first of all is its funder's; the others are dust of a sender each. */
+/**
+ * Transfers to a wallet per block. The very first is its funder's, and each of the others is dust from a different
+ * sender.
+ */
 const COUNTS: Readonly<Record<Address, (block: number) => number>> = {
   [BUSY]: (block) => (block <= 10_000 ? 1 : 0),
   [ONE_MORE]: (block) => (block <= 10_001 ? 1 : 0),
-  // 300,000.
+  // 300,000 in total.
   [CROWDED]: () => 25,
-  // After which no request for many blocks must stay impossible.
+  // Requests for many blocks must work again after this burst.
   [BURST]: (block) => (block <= 50 ? 100 : 0),
-  // More than any answer has, in two blocks that follow each other.
+  // More than any response holds, in two consecutive blocks.
   [BLAST]: (block) => (block === 1 ? 1 : block === 700 || block === 701 ? 4_990 : 0),
 };
 const WALLETS = [BUSY, ONE_MORE, CROWDED, BURST];
 
 const provider: InflowProvider = {
   last: LAST,
-  // Besides the two marks.
+  // Not counting the two marks.
   most: { logs: 2_002, how: "refused" },
   before: async () => undefined,
 };
@@ -79,7 +83,7 @@ test.for([
   { logs: 1_000, how: "cut", requests: 300 },
   { logs: 10_000, how: "cut", requests: 60 },
 ] as const)(
-  "more than 10,000 transfers to a wallet are not read: its funder is unknown from there on, and known before ($logs logs, others $how)",
+  "Reading stops after 10,000 transfers to a wallet: its funder is known before that block and unknown from there on ($logs logs, others $how)",
   async ({ requests, ...most }) => {
     provider.most = most;
     const of = await readAll(WALLETS);
@@ -96,12 +100,12 @@ test.for([
       ...[funderAt(of(CROWDED), 400), funderAt(of(CROWDED), 401)],
     ];
     expect(funders).toEqual([FUNDER, FUNDER, null, FUNDER, null]);
-    // 300,000 transfers cost a few dozen requests, and are never returned.
+    // 300,000 transfers cost a few dozen requests and are never returned.
     expect(node.asked.logs).toBeLessThan(requests);
     expect(node.asked.refused).toBeGreaterThan(5);
     expect(node.asked.returned).toBeLessThan(60_000);
 
-    // Nobody is examined for a wallet whose funder is unknown, and none of its payees counts.
+    // If a wallet's funder is unknown, its payees are not examined and do not count.
     const payee = addressOf(0xb1);
     const payers = [0xc1, 0xc2, 0xc3].map((n) => ({ payer: addressOf(n), block: 3 }));
     const paid = { payee, atomic: 50_000n, unpaid: 0n, isInWindow: true, block: 5, otherPayers: 3, payers };
@@ -113,7 +117,7 @@ test.for([
   },
 );
 
-test("a block that has more transfers to a wallet than a provider returns keeps nobody from being read", async () => {
+test("A block with more transfers than a provider returns does not prevent reading", async () => {
   provider.most = { logs: 2_002, how: "refused" };
   const of = await readAll([BLAST, BUSY]);
   expect([of(BLAST).count, of(BLAST).fullAt, funderAt(of(BLAST), LAST)]).toEqual([9_981, null, FUNDER]);

@@ -40,7 +40,7 @@ const held: fc.Arbitrary<Held> = fc.record({
 
 const boughtBy = (payer: Address) => ({ payment: { ...sampleOrder().payment, payer } });
 
-/** Stores a history, each exam a minute apart from every other. @returns the payee */
+/** Stores a history with one minute between exams. @returns the payee */
 async function store(history: readonly Held[]): Promise<Address> {
   const payTo = newWallet();
   for (const [place, { url, body, isPass, isOwn, isPublic, became, ago }] of history.entries()) {
@@ -52,16 +52,16 @@ async function store(history: readonly Held[]): Promise<Address> {
     const verdict = isPublic ? (isPass ? {} : FAIL) : UNPUBLISHED;
     await storeExam(pool, order, sampleResult({ endedAt, ...verdict }));
     if (!isPublic || became === "kept") continue;
-    const said =
+    const insert =
       became === "corrected"
         ? "seller_exam_correction (exam, reason) VALUES ($1, 'ours')"
         : "seller_exam_reversal (exam) VALUES ($1)";
-    await pool.query(`INSERT INTO ${said}`, [order.id]);
+    await pool.query(`INSERT INTO ${insert}`, [order.id]);
   }
   return payTo;
 }
 
-test("a score has the newest PASS of what /payee tells, and no FAIL, whatever was held", async () => {
+test("A score has the newest PASS that /payee shows and never a FAIL, for any history", async () => {
   const histories = fc.sample(fc.array(held, { maxLength: 7 }), { numRuns: 40, seed: 28 });
   const wallets: Address[] = [];
   for (const history of histories) wallets.push(await store(history));
@@ -82,11 +82,11 @@ test("a score has the newest PASS of what /payee tells, and no FAIL, whatever wa
   expect(found.map((some) => some.map(({ issuedAt, validUntil, ...one }) => [one, issuedAt, validUntil]))).toEqual(
     told.map((some) => some.map((one) => [short(one), new Date(one.issued), new Date(one.valid_until)])),
   );
-  // The sample has each of the cases.
+  // The sample covers each case.
   expect(new Set(found.map((some) => some.map(({ result }) => result).join()))).toEqual(new Set(["", "pass"]));
 });
 
-test("a PASS counts until the end of its thirtieth day", async () => {
+test("A PASS counts until the end of its thirtieth day", async () => {
   const payTo = newWallet();
   const validUntil = new Date(NOW.getTime() + 1);
   await storeExam(pool, sampleOrder({ payTo, ...boughtBy(payTo) }), sampleResult({ endedAt: NOW, validUntil }));
