@@ -10,7 +10,7 @@ import { addressOf, type InflowProvider, startInflowNode } from "../../support/c
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// Wallets with very many incoming transfers, at a provider that limits logs per response: it rejects larger requests or
+// Wallets with very many incoming transfers, at a provider that limits logs per response and rejects larger requests or
 // truncates them.
 
 const LAST = 12_000;

@@ -20,7 +20,7 @@ import {
   worldWith,
 } from "../../support/settlement-status/branching-chain.ts";
 
-// Whatever is asked when, of whichever process: what has been called final is what the chain comes to.
+// For any time, process, and question, a status reported as final matches the final chain.
 
 const MINUTE_BLOCKS = 31;
 
@@ -32,7 +32,7 @@ const OPEN: Question = {
   ...{ to: null, value: null, validAfter: null, validBefore: null, transaction: null },
 };
 
-/** What the chain comes to: the only final answer that there can be. */
+/** The outcome on the final chain, which is the only possible final status. */
 function outcome({ branches, end }: World, { validBefore }: Question): Fate | "expired" | null {
   const last = branches.at(-1)?.fate ?? null;
   if (validBefore === null) return last;
@@ -60,13 +60,15 @@ interface Told {
 
 const FREELY = { asker: "192.0.2.1", maySearch: async () => true };
 
-/** A block that no node shows is a 503. */
-function nothingSaid(error: Error): null {
+/** If no node has the block, the route returns a 503. */
+function unavailable(error: Error): null {
   expect(error.message).toMatch(/^no node shows block/);
   return null;
 }
 
-/** Asks processes that share what is final, at the same time, and ones that know nothing; calls `each` with every answer. */
+/**
+ * Asks processes that share their final facts, concurrently, and processes without any. Calls `each` with every status.
+ */
 async function play(given: World, areOnBranch: boolean, each: (told: Told) => void): Promise<void> {
   const scene: Scene = { head: 0, nodes: [], areOnBranch };
   const start = (facts: FinalFacts) => {
@@ -87,7 +89,7 @@ async function play(given: World, areOnBranch: boolean, each: (told: Told) => vo
     Object.assign(scene, { head: scene.head + more, nodes });
     for (const question of [ended, OPEN]) {
       const ask = async (lookUp: LookUp) => {
-        const status = await lookUp(question, FREELY).catch(nothingSaid);
+        const status = await lookUp(question, FREELY).catch(unavailable);
         if (status === null) return null;
         expectTrue(given, question, status);
         each({ question, status, head: scene.head, nodes });
@@ -104,7 +106,7 @@ async function play(given: World, areOnBranch: boolean, each: (told: Told) => vo
   }
 }
 
-test("nothing has expired that ever settles, and a final answer never changes, while one of three nodes keeps up", async () => {
+test("While one of three nodes keeps up, an authorization that will settle is never reported expired, and a final status never changes", async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worldWith(threeNodes), async (given) =>
@@ -112,11 +114,11 @@ test("nothing has expired that ever settles, and a final answer never changes, w
         seen.set(status.status, (seen.get(status.status) ?? 0) + 1);
         const expected = outcome(given, question);
         if (expected === null || expected === "expired" || expected.block > head - FINAL_AFTER) return;
-        // A lagging node does not know what has just been reorganized.
+        // A lagging node does not know about a recent reorganization.
         const isQuiet = given.branches.every(({ since }) => since > head || since <= head - MOST_BEHIND);
         const areHonest = isQuiet && answering.every((node) => node !== "stale" && node !== "left");
         if (areHonest) expect(status.status).not.toBe("pending");
-        // What one node has pruned another one knows; the state of an old block takes two.
+        // If one node has pruned a block, another one has it. The state of an old block takes two nodes.
         const kept = answering.filter((node) => node === 0).length;
         const isLate = question.validBefore !== null && timeOf(expected.block) >= question.validBefore;
         if (kept >= (isLate ? 2 : 1) && answering.every((node) => node === 0 || node === "pruned"))
@@ -129,7 +131,7 @@ test("nothing has expired that ever settles, and a final answer never changes, w
     expect(seen.get(status), status).toBeGreaterThan(20);
 });
 
-test("nor where nodes answer in any order, many of them behind, and one answer is wrong", async () => {
+test("The same is true if nodes respond in any order, many of them lag, and one response is wrong", async () => {
   const nodes = fc
     .record({
       lags: fc.array(fc.constantFrom<NodeKind>(0, 0, 460, MOST_BEHIND), { minLength: 16, maxLength: 16 }),
@@ -149,7 +151,7 @@ test("nor where nodes answer in any order, many of them behind, and one answer i
   expect(final.count).toBeGreaterThan(100);
 });
 
-test("while all nodes keep up, what is told has been so within the last minute, and what is final is called final", async () => {
+test("While all nodes keep up, a reported status was true within the last minute, and final ones are reported as final", async () => {
   const nodes = fc.constant<readonly NodeKind[]>([0]);
   await fc.assert(
     fc.asyncProperty(worldWith(nodes), async (given) => {

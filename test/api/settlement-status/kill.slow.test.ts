@@ -13,7 +13,8 @@ import { startApiStage } from "../../support/service/api-process.ts";
 import { binary, endBlocked } from "../../support/service/database.ts";
 import { wire } from "../../support/settlement-status/statements.ts";
 
-// Whenever the process that sells a signed statement is killed: one charge at most, one statement, the same bytes.
+// However the process that sells a signed statement is killed, there is at most one charge and one statement, with the
+// same bytes.
 
 vi.setConfig({ testTimeout: 120_000 });
 const PATIENT = { timeout: 60_000, interval: 10 };
@@ -26,7 +27,7 @@ let api = await start();
 
 let payer: LocalAccount;
 let signed: Signed;
-/** What it asks about: a stranger's authorization, which nobody uses. */
+/** The authorization that the statement is about. It is a stranger's and is never used. */
 let subject: Signed;
 let body: string;
 
@@ -72,21 +73,21 @@ async function expectSoldOnce(answer: Answer): Promise<void> {
   await chargedOnce(chain, signed);
 }
 
-/** Asks, and waits until the process stands where the test wants it, still without an answer. */
-async function standing(reached: Promise<unknown>): Promise<void> {
+/** Sends the request and waits until the process reaches the given point, still without a response. */
+async function reaches(reached: Promise<unknown>): Promise<void> {
   const early = buy().then((answer) => Promise.reject(new Error(`too early: ${answer.status} ${answer.text}`)));
-  // The kill cuts this connection.
+  // The kill closes this connection.
   early.catch(() => undefined);
   await Promise.race([reached, early]);
 }
 
-test("a process is killed when its settlement is stored and the statement is not made", async () => {
+test("If a process is killed after settling but before making the statement, the statement is still sold once", async () => {
   const first = node.hold("eth_call", ofSubject());
   await withClient(stage.database.ownerUrl, async (client) => {
-    await standing(
+    await reaches(
       first.reached.then(async () => {
         await client.query("BEGIN");
-        // Read before the chain is: once for the intake, and again for the sale.
+        // Read before the chain is, once at intake and again for the sale.
         await client.query("LOCK TABLE authorization_fact IN ACCESS EXCLUSIVE MODE");
         first.release();
         await stage.untilBlocked("SELECT name, fact FROM authorization_fact");
@@ -101,7 +102,7 @@ test("a process is killed when its settlement is stored and the statement is not
   await expectSoldOnce(await sentAgain());
 });
 
-test("a process is killed when the statement is stored and its client has not read it", async () => {
+test("If a process is killed after storing the statement but before its client has read it, the replay returns it", async () => {
   const { hostname, port } = new URL(api.url);
   const client = openSocket(Number(port), hostname).on("error", () => undefined);
   const headers = Object.entries(v2(signed)).map(([name, value]) => `${name}: ${value}\r\n`);

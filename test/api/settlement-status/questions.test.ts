@@ -72,7 +72,7 @@ test.each([
   ["after its window, nothing final", WHOLE, unused(2_000n, null), { status: "pending", window: "closed" }],
   ["after its window, a final block at its end", WHOLE, unused(2_900n, 2_000n), { status: "expired", final: true }],
   ["with nothing known of its window", NAMED, unused(9_000n, null), { status: "pending", window: "unknown" }],
-] as const)("not used, %s", (...[, question, seen, expected]) => {
+] as const)("An unused authorization has the right status: %s", (...[, question, seen, expected]) => {
   expect(decide(question, seen)).toMatchObject(expected);
 });
 
@@ -82,12 +82,12 @@ test.each([
   ["too early for its window", WHOLE, paid(1_000n), "replaced"],
   ["for another payee", WHOLE, paid(1_500n, { to: OTHER }), "replaced"],
   ["for another value", WHOLE, paid(1_500n, { value: 250_001n }), "replaced"],
-  ["for whatever it was, when nothing of it is known", NAMED, paid(9_999n, { to: OTHER, value: 1n }), "settled"],
-] as const)("used %s", (...[, question, seen, status]) => {
+  ["for any transfer, if only payer and nonce are known", NAMED, paid(9_999n, { to: OTHER, value: 1n }), "settled"],
+] as const)("An authorization used %s has the right final status", (...[, question, seen, status]) => {
   expect(decide(question, seen)).toMatchObject({ status, final: true });
 });
 
-test("a nonce that ends at the end of the window or later proves that the authorization expired, once that is final", () => {
+test("A nonce used at or after the end of the window proves that the authorization expired, once the use is final", () => {
   for (const transfer of [{ to: PAYEE, value: 250_000n }, null]) {
     const late: Seen = { nonce: "used", asOf: asOf(5_000n), end: end(2_000n, transfer), isFinal: true };
     expect(decide(WHOLE, late)).toEqual({
@@ -100,23 +100,26 @@ test("a nonce that ends at the end of the window or later proves that the author
   }
 });
 
-test("a final answer is as of the block that proves it", () => {
+test("A final status has the block that proves it", () => {
   expect(decide(WHOLE, paid(1_500n))).toMatchObject({ asOf: { number: 45, time: 1_500n } });
   expect(decide(WHOLE, unused(2_900n, 2_000n))).toMatchObject({ asOf: { number: 40, time: 2_000n } });
 });
 
-test("a cancellation is never a settlement", () => {
+test("A cancellation is never a settlement", () => {
   const seen: Seen = { nonce: "used", asOf: asOf(5_000n), end: end(1_500n, null), isFinal: false };
   for (const question of [WHOLE, NAMED])
     expect(decide(question, seen)).toMatchObject({ status: "canceled", final: false });
 });
 
-test.each(["unfinished", "nowhere", "later"] as const)("a used nonce without its transaction, %s", (search) => {
-  const seen: Seen = { nonce: "used", asOf: asOf(5_000n), end: null, search };
-  expect(decide(WHOLE, seen)).toEqual({ status: "used", final: false, asOf: asOf(5_000n), search });
-});
+test.each(["unfinished", "nowhere", "later"] as const)(
+  "A used nonce without its transaction is `used`, whether the search is %s",
+  (search) => {
+    const seen: Seen = { nonce: "used", asOf: asOf(5_000n), end: null, search };
+    expect(decide(WHOLE, seen)).toEqual({ status: "used", final: false, asOf: asOf(5_000n), search });
+  },
+);
 
-describe("a question", () => {
+describe("GET /settlement parameters", () => {
   const GOOD = { network: "base", from: `0x${"1".repeat(40)}`, nonce: `0x${"2".repeat(64)}` };
   const queryOf = (members: Readonly<Record<string, string | undefined>>) =>
     new URLSearchParams(Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== undefined));
@@ -134,14 +137,14 @@ describe("a question", () => {
   test.each([
     ["no network", { network: undefined }, "network is missing"],
     ["an unknown network", { network: "solana" }, "network is"],
-    ["a network that is Object's", { network: "constructor" }, "network is"],
-    ["a payer that is none", { from: "0x12" }, "from is"],
+    ["a network named like an Object member", { network: "constructor" }, "network is"],
+    ["an invalid payer", { from: "0x12" }, "from is"],
     ["a nonce that is too short", { nonce: "0x01" }, "nonce is"],
     ["a huge nonce", { nonce: `0x${"1".repeat(4_000)}` }, "nonce is"],
     ["a validBefore before 1970", { valid_before: "-1" }, "valid_before is"],
     ["a validBefore beyond uint256", { valid_before: String(2n ** 256n) }, "valid_before is"],
-    ["a transaction that is none", { transaction: "latest" }, "transaction is"],
-  ])("%s is refused before anything is asked, with what was expected", (_, wrong, detail) => {
+    ["an invalid transaction", { transaction: "latest" }, "transaction is"],
+  ])("%s is rejected before any read, with the valid form", (_, wrong, detail) => {
     const refused = refusalOf(queryOf({ ...GOOD, ...wrong }));
     expect(refused.code).toBe("malformed_request");
     expect(refused.details.detail).toContain(detail);
@@ -149,15 +152,15 @@ describe("a question", () => {
   });
 
   test.each(["0", "9007199254740993", "18446744073709551616", String(2n ** 256n - 1n)])(
-    "a validBefore of %s is taken as it is",
+    "A validBefore of %s is accepted exactly",
     (text) => {
       expect(questionOf(queryOf({ ...GOOD, valid_before: text })).validBefore).toBe(BigInt(text));
     },
   );
 });
 
-describe("signatures", async () => {
-  // Whose signature a statement rests on: an account's, a contract wallet's, in either form that USDC takes.
+describe("signatures in statements", async () => {
+  // A statement relies on the signature of an account or a contract wallet, in either form that USDC accepts.
 
   const base = await forFile(startBaseLike());
   const { chain } = base;
@@ -165,10 +168,10 @@ describe("signatures", async () => {
   const { buy, statementOf } = statementsOf(base, service);
 
   const STRANGER: Address = "0x00000000000000000000000000000000000a11ce";
-  /** An address without code, which nobody has a key for. */
+  /** An address without code or a known key. */
   const UNDEPLOYED: Address = "0x0000000000000000000000000000000000dec0de";
 
-  test("a contract wallet's signature and one for the payee's submission are verified, and forged ones are refused", async () => {
+  test("Contract wallets' signatures and signatures for receiveWithAuthorization are verified, and forged ones are rejected", async () => {
     const owner = await newPayer(chain);
     const wallet = await deployWallet(chain, owner.address);
     const fields = { to: STRANGER, value: 5n, validBefore: base.unixNow() + 600n };
@@ -208,7 +211,7 @@ describe("signatures", async () => {
   const compact = (one: Hex) => serializeCompactSignature(signatureToCompactSignature(parseSignature(one)));
   const wrapped = (one: Hex) => serializeErc6492Signature({ address: STRANGER, data: "0x12", signature: one });
 
-  test("a signature is verified in every form that wallets write, and a wallet that is not deployed is told so", async () => {
+  test("A signature is verified in every form that wallets produce, and an undeployed wallet is rejected with the reason", async () => {
     const owner = await newPayer(chain);
     const wallet = await deployWallet(chain, owner.address);
     const fields = { to: STRANGER, value: 5n, validBefore: base.unixNow() + 600n };

@@ -13,7 +13,7 @@ import {
   timeOf,
 } from "../../support/settlement-status/branching-chain.ts";
 
-// One scene for each safeguard of a look-up: nodes answer in exactly the order that would fool it.
+// One scene per safeguard of a look-up: nodes answer in exactly the order that would mislead it.
 
 const HASH = `0x${"77".repeat(32)}` as const;
 
@@ -44,25 +44,25 @@ function stage(branches: readonly Branch[], end: number | null, facts: FinalFact
 /** A transfer in block 600, one block before the authorization ends. */
 const PAID_LATE: readonly Branch[] = [{ since: 0, fork: 0, fate: { block: 600, isCanceled: false } }];
 
-test("one wrong reading proves nothing where the others are behind the final block", async () => {
+test("One wrong reading proves nothing if all others are behind the final block", async () => {
   const { at } = stage(PAID_LATE, 601);
-  // What is final; then the readings.
+  // First the final block, then the readings.
   const status = await at(1_100, [0, 0, "stale", 900, 900, ...Array<NodeKind>(11).fill(0)]);
   expect(status).toMatchObject({ status: "pending", window: "closed" });
 });
 
-test("two wrong readings prove nothing against one that shows the nonce used", async () => {
+test("Two wrong readings prove nothing against one that shows the nonce used", async () => {
   const { at } = stage(PAID_LATE, 601);
   expect(await at(1_100, [0, 0, "stale", "stale", 0])).toMatchObject({ status: "pending", final: false });
 });
 
-test("readings of nodes that have not come to the final block prove nothing, however many", async () => {
+test("Any number of readings from nodes behind the final block proves nothing", async () => {
   const { at } = stage(PAID_LATE, 601);
   const status = await at(1_100, [0, 0, ...Array<NodeKind>(14).fill(900)]);
   expect(status).toMatchObject({ status: "pending", final: false });
 });
 
-test("a node that has not come to the block of a settlement cannot deny it", async () => {
+test("A node that has not reached a settlement's block cannot deny it", async () => {
   const { at } = stage(PAID_LATE, null);
   expect(await at(700, [0])).toMatchObject({ status: "settled", final: false });
   expect(await at(705, [180])).toMatchObject({ status: "settled", final: false });
@@ -74,7 +74,7 @@ const MOVED: readonly Branch[] = [
   { since: 1_000, fork: 551, fate: { block: 700, isCanceled: false } },
 ];
 
-/** The receipt comes from a node that the chain has left behind: its block is remembered. */
+/** The receipt comes from a node on an abandoned branch, and its block is remembered. */
 async function misled(head = 1_045) {
   const staged = stage(MOVED, null);
   const status = await staged.at(head, [0, 0, "left", ...Array<NodeKind>(13).fill(0)]);
@@ -83,26 +83,26 @@ async function misled(head = 1_045) {
 }
 
 test.each<readonly [string, readonly NodeKind[]]>([
-  ["while the others have not come so far", ["left", 900, 900]],
+  ["while the others are behind", ["left", 900, 900]],
   ["while another one does not", ["left", "left", 0]],
-])("a block is not final because nodes still show it, %s", async (_, hashes) => {
+])("A block is not final just because some nodes still show it, %s", async (_, hashes) => {
   const { at } = await misled();
-  // The state, and what is final; then the hashes.
+  // First the state and the final block, then the hashes.
   expect(await at(1_055, [0, 0, 0, ...hashes])).toMatchObject({ status: "settled", final: false });
 });
 
-test("a block that the chain has left is forgotten at once, and the one that took its place is told", async () => {
+test("A block that left the chain is forgotten immediately, and its replacement is reported", async () => {
   const { at } = await misled();
   expect(await at(1_055, [0])).toMatchObject({ status: "settled", end: { block: { number: 700 } } });
 });
 
-test("what is not final is believed for a minute, however often it is asked for", async () => {
+test("A status that is not final is reused for one minute, however often it is requested", async () => {
   const { at } = await misled(1_001);
   expect(await at(1_020, [0])).toMatchObject({ end: { block: { number: 600 } } });
   expect(await at(1_040, [0])).toMatchObject({ end: { block: { number: 700 } } });
 });
 
-test("of two proofs, the one that was kept first is given", async () => {
+test("If there are two proofs, the one stored first is returned", async () => {
   const kept = { number: 777, hash: HASH, time: timeOf(777) };
   const { at } = stage([{ since: 0, fork: 0, fate: null }], 300, { ...NO_FACTS, putUnused: async () => kept });
   expect(await at(1_300, [0])).toMatchObject({ status: "expired", finalBlock: kept });
@@ -112,25 +112,28 @@ test("of two proofs, the one that was kept first is given", async () => {
 test.each([
   { status: "settled", branches: PAID_LATE, end: null },
   { status: "expired", branches: [{ since: 0, fork: 0, fate: null }], end: 300 },
-])("what one process knows for good, another one asks nobody for: $status", async ({ status, branches, end }) => {
+])("A final `$status` stored by one process needs no call in another", async ({ status, branches, end }) => {
   const { at, start } = stage(branches, end, factsInMemory());
-  const said = await at(1_300, [0]);
-  expect(said).toMatchObject({ status, final: true });
+  const first = await at(1_300, [0]);
+  expect(first).toMatchObject({ status, final: true });
   const asked: string[] = [];
   const silent = new Proxy({} as AuthorizationReader, {
     get: (_target, name) => () => {
       asked.push(String(name));
-      return Promise.reject(new Error("nobody answers"));
+      return Promise.reject(new Error("no node answers"));
     },
   });
-  expect(await at(1_400, [0], start(silent))).toEqual(said);
+  expect(await at(1_400, [0], start(silent))).toEqual(first);
   expect(asked).toEqual([]);
 });
 
-/** What is final (two calls) and the state; then, since no log is found: the block, three hashes, three states at it. */
+/**
+ * The final block (two calls) and the state. Then, because no log is found: the block, three hashes, and three states
+ * at that block.
+ */
 const THEN = (...states: readonly NodeKind[]): readonly NodeKind[] => [...Array<NodeKind>(7).fill(0), ...states];
 
-/** A use in this block; whatever is searched is not found. */
+/** A use in this block that no search finds. */
 function unfound(block: number, facts: FinalFacts = NO_FACTS) {
   const branches: readonly Branch[] = [{ since: 0, fork: 0, fate: { block, isCanceled: false } }];
   const scene = { head: 2_000, nodes: [] as readonly NodeKind[], areOnBranch: false };
@@ -144,29 +147,29 @@ function unfound(block: number, facts: FinalFacts = NO_FACTS) {
   };
 }
 
-test("a nonce that was used long after the window had not been used by then: that proves expiry, for good", async () => {
+test("If a nonce was used long after the window, its earlier unused state proves expiry for good", async () => {
   const facts = factsInMemory();
   const { ask } = unfound(1_900, facts);
-  const said = await ask(THEN(0, 0, 0));
-  expect(said).toMatchObject({ status: "expired", final: true, finalBlock: { number: 601, time: timeOf(601) } });
+  const first = await ask(THEN(0, 0, 0));
+  expect(first).toMatchObject({ status: "expired", final: true, finalBlock: { number: 601, time: timeOf(601) } });
   expect(await facts.get({ from: `0x${"11".repeat(20)}`, nonce: HASH }, timeOf(601))).toMatchObject({
     unusedBefore: { number: 601 },
   });
-  // Whoever asks again asks nobody.
-  expect(await ask(THEN("stale", "stale", "stale"))).toEqual(said);
-  expect(await unfound(1_900).ask(THEN("pruned", 0, 0))).toEqual(said);
+  // Repeating the request needs no call to a node.
+  expect(await ask(THEN("stale", "stale", "stale"))).toEqual(first);
+  expect(await unfound(1_900).ask(THEN("pruned", 0, 0))).toEqual(first);
 });
 
 test.each<readonly [string, number, readonly NodeKind[]]>([
-  ["where only one node has kept the state of that time", 1_900, THEN("pruned", "pruned", 0)],
-  ["where no node has", 1_900, THEN("pruned", "pruned", "pruned")],
-  ["on the word of two nodes against one that shows it used by then", 600, THEN("stale", "stale", 0)],
-  ["where only one node has kept the block", 1_900, [0, 0, 0, 0, "pruned", "pruned", 0]],
-])("it does not, %s", async (_, block, nodes) => {
+  ["if only one node has the state of that time", 1_900, THEN("pruned", "pruned", 0)],
+  ["if no node has that state", 1_900, THEN("pruned", "pruned", "pruned")],
+  ["if two nodes contradict one that shows it used by then", 600, THEN("stale", "stale", 0)],
+  ["if only one node has the block", 1_900, [0, 0, 0, 0, "pruned", "pruned", 0]],
+])("A late use does not prove expiry %s", async (_, block, nodes) => {
   expect(await unfound(block).ask(nodes)).toMatchObject({ status: "used", final: false, search: "nowhere" });
 });
 
-test("a node that has pruned a receipt, or says so with an error, is not the last one asked", async () => {
+test("A look-up tries the next node after one without the receipt or with an error", async () => {
   const { start, at } = stage(PAID_LATE, null);
   const end = {
     transaction: HASH,

@@ -15,7 +15,7 @@ import { altered, newPayer, randomNonce, type Signed, signPayment } from "../../
 import { startService } from "../../support/service/service.ts";
 import { statementsOf, wire } from "../../support/settlement-status/statements.ts";
 
-// What became of an authorization, on a chain like Base whose nodes lag.
+// The status of an authorization, on a chain like Base whose nodes lag.
 
 const base = await forFile(startBaseLike());
 const { chain } = base;
@@ -24,7 +24,7 @@ const service = await forFile(startService(plan));
 const { buy, statementOf } = statementsOf(base, service);
 afterEach(() => base.become(null));
 
-/** Somebody else's payment: to nobody we know. */
+/** A payee that the service does not know. */
 const STRANGER: Address = "0x00000000000000000000000000000000000a11ce";
 const FINAL_MINUTES = 16;
 
@@ -39,7 +39,7 @@ const ask = ({ authorization: { from, nonce } }: Signed, more: Record<string, st
 
 const before = ({ authorization: { validBefore } }: Signed) => ({ valid_before: String(validBefore) });
 
-/** Asked until it says so: nodes lag, and a search goes on from where it stopped. */
+/** Repeats the request until the status matches, because nodes lag and a search continues where it stopped. */
 async function told(question: () => Promise<Answer>, status: string): Promise<Answer> {
   let answer = await question();
   await eventually(async () => {
@@ -49,7 +49,7 @@ async function told(question: () => Promise<Answer>, status: string): Promise<An
   return answer;
 }
 
-test("a payment of ours is found by our own books, also when the logs are away", async () => {
+test("A payment to the service is found in its own database, even without logs", async () => {
   const payer = await newPayer(chain);
   await base.caughtUp();
   const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
@@ -63,7 +63,7 @@ interface Signer {
   readonly signed: Signed;
 }
 
-/** What was signed cannot be read as anything else, and rests on what it says. */
+/** Expects statements that cannot be misread and that state what they depend on. */
 async function expectStatements({
   paid,
   unused,
@@ -93,7 +93,7 @@ async function expectStatements({
     settlement: { status: "settled", final: true, transaction },
   });
   expect(over.answer.body).toMatchObject({ settlement: { status: "canceled", final: true } });
-  // An end that was never signed: it had passed when the nonce was used.
+  // The validBefore was never signed, and it had passed when the nonce was used.
   expect(sooner.answer.body).toMatchObject({
     conditional_on: "authorization.validBefore",
     settlement: { status: "expired", final: true, valid_before: "1000" },
@@ -110,7 +110,7 @@ async function expectStatements({
   await nothingCharged(chain, malformed.payer);
 }
 
-test("whoever's authorizations these are, each is told as what the chain has made of it, now and once it is final", async () => {
+test("Every authorization has the status that the chain gives it, both before and after it is final", async () => {
   const [paid, old, third, unused, canceled] = await Promise.all(Array.from({ length: 5 }, () => sign()));
   if (!paid || !old || !third || !unused || !canceled) throw new Error("five were signed");
   expect((await ask(paid.signed, before(paid.signed))).body).toMatchObject({
@@ -149,13 +149,13 @@ test("whoever's authorizations these are, each is told as what the chain has mad
 
   await expectStatements({ paid, unused, canceled, transaction });
 
-  // As a provider with narrow ranges: five calls are not enough for these minutes.
+  // Like a provider with narrow ranges, where five calls do not cover these minutes.
   const narrow = await startService({ ...plan, config: { ...plan.config, logBlockRange: 50 } });
   try {
     const unfinished = await ask(old.signed, {}, narrow);
     expect(unfinished.body).toMatchObject({ status: "used", final: false, search: "unfinished" });
     expect(unfinished.body).not.toHaveProperty("transaction");
-    // Another's transaction proves nothing.
+    // Another authorization's transaction proves nothing.
     expect((await ask(third.signed, hint, narrow)).body).toMatchObject({ status: "used" });
     expect((await ask(old.signed, hint, narrow)).body).toMatchObject({ status: "settled", final: true, ...hint });
     const byEnd = await ask(paid.signed, before(paid.signed), narrow);
@@ -165,7 +165,7 @@ test("whoever's authorizations these are, each is told as what the chain has mad
     await narrow.stop();
   }
 
-  // The payer signs another one with the nonce of one that has expired.
+  // The payer signs another authorization with the nonce of an expired one.
   const { nonce } = unused.signed.authorization;
   const later = await signPayment(unused.payer, { to: STRANGER, nonce, validBefore: base.unixNow() + 120n });
   await broadcast(chain, later);
@@ -174,13 +174,13 @@ test("whoever's authorizations these are, each is told as what the chain has mad
   const restarted = await startService({ ...plan, database: service.database });
   try {
     await told(() => ask(later, before(later), restarted), "settled");
-    // Also where the nonce has paid for the other one by now, and the process that said so first is gone.
+    // Even after the nonce has paid for the other one, and after the first process is gone.
     expect((await ask(unused.signed, before(unused.signed), restarted)).body).toEqual(isExpired.body);
   } finally {
     await restarted.stop();
   }
 
-  // Nodes that have pruned what is old, and answer with nothing or with an error; every third one knows.
+  // Nodes that have pruned old data and return null or an error. Every third one has the data.
   const knowing = await startService({ ...plan, config: plan.config });
   try {
     base.become(pruned(3));
@@ -189,7 +189,7 @@ test("whoever's authorizations these are, each is told as what the chain has mad
     base.become(null);
     await told(() => ask(paid.signed, before(paid.signed), knowing), "settled");
     expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
-    // Nobody knows any more: what is final is kept, and of the rest nothing is guessed.
+    // No node has the data: final facts are stored, and nothing else is guessed.
     base.become(pruned(Number.POSITIVE_INFINITY));
     expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
     for (const times of [1, 2, 3])
@@ -206,7 +206,7 @@ test("whoever's authorizations these are, each is told as what the chain has mad
     await knowing.stop();
   }
 
-  // One node that lags behind what is final.
+  // One of two nodes is behind the final block.
   const head = await chain.client.getBlockNumber();
   const earlier = head - 520n;
   const stale = viewAt({ head: earlier, safe: earlier - 30n, finalized: earlier - 450n });
@@ -223,7 +223,7 @@ test("whoever's authorizations these are, each is told as what the chain has mad
   }
 });
 
-test("addresses in any case and contracts are as good as others", async () => {
+test("Addresses in any letter case and of contracts are accepted", async () => {
   const { usdc } = chain.network;
   for (const from of [usdc.address.toUpperCase().replace("0X", "0x"), "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"]) {
     const { body } = await send(`${service.url}/settlement?network=base&from=${from}&nonce=${randomNonce()}`);
@@ -231,7 +231,7 @@ test("addresses in any case and contracts are as good as others", async () => {
   }
 });
 
-test("hundreds of questions at once about as many nonces cost a handful of calls", async () => {
+test("Six hundred concurrent requests for different nonces cost a handful of calls", async () => {
   const nonceOf = (number: number): Hex => numberToHex(number, { size: 32 });
   base.calls.reset();
   const since = performance.now();
@@ -241,16 +241,16 @@ test("hundreds of questions at once about as many nonces cost a handful of calls
     ),
   );
   expect(new Set(answers.map(({ body }) => body.status))).toEqual(new Set(["pending"]));
-  // One call a second, and what says how far the chain is.
+  // About one call per second, plus the reads of the chain's position.
   expect(base.calls.total()).toBeLessThan(10 + (performance.now() - since) / 500);
 });
 
-test("while no node answers, nothing is said", async () => {
+test("While no node answers, the route returns a 503", async () => {
   base.become(async () => null);
   expectProblem(await ask({ authorization: { from: STRANGER, nonce: randomNonce() } } as Signed), 503, "not_available");
 });
 
-test("a settlement that a reorganization removes is pending again", async () => {
+test("A settlement that a reorganization removes is pending again", async () => {
   const { signed } = await sign();
   await broadcast(chain, signed);
   await told(() => ask(signed), "settled");

@@ -12,11 +12,11 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, jobs: false }));
 const asHtml = { headers: { accept: "text/html" } };
 
-/** Width and height that a PNG says of itself. */
+/** The width and height in a PNG's header. */
 const sizeOf = (png: Buffer) => [png.readUInt32BE(16), png.readUInt32BE(20)];
 
-describe("favicon.ico", () => {
-  test("has a picture of each size that its directory names", () => {
+describe("icons", () => {
+  test("favicon.ico contains a PNG of each size in its directory", () => {
     const ico = Buffer.from(faviconIco());
     expect([ico.readUInt16LE(0), ico.readUInt16LE(2), ico.readUInt16LE(4)]).toEqual([0, 1, 3]);
     let end = 0;
@@ -34,7 +34,7 @@ describe("favicon.ico", () => {
   test.each([
     ["/favicon.ico", "image/vnd.microsoft.icon"],
     ["/apple-touch-icon.png", "image/png"],
-  ])("%s is served as %s, and may be kept for a day", async (path, type) => {
+  ])("%s is served as %s and cached for one day", async (path, type) => {
     const { status, headers } = await fetch(service.url + path);
     expect([status, headers.get("content-type"), headers.get("cache-control")]).toEqual([
       200,
@@ -43,19 +43,19 @@ describe("favicon.ico", () => {
     ]);
   });
 
-  test("the icon for home screens is a PNG of 180 by 180", async () => {
+  test("The icon for home screens is a PNG of 180 by 180", async () => {
     const png = Buffer.from(await (await fetch(`${service.url}/apple-touch-icon.png`)).arrayBuffer());
     expect(sizeOf(png)).toEqual([180, 180]);
   });
 });
 
-test("robots.txt lets everybody read and names the sitemap", async () => {
+test("robots.txt allows everything and names the sitemap", async () => {
   const { text, headers } = await send(`${service.url}/robots.txt`);
   expect(headers.get("content-type")).toMatch(/^text\/plain/);
   expect(text).toBe(`User-agent: *\nDisallow:\n\nSitemap: ${service.url}/sitemap.xml\n`);
 });
 
-test("the sitemap lists pages that are there, each by its canonical address", async () => {
+test("The sitemap lists existing pages by their canonical URLs", async () => {
   const { text, headers } = await send(`${service.url}/sitemap.xml`);
   expect(headers.get("content-type")).toBe("application/xml");
   const listed = [...text.matchAll(/<url><loc>([^<]+)<\/loc><\/url>/g)].map(([, url = ""]) => url);
@@ -70,7 +70,7 @@ test("the sitemap lists pages that are there, each by its canonical address", as
   }
 });
 
-test("no page and no README runs a package of ours by its bare name, which anyone could take on the registry", async () => {
+test("No page or README runs one of our packages by its bare name, which anyone could register", async () => {
   const texts = new Map<string, string>();
   for (const path of [
     "/docs/packages",
@@ -90,10 +90,10 @@ test("no page and no README runs a package of ours by its bare name, which anyon
     );
 });
 
-/** What is no page and no JSON: its address says what it is. */
+/** Files, recognizable by their URLs. */
 const IS_FILE = /\.(svg|png|txt|tgz|whl|tlog-proof)$|\/log\/checkpoint$/;
 
-test("each link leads to a page, or says that it is JSON or a file, and each fragment exists", async () => {
+test("Every link leads to a page or is labeled as JSON or a file, and every fragment exists", async () => {
   const { path: certificate } = await certified();
   const [pages, left] = [new Map<string, string>(), ["/", certificate]];
   const files = new Map<string, string>();
@@ -119,7 +119,7 @@ test("each link leads to a page, or says that it is JSON or a file, and each fra
     }
 });
 
-/** The links of a page to this service, with their text and attributes. */
+/** The links of a page within this service, with their text and attributes. */
 function linksOf(page: string, path: string): readonly { to: string; fragment: string; tag: string }[] {
   return [...page.matchAll(/<a ([^>]*)>(.*?)<\/a>/gs)].flatMap(([, attributes = "", text = ""]) => {
     const href = /href="([^"]*)"/.exec(attributes)?.[1]?.replaceAll("&amp;", "&") ?? "";
@@ -140,7 +140,7 @@ async function certified(): Promise<{ path: string }> {
   return { path: new URL(String(body.cert_url)).pathname };
 }
 
-describe("a person whose browser requests what is for programs", () => {
+describe("browser on a route for programs", () => {
   test.each([
     ["GET /test/basic", 405, /POST \/test\/basic<\/code> costs <strong>0\.25 USDC/],
     ["POST /test/basic", 402, /POST \/test\/basic<\/code> costs <strong>0\.25 USDC/],
@@ -149,7 +149,7 @@ describe("a person whose browser requests what is for programs", () => {
     ["GET /purchases", 402, /Paid route 402|Payment required/],
     ["GET /inspect", 200, /What we test/],
     ["GET /test/seller", 200, /The seller’s exam/],
-  ])("%s is a page with status %i, and JSON for everyone else", async (request, status, content) => {
+  ])("%s is a page with status %i, and JSON for other clients", async (request, status, content) => {
     const [method = "", path = ""] = request.split(" ");
     const page = await fetch(service.url + path, { method, headers: { accept: "text/html,*/*;q=0.8" } });
     expect([page.status, page.headers.get("content-type")]).toEqual([status, "text/html; charset=utf-8"]);

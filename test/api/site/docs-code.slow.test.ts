@@ -32,15 +32,15 @@ import { freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// The documentation's programs, taken from their pages and run as their readers would run them: each by the commands that are
-// printed below it, in a folder that is empty before them, against the real service and its index.
+// Takes the documentation's programs from their pages and runs them as a reader would: with the commands printed below
+// each, in an empty folder, against the real service and its index.
 
 const hasPython = await buildWheel();
 if (!hasPython) console.log("The Python programs were not run: Python 3.10 or its package index cannot be had.");
 const registry = await forFile(startRegistry());
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const [escrow, operator] = [await deployEscrow(chain), await deployOperator(chain)];
-/** One for each exam, because ten minutes have to lie between two of one seller. */
+/** One per exam, because exams of one seller must be ten minutes apart. */
 const sellers = {
   local: await forFile(openShop(chain)),
   exam: await forFile(openShop(chain)),
@@ -66,7 +66,7 @@ await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
 const pages = new Map<string, CodeOfPage>(
   await Promise.all(DOCS_PAGES.map(async ({ path }) => [path, await codeOn(service.url + path)] as const)),
 );
-/** Every block of the documentation but the page of integrations, which has a test of its own. */
+/** All code blocks of the documentation, without the integrations page, which has its own test. */
 const blocks = new Map([...pages].flatMap(([path, { blocks: own }]) => (path === "/integrations" ? [] : [...own])));
 function block(id: string): PageCode {
   const one = blocks.get(id);
@@ -74,7 +74,7 @@ function block(id: string): PageCode {
   return one;
 }
 
-/** A payer with money of its own, and what the pages call it. */
+/** A funded payer, under the name that the pages use. */
 async function newPayer(): Promise<{ readonly PAYER_PRIVATE_KEY: `0x${string}` }> {
   const PAYER_PRIVATE_KEY = generatePrivateKey();
   await chain.fund(privateKeyToAccount(PAYER_PRIVATE_KEY).address, 10_000_000n);
@@ -85,7 +85,7 @@ const ofPip = Object.entries(process.env).filter((entry): entry is [string, stri
 const cache = await folderForFile("docs-cache-");
 const folders = new Map<string, Promise<Reader>>();
 
-/** A folder for all programs that need the same packages; empty before the first, and for the others nothing is left to install. */
+/** One folder for all programs with the same packages. The first program installs them. */
 function folderFor({ text }: PageCode): Promise<Reader> {
   const packages = text.split("\n").slice(0, -1).join("\n");
   const known = folders.get(packages) ?? newFolder();
@@ -108,7 +108,7 @@ async function ran(id: string, values?: Printed["values"]): Promise<string> {
   return runAsPrinted(await folderFor(block(`${id}-run`)), printed(id, values));
 }
 
-/** What the payer's newest session of a test says of itself. */
+/** The result of the payer's newest session of a test. */
 async function resultOf(product: string, key: `0x${string}`): Promise<{ readonly message?: string }> {
   const body = JSON.stringify({ wallet: privateKeyToAccount(key).address });
   const headers = { "content-type": "application/json" };
@@ -116,14 +116,14 @@ async function resultOf(product: string, key: `0x${string}`): Promise<{ readonly
   return (await answer.json()) as { readonly message?: string };
 }
 
-/** In Python, `True` and single quotes. */
+/** Matches JavaScript output, and Python output with its `True` and single quotes. */
 const PASSED = /status'?: 'complete'.*verdict'?: 'pass'/s;
 
 async function baited(id: string): Promise<void> {
-  const said = await ran(id, await newPayer());
-  expect(said).toMatch(/^[12] paid 200$/m);
-  expect(said).toMatch(/^[12] refused: /m);
-  expect(said).toMatch(PASSED);
+  const output = await ran(id, await newPayer());
+  expect(output).toMatch(/^[12] paid 200$/m);
+  expect(output).toMatch(/^[12] refused: /m);
+  expect(output).toMatch(PASSED);
 }
 
 const eachBaited = (idOf: (product: string) => string) =>
@@ -132,7 +132,7 @@ const eachBaited = (idOf: (product: string) => string) =>
 async function retried(id: string): Promise<void> {
   const payer = await newPayer();
   const running = ran(id, payer);
-  // The window of the lost order passes on the service's clock once the same payment came again.
+  // The test's clock passes the lost order's window once the same payment has been sent again.
   const isOnlyLate = async () =>
     /the window of the lost order ends/.test(`${(await resultOf("retry", payer.PAYER_PRIVATE_KEY)).message}`);
   expect(await Promise.race([waitUntil(isOnlyLate, 240_000), running.then(() => false)])).toBe(true);
@@ -143,13 +143,13 @@ async function retried(id: string): Promise<void> {
   expect(await running).toMatch(PASSED);
 }
 
-const sold = (shop: string, buyer: string, said: RegExp): Promise<void> =>
-  soldAt(buyer, said, async (values) => serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)));
+const sold = (shop: string, buyer: string, expected: RegExp): Promise<void> =>
+  soldAt(buyer, expected, async (values) => serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)));
 
-/** An unpaid request to a merchant's shop is answered 402, and a buyer's program buys. */
+/** Expects a merchant's shop to return a 402 to an unpaid request and to sell to a buyer's program. */
 async function soldAt(
   buyer: string,
-  said: RegExp,
+  expected: RegExp,
   serve: (values: Readonly<Record<string, string>>) => Promise<string>,
 ): Promise<void> {
   const merchant = generatePrivateKey();
@@ -158,7 +158,7 @@ async function soldAt(
   expect((await fetch(`${origin}/haiku`, { method: "POST" })).status).toBe(402);
   const reader = await folderFor(block(`${buyer}-run`));
   const env = { ...reader.env, SHOP_URL: `${origin}/haiku` };
-  expect(await runAsPrinted({ ...reader, env }, printed(buyer, await newPayer()))).toMatch(said);
+  expect(await runAsPrinted({ ...reader, env }, printed(buyer, await newPayer()))).toMatch(expected);
 }
 
 async function scored(id: string): Promise<string> {
@@ -167,9 +167,9 @@ async function scored(id: string): Promise<string> {
   const isThere = await waitUntil(async () => (await position()) !== null, 60_000);
   await pool.end();
   expect(isThere).toBe(true);
-  const said = await ran(id, await newPayer());
-  expect(said.match(/^0x[0-9a-f]{40} \d+ /gm)).toHaveLength(2);
-  return said;
+  const output = await ran(id, await newPayer());
+  expect(output.match(/^0x[0-9a-f]{40} \d+ /gm)).toHaveLength(2);
+  return output;
 }
 
 async function examined(id: "exam" | "exam-py"): Promise<void> {
@@ -179,7 +179,7 @@ async function examined(id: "exam" | "exam-py"): Promise<void> {
   expect(await ran(id, { ...payer, SELLER_URL: url })).toMatch(/^complete full\n.*\/cert\/[0-9a-f]{32}\n$/ms);
 }
 
-/** The id of a new certificate that the log has. */
+/** Buys a certificate and returns its ID once it is in the log. */
 async function certified(): Promise<string> {
   const [, id = ""] = /\/cert\/([0-9a-f]+)/.exec(await ran("pay", await newPayer())) ?? [];
   const isLogged = async () => (await fetch(`${service.url}/cert/${id}.tlog-proof`)).status === 200;
@@ -187,7 +187,7 @@ async function certified(): Promise<string> {
   return id;
 }
 
-/** Commands that need what is in the folder of another block. */
+/** Runs commands that need the files in another block's folder. */
 async function inFolderOf(id: string, commands: PageCode): Promise<string> {
   return inShell(await folderFor(block(`${id}-run`)), commands);
 }
@@ -195,7 +195,7 @@ async function inFolderOf(id: string, commands: PageCode): Promise<string> {
 const RELEASED_PY = /\{'haiku': 'An old silent pond'\} release\n$/;
 const RELEASED = /^\{ haiku: 'An old silent pond' \} release\n$/m;
 
-/** The exam on the reader's machine, of a route that is sold by GET. */
+/** Runs the exam on the reader's machine, on a route that sells by GET. */
 async function checked(url: string): Promise<string> {
   const { PAYER_PRIVATE_KEY: key } = await newPayer();
   const { text, ...rest } = block("seller-check");
@@ -208,15 +208,15 @@ async function checked(url: string): Promise<string> {
 
 const UNTESTED = /^valid, not verified: never tested\n/m;
 
-/** Each by the blocks that it runs. */
+/** The programs, keyed by the blocks that each run covers. */
 const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   "see-terms": async () => {
     expect(await inShell(await newFolder(), block("see-terms"))).toMatch(/^HTTP\/1.1 402 .*payment-required: /is);
   },
   pay: async () => {
-    const said = await ran("pay", await newPayer());
-    expect(said).toContain(`cert_url: '${service.url}/cert/`);
-    expect(said).toContain("verdict: 'pass'");
+    const output = await ran("pay", await newPayer());
+    expect(output).toContain(`cert_url: '${service.url}/cert/`);
+    expect(output).toContain("verdict: 'pass'");
   },
   ...eachBaited((product) => `${product}-test`),
   "retry-test": () => retried("retry-test"),
@@ -228,13 +228,13 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
   purchases: async () => {
     const payer = await newPayer();
     await ran("pay", payer);
-    const said = await ran("purchases", payer);
-    expect(said).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
-    expect(said).toContain("verdict: 'pass'");
+    const output = await ran("purchases", payer);
+    expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
+    expect(output).toContain("verdict: 'pass'");
   },
   "verify-wallet": async () => {
-    const said = JSON.parse(await inShell(await newFolder(), block("verify-wallet")));
-    expect(said).toMatchObject({ verified: false });
+    const output = JSON.parse(await inShell(await newFolder(), block("verify-wallet")));
+    expect(output).toMatchObject({ verified: false });
   },
   "check-credential": async () => {
     expect(await inShell(await newFolder(), block("check-credential"))).toMatch(UNTESTED);
@@ -294,9 +294,9 @@ const NODE_RUNS: Readonly<Record<string, () => Promise<void>>> = {
 
 const PYTHON_RUNS: typeof NODE_RUNS = {
   "pay-py": async () => {
-    const said = await ran("pay-py", await newPayer());
-    expect(said).toContain(`'cert_url': '${service.url}/cert/`);
-    expect(said).toContain("'verdict': 'pass'");
+    const output = await ran("pay-py", await newPayer());
+    expect(output).toContain(`'cert_url': '${service.url}/cert/`);
+    expect(output).toContain("'verdict': 'pass'");
   },
   ...eachBaited((product) => `${product}-test-py`),
   "retry-test-py": () => retried("retry-test-py"),
@@ -308,9 +308,9 @@ const PYTHON_RUNS: typeof NODE_RUNS = {
   "purchases-py": async () => {
     const payer = await newPayer();
     await ran("pay-py", payer);
-    const said = await ran("purchases-py", payer);
-    expect(said).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
-    expect(said).toContain("'verdict': 'pass'");
+    const output = await ran("purchases-py", payer);
+    expect(output).toMatch(/\/test\/basic 0\.25 USDC 0x[0-9a-f]{64}\n/);
+    expect(output).toContain("'verdict': 'pass'");
   },
   "check-credential-py": async () => {
     expect(await inShell(await newFolder(), block("check-credential-py"))).toMatch(UNTESTED);
@@ -342,10 +342,10 @@ const PYTHON_RUNS: typeof NODE_RUNS = {
   },
 };
 
-/** Code with a test of its own: the gate's shops, on the page of integrations, the shop on Next, and the whole service. */
+/** Code with its own tests: the gate's shops on the integrations page, the Next shop, and the whole service. */
 const ELSEWHERE = [/^(hono|express|next|fastapi|flask|shop-next)(-run)?$/, /^local-start$/];
 
-/** What the compiler says against the sources. */
+/** Returns the compiler's errors. */
 function compile(files: Readonly<Record<string, string>>): readonly string[] {
   const solc = createRequire(import.meta.url)("solc") as { compile: (input: string) => string };
   const sources = Object.fromEntries(Object.entries(files).map(([name, content]) => [name, { content }]));
@@ -357,7 +357,7 @@ function compile(files: Readonly<Record<string, string>>): readonly string[] {
   return errors.map(({ formattedMessage }: { formattedMessage: string }) => formattedMessage);
 }
 
-test("all code of the documentation is run here, or by the test of the integrations", () => {
+test("All code of the documentation is run here or by the integrations test", () => {
   const own = [...blocks.keys()].filter((id) => !ELSEWHERE.some((pattern) => pattern.test(id)));
   const run = Object.keys({ ...NODE_RUNS, ...PYTHON_RUNS }).flatMap((ids) => ids.split(" "));
   expect(own.map((id) => id.replace(/-run$/, "")).filter((id) => !run.includes(id))).toEqual([]);
@@ -365,7 +365,7 @@ test("all code of the documentation is run here, or by the test of the integrati
   expect(new Set(run).size).toBe(run.length);
 });
 
-test("the shop on Next is built without a key, and sells", { timeout: 420_000 }, async ({ skip }) => {
+test("The Next shop builds without a key and sells", { timeout: 420_000 }, async ({ skip }) => {
   const shop: Reader = { home: await folderForFile("docs-next-"), env: {} };
   const { install, build, start } = nextCommands(block("shop-next-run"));
   skip(!(await installNext(shop, install)), "npm cannot install Next here");
@@ -376,7 +376,7 @@ test("the shop on Next is built without a key, and sells", { timeout: 420_000 },
   );
 });
 
-/** The pages outside of the documentation that have code: each block is run here, or is a block of the documentation. */
+/** Pages outside the documentation that have code. Each block is run here or equals a block of the documentation. */
 const OTHER_PAGES: Readonly<Record<string, Readonly<Record<string, (code: PageCode) => Promise<void> | void>>>> = {
   "/": { ask: asksForTerms, "pay-code": sameAs("pay"), "pay-code-run": sameAs("pay-run") },
   "/cafe": { order: asksForTerms },
@@ -414,7 +414,7 @@ function sameAs(id: string): (code: PageCode) => void {
   return ({ text }) => expect(text).toBe(block(id).text);
 }
 
-test("all code of the other pages is code of the documentation, or does what it says", async () => {
+test("All code of the other pages equals documentation code or works as described", async () => {
   const sitemap = await (await fetch(`${service.url}/sitemap.xml`)).text();
   const listed = [...sitemap.matchAll(/<loc>([^<]+)<\/loc>/g)].map(([, url = ""]) => new URL(url).pathname);
   for (const path of listed.filter((one) => !pages.has(one))) {
@@ -426,29 +426,29 @@ test("all code of the other pages is code of the documentation, or does what it 
   expect(Object.keys(OTHER_PAGES).filter((path) => !listed.includes(path))).toEqual([]);
 });
 
-test("the gate's page shows the code that the page of integrations shows", () => {
+test("The gate's page shows the same code as the integrations page", () => {
   const integrations = pages.get("/integrations")?.blocks;
   for (const [id, { text }] of pages.get("/docs/gate")?.blocks ?? [])
     expect([id, integrations?.get(id)?.text]).toEqual([id, text]);
 });
 
-test.for(Object.keys(NODE_RUNS))("the code of %s does what the page says", { timeout: 300_000 }, async (ids) =>
+test.for(Object.keys(NODE_RUNS))("The code of %s works as its page describes", { timeout: 300_000 }, async (ids) =>
   NODE_RUNS[ids]?.(),
 );
 
 test.skipIf(!hasPython).for(Object.keys(PYTHON_RUNS))(
-  "the Python code of %s does what the page says",
+  "The Python code of %s works as its page describes",
   { timeout: 300_000 },
   async (ids) => PYTHON_RUNS[ids]?.(),
 );
 
-test("the home page counts what was bought", { timeout: 120_000 }, async () => {
+test("The home page counts the purchases", { timeout: 120_000 }, async () => {
   const read = async (): Promise<Record<string, string>> => {
     const html = await (await fetch(service.url, { headers: { accept: "text/html" } })).text();
     const named = html.matchAll(/<dt>([^<]+)<\/dt><dd>([^<]*)/g);
     return Object.fromEntries([...named].map(([, name = "", value = ""]) => [name, value]));
   };
-  // Figures are counted once a minute, and the first reader after that still gets the earlier ones.
+  // Figures are counted once a minute, and the first request afterwards still gets the old ones.
   const isCounted = async () => Number((await read())["Certified agents"]) > 0;
   expect(await waitUntil(isCounted, 90_000, 1_000)).toBe(true);
   const figures = await read();

@@ -14,7 +14,7 @@ import { score } from "../../../packages/verifier/src/score/score.ts";
 import { ALL_PASSES, daysAgo, facts, outcomes, payees, payments } from "../../packages/verifier/score/facts.ts";
 import { PRICES } from "../../support/payments/prices.ts";
 
-/** The score of such a history: payments a week apart, the last one yesterday. */
+/** The score of this history, with payments one week apart and the last one yesterday. */
 function forged({ counterparties, payments: count, value, weeks }: Forgery) {
   const share = (total: number, week: number) => Math.floor(total / weeks) + (week < total % weeks ? 1 : 0);
   const days = Array.from(
@@ -24,11 +24,11 @@ function forged({ counterparties, payments: count, value, weeks }: Forgery) {
   return score(facts({ payees: payees(counterparties), payments: payments(...days) }, ALL_PASSES));
 }
 
-test.each(Object.entries(FORGED_A))("the documented forgery of %s is an A", (_, history) => {
+test.each(Object.entries(FORGED_A))("The documented forgery of %s is an A", (_, history) => {
   expect(forged(history)).toMatchObject({ tier: "A", caps: [] });
 });
 
-describe("with less of any part it is not", () => {
+describe("smaller forgery", () => {
   const { fewWallets, fewWeeks } = FORGED_A;
   test.each<[string, Forgery]>([
     ["few wallets: payees", { ...fewWallets, counterparties: fewWallets.counterparties - 1 }],
@@ -37,19 +37,19 @@ describe("with less of any part it is not", () => {
     ["few wallets: weeks", { ...fewWallets, weeks: fewWallets.weeks - 1 }],
     ["few weeks: payees", { ...fewWeeks, counterparties: fewWeeks.counterparties - 1 }],
     ["few weeks: weeks", { ...fewWeeks, weeks: fewWeeks.weeks - 1 }],
-  ])("%s", (_, less) => expect(forged(less).tier).toBe("B"));
+  ])("A forgery with one unit less is a B: %s", (_, less) => expect(forged(less).tier).toBe("B"));
 });
 
-test("its certificates cost what the three tests cost", () => {
+test("The certificates cost as much as their three tests", () => {
   expect(CERTIFICATES_COST).toBe(PRICES.suite + 2n * (PRICES.entry + PRICES.control));
 });
 
-test("a ring is the agent, the payees, three payers and as many funders", () => {
+test("A ring is the agent, its payees, three payers, and as many funders", () => {
   expect(Object.values(FORGED_A).map(ringSize)).toEqual([15, 27]);
 });
 
-describe("smearing", () => {
-  /** What refunds take from a merchant with so many buyer-days of releases. */
+describe("smear attack on a merchant", () => {
+  /** The points that refunds take from a merchant with this many buyer-days of releases. */
   function taken(served: number, failed: number): number {
     const pointsOf = (escrow: ReturnType<typeof outcomes>) =>
       score(facts({ escrow })).components.escrow_outcomes.points;
@@ -58,7 +58,7 @@ describe("smearing", () => {
   }
 
   test.each(SERVED.flatMap((served) => [1, 3, 6].map((points) => [served, points] as const)))(
-    "to take from a merchant with %i good buyer-days %i points takes as many refunds as documented, and no fewer",
+    "A merchant with %i good buyer-days loses %i points to the documented number of refunds and not to one less",
     (served, points) => {
       const needed = smear(served, points);
       expect(taken(served, needed)).toBeGreaterThanOrEqual(points);
@@ -66,12 +66,12 @@ describe("smearing", () => {
     },
   );
 
-  test.each(FAILED)("%i refunds are hidden by as many releases as documented, and by no fewer", (failed) => {
+  test.each(FAILED)("%i refunds are hidden by the documented number of releases and not by one less", (failed) => {
     expect(taken(dilution(failed), failed)).toBe(0);
     expect(taken(dilution(failed) - 1, failed)).toBe(1);
   });
 
-  test("each of these releases costs 1% of the least amount that counts", () => {
+  test("Each of these releases costs 1% of the smallest amount that counts", () => {
     expect(dilutionFee(96)).toBe(96n * 500n);
   });
 });

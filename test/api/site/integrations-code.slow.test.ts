@@ -33,7 +33,7 @@ import {
 } from "../../support/sellers/gate-scene.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
-// The code of the integrations page, taken from it and run as it stands.
+// Takes the code of the integrations page and runs it unchanged.
 
 const fileOf = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 const scene = await startGateScene();
@@ -55,7 +55,7 @@ const withoutService = (code: PageCode): PageCode => ({
 
 const printed = (id: string, code = block(id)): Printed => ({ code, commands: block(`${id}-run`), values: env });
 
-test.each(["hono", "express"])("the shop on %s sells to verified agents only", { timeout: 300_000 }, async (id) => {
+test.each(["hono", "express"])("The %s shop sells only to verified agents", { timeout: 300_000 }, async (id) => {
   const shop: Reader = { ...reader, home: await folderForFile(`integrations-${id}-`) };
   const shopOf = async (code: PageCode): Promise<Send> => {
     const origin = await serveAsPrinted(shop, printed(id, code));
@@ -67,7 +67,7 @@ test.each(["hono", "express"])("the shop on %s sells to verified agents only", {
 const hasPython = await buildWheel();
 
 test.skipIf(!hasPython).each(["fastapi", "flask"])(
-  "the shop on %s sells to verified agents only",
+  "The %s shop sells only to verified agents",
   { timeout: 300_000 },
   async (id) => {
     const shop: Reader = { home: await folderForFile(`integrations-${id}-`), env: { ...reader.env, ...ofPip } };
@@ -85,7 +85,7 @@ test.skipIf(!hasPython).each(["fastapi", "flask"])(
   },
 );
 
-test("the shop on Next sells to verified agents only", { timeout: 420_000 }, async ({ skip }) => {
+test("The Next shop sells only to verified agents", { timeout: 420_000 }, async ({ skip }) => {
   const shop: Reader = { ...reader, home: await folderForFile("integrations-next-") };
   const { install, build, start } = nextCommands(block("next-run"));
   skip(!(await installNext(shop, install)), "npm cannot install Next here");
@@ -98,7 +98,7 @@ test("the shop on Next sells to verified agents only", { timeout: 420_000 }, asy
   await route("without-service", withoutService(block("next")));
   await route("read", changed("export const POST", "export const GET"));
   await route("unmatched", changed("server, { accepts }", 'server, { "POST /elsewhere": { accepts } }'));
-  // A build has neither a key nor an address in its environment.
+  // The build has no key or address in its environment.
   await inShell({ home: shop.home, env: {} }, build);
   const origin = await serveAsPrinted(shop, { code: block("next"), commands: start, values: env });
   const post =
@@ -110,30 +110,36 @@ test("the shop on Next sells to verified agents only", { timeout: 420_000 }, asy
   expect((await post("unmatched")({})).status).toBe(500);
 });
 
-/** What is no dependency of this project comes from the registry that this machine's npm is set up for. */
+/** Packages outside this project's dependencies come from the registry that npm is configured with. */
 const withMachinesRegistry = (cwd: string, { text }: PageCode) =>
   promisify(execFile)("bash", ["-euc", text], { cwd, timeout: 180_000 });
 
-test.each(["mcp-config", "mcp-vscode"])("the configuration %s starts twelve tools, from this service", async (id) => {
-  const { mcpServers, servers = mcpServers } = JSON.parse(block(id).text);
-  const { command, args, env } = servers["agent-payment-trust"];
-  expect(env).toEqual({ BASE_URL: service.url, PAYER_PRIVATE_KEY: expect.stringMatching(/^(0x…|\$\{input:payer\})$/) });
-  const client = newClient();
-  onTestFinished(() => client.close());
-  const home = { ...bareEnvironment(), HOME: reader.home, ...registry.environment(reader.home) };
-  const { PAYER_PRIVATE_KEY: _, ...withoutKey } = env;
-  await client.connect(
-    new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),
-  );
-  const { tools } = await client.listTools();
-  expect(tools).toHaveLength(12);
-  for (const { name } of tools) expect(page).toContain(`<code>${name}</code>`);
-});
+test.each(["mcp-config", "mcp-vscode"])(
+  "The configuration %s starts a server with twelve tools that uses this service",
+  async (id) => {
+    const { mcpServers, servers = mcpServers } = JSON.parse(block(id).text);
+    const { command, args, env } = servers["agent-payment-trust"];
+    expect(env).toEqual({
+      BASE_URL: service.url,
+      PAYER_PRIVATE_KEY: expect.stringMatching(/^(0x…|\$\{input:payer\})$/),
+    });
+    const client = newClient();
+    onTestFinished(() => client.close());
+    const home = { ...bareEnvironment(), HOME: reader.home, ...registry.environment(reader.home) };
+    const { PAYER_PRIVATE_KEY: _, ...withoutKey } = env;
+    await client.connect(
+      new StdioClientTransport({ command, args, cwd: reader.home, env: { ...home, ...withoutKey }, stderr: "ignore" }),
+    );
+    const { tools } = await client.listTools();
+    expect(tools).toHaveLength(12);
+    for (const { name } of tools) expect(page).toContain(`<code>${name}</code>`);
+  },
+);
 
 const ALL_TOOLS = /verify_agent.*arbiter_verify/s;
 const values = { PAYER_PRIVATE_KEY: generatePrivateKey() };
 
-test("the AI SDK gets the tools", { timeout: 300_000 }, async ({ skip }) => {
+test("The AI SDK gets the tools", { timeout: 300_000 }, async ({ skip }) => {
   const home = await folderForFile("integrations-ai-sdk-");
   const { text } = block("agent-tools-run");
   const [install = ""] = text.split("\n");
@@ -152,7 +158,7 @@ test.skipIf(!hasPython)("LangChain gets the tools", { timeout: 300_000 }, async 
   expect(await runAsPrinted({ home, env: { ...reader.env, ...ofPip } }, printedTools)).toMatch(ALL_TOOLS);
 });
 
-test.each(["action-verify", "action-certify"])("the workflow %s gives the action what it takes", async (id) => {
+test.each(["action-verify", "action-certify"])("The workflow %s passes only inputs that the action has", async (id) => {
   const action = parse(await readFile(fileOf("packages/action/action.yml"), "utf8"));
   const { jobs } = parse(block(id).text);
   const [step] =
@@ -165,7 +171,7 @@ test.each(["action-verify", "action-certify"])("the workflow %s gives the action
   expect(Object.keys(action.inputs)).toEqual(expect.arrayContaining(Object.keys(step?.with ?? {})));
 });
 
-test("all code on the page is run here", () => {
+test("All code on the page is run here", () => {
   const programs = ["agent-tools", "agent-tools-py", "express", "fastapi", "flask", "hono", "next"];
   expect([...blocks.keys()].sort()).toEqual(
     [

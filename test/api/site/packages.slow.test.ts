@@ -11,7 +11,7 @@ import { packageRoutes } from "../../../api/site/packages/routes.ts";
 import { readTarballs, TARBALLS } from "../../../api/site/packages/tarballs.ts";
 import { buildPackages, buildWheel } from "../../../scripts/packages.ts";
 
-/** The routes over a folder of tarballs; a problem is answered by its code. */
+/** The package routes over a folder of tarballs. A problem's response is its code. */
 async function served(folder: string, baseUrl = "http://localhost:4020"): Promise<Hono> {
   const app = new Hono();
   for (const route of packageRoutes({ tarballs: await readTarballs(folder), baseUrl }))
@@ -34,7 +34,7 @@ const list = async (app: Hono) => ((await (await app.request("/packages")).json(
 
 const PATH = `/packages/${tarballName(VERIFIER)}`;
 
-test("the list names every package with its URL, and the integrity of the bytes there", async () => {
+test("The list has every package with its URL and the integrity of the bytes there", async () => {
   const app = await served(TARBALLS);
   const packages = await list(app);
   expect(packages.map(({ name }) => name)).toEqual(PACKAGES.map(({ name }) => name));
@@ -45,7 +45,7 @@ test("the list names every package with its URL, and the integrity of the bytes 
   expect(packages[0]).toMatchObject({ url: packageUrl("http://localhost:4020", VERIFIER), node: ">=20" });
 });
 
-test("a tarball is kept for good where the service is published, and asked about again on one's own machine", async () => {
+test("A tarball is immutable on a published service and revalidated on a local one", async () => {
   const published = await (await served(TARBALLS, "https://trust.example")).request(PATH);
   expect(published.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
   const app = await served(TARBALLS);
@@ -58,7 +58,7 @@ test("a tarball is kept for good where the service is published, and asked about
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("a package that there is not is not found; one that is not built is not available", async () => {
+test("An unknown package is not_found, and an unbuilt one is not_available", async () => {
   const [built, empty] = [await served(TARBALLS), await served(await emptyFolder())];
   for (const name of ["agent-payment-trust-verifier-9.9.9.tgz", "..%2fpackage.json", "built-from"])
     expect(await (await built.request(`/packages/${name}`)).text()).toBe("not_found");
@@ -66,7 +66,7 @@ test("a package that there is not is not found; one that is not built is not ava
   expect((await list(empty)).map(({ integrity }) => integrity)).toEqual(PACKAGES.map(() => null));
 });
 
-test("the wheel is named as its manifest says, and served where it was built", async () => {
+test("The wheel's name matches its manifest, and it is served where it was built", async () => {
   const manifest = await readFile(new URL("../../../packages/python/pyproject.toml", import.meta.url), "utf8");
   const [, name = "", version] = /^name = "(.+)"\nversion = "(.+)"$/m.exec(manifest) ?? [];
   expect(WHEEL).toBe(`${name.replaceAll("-", "_")}-${version}-py3-none-any.whl`);
@@ -78,7 +78,7 @@ test("the wheel is named as its manifest says, and served where it was built", a
   expect(Buffer.from(await answer.arrayBuffer()).equals(await readFile(join(folder, WHEEL)))).toBe(true);
 });
 
-test("the same sources give the same bytes, and are not built twice", async () => {
+test("The same sources yield the same bytes and are not built twice", async () => {
   const folder = await emptyFolder();
   expect([await buildPackages(folder), await buildPackages(folder)]).toEqual([true, false]);
   for (const name of PACKAGES.map(tarballName))

@@ -49,14 +49,14 @@ describe("certificate page", () => {
     ["badge preview", `<img src="/badge/${PASSING.id}.svg"`],
     ["README snippet", badgeMarkdown(baseUrl, PASSING)],
     ["disclaimer", "not a guarantee, an endorsement or advice"],
-  ])("shows the %s", (_, text) => expect(page).toContain(text));
+  ])("The page shows the %s", (_, text) => expect(page).toContain(text));
 
-  test("has a canonical URL and a picture for link previews", () => {
+  test("The page has a canonical URL and an image for link previews", () => {
     expect(page).toContain(`<link rel="canonical" href="${baseUrl}/cert/${PASSING.id}">`);
     expect(page).toContain(`<meta property="og:image" content="${baseUrl}/cert/${PASSING.id}/og.png">`);
   });
 
-  test("carries its record as JSON-LD", () => {
+  test("The page contains its record as JSON-LD", () => {
     const [block = ""] = inline(page, '<script type="application/ld+json">');
     expect(JSON.parse(block)).toMatchObject({
       "@type": "Certification",
@@ -66,18 +66,18 @@ describe("certificate page", () => {
     });
   });
 
-  test("an expired certificate says when its 30 days ended", () => {
+  test("The page of an expired certificate has the end of its 30 days", () => {
     expect(show(EXPIRED)).toContain("its 30 days ended on 1 October 2026");
   });
 
-  test("a reversed certificate says that it no longer counts", () => {
+  test("The page of a reversed certificate states the reversal", () => {
     const reversed = show(REVERSED);
     expect(reversed).toContain("missing from the chain on 22 November 2026");
     expect(reversed).toContain("Reversed PASS: ");
     expect(reversed).not.toContain("Anyone can check that on-chain");
   });
 
-  test("an unknown check and an unknown fact keep their own words", () => {
+  test("An unknown check and an unknown fact are shown by name", () => {
     const detected = { ...PASSING.detected, bait_signed: false };
     const unknown = show({ ...PASSING, checks: { bait_unsigned: "pass" }, detected });
     expect(unknown).toContain("Bait unsigned");
@@ -85,7 +85,7 @@ describe("certificate page", () => {
   });
 });
 
-describe("hostile text is escaped", () => {
+describe("hostile text", () => {
   const hostile: MarkedCertificate = {
     ...PASSING,
     level: HOSTILE,
@@ -108,19 +108,19 @@ describe("hostile text is escaped", () => {
     problem: renderProblem({ status: 404, title: HOSTILE, detail: HOSTILE, request_id: HOSTILE }),
   };
 
-  test.each(Object.entries(pages))("on the %s page", (_, page) => {
+  test.each(Object.entries(pages))("Hostile text is escaped on the %s page", (_, page) => {
     expect(page).not.toContain("<script>alert");
     expect(page).not.toContain("<img src=x");
     expect(page).toContain("&lt;img src=x onerror=&#39;alert(1)&#39;&gt;&amp;amp;");
   });
 
-  test("in JSON-LD, where it stays the same text", () => {
+  test("Hostile text is escaped in JSON-LD and parses back unchanged", () => {
     const [block = ""] = pages.certificate.split('<script type="application/ld+json">').slice(1);
     const document: unknown = JSON.parse(block.slice(0, block.indexOf("</script>")));
     expect(document).toMatchObject({ name: `Full payment suite: ${HOSTILE}` });
   });
 
-  test("in a badge", () => {
+  test("Hostile text is escaped in a badge", () => {
     expect(renderBadge(hostile, now)).not.toContain("<script");
   });
 });
@@ -132,18 +132,18 @@ describe("content security policy", () => {
   test.each([
     ["certificate", show(PASSING)],
     ["home", renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now })],
-  ])("allows the style and the script of the %s page by hash, and nothing else", (_, page) => {
+  ])("The policy allows only the style and the script of the %s page, by hash", (_, page) => {
     expect(inline(page, "<style>").map((text) => allowed("style-src", text))).toEqual([true]);
     expect(inline(page, "<script>").map((text) => allowed("script-src", text))).toEqual([true]);
     expect(page).not.toMatch(/ style="| on[a-z]+="/);
   });
 
-  test("pages with nothing to copy have no script", () => {
+  test("A page with nothing to copy has no script", () => {
     expect(renderStatus(STATUS)).not.toContain("<script");
   });
 });
 
-test("the home page lists everything that is sold with its price, marks test money, and says how to pay and verify", () => {
+test("The home page lists all products with their prices, marks test money, and shows how to pay and verify", () => {
   const page = renderHome({ baseUrl, menu: MENU, reads: READS, figures: FIGURES, now });
   for (const { method, path, price, network, summary } of MENU) {
     const money = network === "eip155:8453" ? "USDC" : "test USDC on Base Sepolia";
@@ -156,7 +156,7 @@ test("the home page lists everything that is sold with its price, marks test mon
   expect(page).toContain('<form action="/verify" method="get">');
 });
 
-test("the home page shows what the service has done, and says so where a figure is not known", () => {
+test("The home page shows the service's totals and marks unknown ones as unavailable", () => {
   const shown = (figures: typeof FIGURES) =>
     [
       ...renderHome({ baseUrl, menu: MENU, reads: READS, figures, now }).matchAll(/<dt>([^<]+)<\/dt><dd>(.*?)<\/dd>/g),
@@ -180,11 +180,11 @@ describe("verification page", () => {
     ["Verified", { tested: true, verified: true }],
     ["Not verified", { tested: true, verified: false }],
     ["Not tested", { tested: false, verified: false, certs: [] }],
-  ])("says %s", (words, standing) => {
-    expect(renderVerification({ ...VERIFICATION, ...standing })).toContain(`<title>${words}: ${VERIFICATION.wallet}`);
+  ])("The page's title is: %s", (words, status) => {
+    expect(renderVerification({ ...VERIFICATION, ...status })).toContain(`<title>${words}: ${VERIFICATION.wallet}`);
   });
 
-  test("shows certificates, activity and what verified means", () => {
+  test("The page shows certificates, activity, and the meaning of verified", () => {
     const page = renderVerification(VERIFICATION);
     for (const text of [
       "Full payment suite: Conformant",
@@ -199,7 +199,7 @@ describe("verification page", () => {
     }
   });
 
-  test("says why a wallet is not verified, with the evidence, instead of what verified means", () => {
+  test("The page of an unverified wallet shows the reasons with their evidence instead of the meaning of verified", () => {
     const reason = (text: string, id: string | null) => ({
       text,
       cert_url: id && `${baseUrl}/cert/${id}`,
@@ -220,7 +220,7 @@ describe("verification page", () => {
     expect(six).toContain("And 1 more");
   });
 
-  test("a wallet that was never seen, or whose activity is not known, is shown as such", () => {
+  test("An unseen wallet and unknown activity are shown as such", () => {
     const { activity } = VERIFICATION;
     const unseen = activity && { ...activity, settled_payments: 0, distinct_counterparties: 0, last_seen_days: null };
     expect(renderVerification({ ...VERIFICATION, activity: unseen })).toContain("<dd>not in this period</dd>");
@@ -228,7 +228,7 @@ describe("verification page", () => {
   });
 });
 
-test("a problem page shows status, title, detail and request id", () => {
+test("A problem page shows status, title, detail, and request ID", () => {
   const page = renderProblem({
     status: 404,
     title: "Not found",

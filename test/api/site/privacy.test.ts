@@ -9,19 +9,19 @@ import { startService } from "../../support/service/service.ts";
 const config = { operator: "Example Trust Ltd, 1 Example Street", abuseContact: "mailto:abuse@trust.example" };
 const service = await forFile(startService({ chain: await forFile(startTestChain()), jobs: false, config }));
 
-test("the page says what is stored, for how long and why, who runs the service, and whom to write to", async () => {
+test("The page names the stored data with its duration and purpose, the operator, and the contact", async () => {
   const text = await send(`${service.url}/privacy`);
   const page = await send(`${service.url}/privacy`, { headers: { accept: "text/html" } });
   expect(text.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
   for (const shown of [text.text, page.text]) {
-    for (const said of Object.values(config)) expect(shown).toContain(said);
+    for (const value of Object.values(config)) expect(shown).toContain(value);
     expect(shown.split("Rehearsals")).toHaveLength(2);
   }
   expect((await send(`${service.url}/terms`)).text).toContain(config.operator);
 });
 
-test("every table of the database is in one row of what is stored", async () => {
+test("Every table of the database is in exactly one row of the stored data", async () => {
   const owner = await forFile(connectOwner(service.database));
   const { rows } = await owner.query<{ name: string }>(
     "SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY relname",

@@ -11,7 +11,7 @@ import { startRegistry } from "../../support/packages/registry.ts";
 import { startService } from "../../support/service/service.ts";
 import { buy } from "../../support/sessions/agents.ts";
 
-// The program in the answer of a failed rehearsal, run as its reader would run it, passes that rehearsal.
+// The program in the response of a failed rehearsal, run as a reader would run it, passes that rehearsal.
 
 const home = await folderForFile("rehearsal-code-");
 const registry = await forFile(startRegistry());
@@ -32,20 +32,24 @@ const askResult = async (product: string, wallet: string) => {
   return (await answer.json()) as { readonly message: string; readonly passing_code: PassingCode };
 };
 
-test.each(BEHAVIORAL_PRODUCTS)("the program of a failed %s rehearsal passes", { timeout: 240_000 }, async (product) => {
-  const key = generatePrivateKey();
-  const payer = privateKeyToAccount(key);
-  await chain.fund(payer.address, 10_000_000n);
-  await buy(`${service.url}/rehearsal/${product}/start`, payer);
-  const { passing_code: code } = await askResult(product, payer.address);
-  const reader: Reader = { home, env: { PAYER_PRIVATE_KEY: key, ...registry.environment(home) } };
-  await inShell(reader, { id: "install", caption: "", text: code.install });
-  const running = run(reader, { id: product, caption: code.file, text: code.text });
-  if (product === "retry") {
-    const isOnlyLate = async () =>
-      /window of the lost order ends/.test((await askResult(product, payer.address)).message);
-    expect(await Promise.race([waitUntil(isOnlyLate, 120_000), running.then(() => false)])).toBe(true);
-    aheadMs = (WINDOW_SECONDS + 5) * 1000;
-  }
-  expect(await running).toMatch(/status: 'complete'.*rehearsal: true.*verdict: 'pass'/s);
-});
+test.each(BEHAVIORAL_PRODUCTS)(
+  "The program returned by a failed %s rehearsal passes",
+  { timeout: 240_000 },
+  async (product) => {
+    const key = generatePrivateKey();
+    const payer = privateKeyToAccount(key);
+    await chain.fund(payer.address, 10_000_000n);
+    await buy(`${service.url}/rehearsal/${product}/start`, payer);
+    const { passing_code: code } = await askResult(product, payer.address);
+    const reader: Reader = { home, env: { PAYER_PRIVATE_KEY: key, ...registry.environment(home) } };
+    await inShell(reader, { id: "install", caption: "", text: code.install });
+    const running = run(reader, { id: product, caption: code.file, text: code.text });
+    if (product === "retry") {
+      const isOnlyLate = async () =>
+        /window of the lost order ends/.test((await askResult(product, payer.address)).message);
+      expect(await Promise.race([waitUntil(isOnlyLate, 120_000), running.then(() => false)])).toBe(true);
+      aheadMs = (WINDOW_SECONDS + 5) * 1000;
+    }
+    expect(await running).toMatch(/status: 'complete'.*rehearsal: true.*verdict: 'pass'/s);
+  },
+);
