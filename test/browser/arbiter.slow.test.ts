@@ -32,7 +32,7 @@ const buy = async (name: string, claim: Parameters<typeof buyVerdict>[2]) => {
 };
 const conditionsOf = (verdict: string) =>
   scene.claims.find((one) => one.category === "http-delivery" && one.verdict === verdict)?.conditions ?? {};
-// Names without a place to break a line.
+// Names without a possible line break.
 await buy("verdict-release", {
   category: "http-delivery",
   conditions: conditionsOf("release"),
@@ -57,7 +57,7 @@ await buy("verdict-refund", {
 const corrected = await correctVerdict(await recordParts(scene.service, pool), wrong, `It was ${"w".repeat(200)}.`);
 if (!("verdict" in corrected)) throw new Error(`not corrected: ${corrected.refused}`);
 pages["verdict-correction"] = `/arbiter/verdict/${corrected.verdict.id}`;
-// The pages do not change while they are looked at once all that was bought is in the log.
+// Once everything bought is in the log, the pages no longer change during the test.
 await eventually(
   async () => (await fetch(`${scene.service.url}${pages["verdict-correction"]}.tlog-proof`)).status,
   200,
@@ -70,11 +70,11 @@ pages["log-entry"] = new URL(search.found[0]?.entry_url ?? "").pathname;
 
 const open = (size: Size) => openPage(browser, { size, baseURL: scene.service.url });
 
-test.concurrent.for(sizes)("the arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+test.concurrent.for(sizes)("The arbiter's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
   expectFit(browser, pages, { size, baseURL: scene.service.url }),
 );
 
-test("a verdict's page says what was decided, on what, and what became of it", async () => {
+test("A verdict's page shows the decision, its reasons, and a later correction", async () => {
   const { page } = await open("desk");
   const visit = async (name: string) => {
     await page.goto(pages[name] ?? "");
@@ -97,7 +97,7 @@ test("a verdict's page says what was decided, on what, and what became of it", a
   await page.context().close();
 });
 
-test("the arbiter is found from the home page", async () => {
+test("The home page links to the arbiter", async () => {
   const { page } = await open("phone");
   await page.goto("/");
   await page.getByRole("link", { name: "Arbiter" }).first().click();
@@ -106,7 +106,7 @@ test("the arbiter is found from the home page", async () => {
   await page.context().close();
 });
 
-test("every link on the arbiter's pages leads to a page", async () => {
+test("Every link on the arbiter's pages leads to a page", async () => {
   const baseURL = scene.service.url;
   const { own, foreign } = await linksOf(browser, pages, { baseURL });
   expect([...foreign].filter((url) => !url.startsWith("https://c2sp.org/"))).toEqual([]);

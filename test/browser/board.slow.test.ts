@@ -22,7 +22,10 @@ const PAGES = {
 };
 const DAY_MS = 86_400_000;
 
-/** Sixty wallets: more on some days than on others, few enough on one to be withheld, and a product with few failures. */
+/**
+ * Sixty wallets, more on some days than on others, few enough on one day to be withheld, and a product with few
+ * failures.
+ */
 function seeds(): readonly Seed[] {
   const at = (days: number, order: number) => new Date(Date.now() - days * DAY_MS - order * 60_000);
   const busy = Array.from({ length: 30 }, (_, days) =>
@@ -54,7 +57,7 @@ PAGES["board-last"] = String((first as { next: unknown }).next);
 
 const open = (size: Size, baseURL = service.url) => openPage(browser, { size, baseURL });
 
-test.concurrent.for(sizes)("on a %s, board and statistics are accessible, fit, and log no error", async (size) => {
+test.concurrent.for(sizes)("On a %s, board and statistics are accessible, fit, and log no error", async (size) => {
   await expectFit(browser, PAGES, { size, baseURL: service.url });
   const { page, troubles } = await open(size);
   await page.goto("/stats");
@@ -64,7 +67,7 @@ test.concurrent.for(sizes)("on a %s, board and statistics are accessible, fit, a
   await page.context().close();
 });
 
-test("without a certificate, board and statistics say so", async () => {
+test("Board and statistics state that there are no certificates", async () => {
   const { page, troubles } = await open("phone", empty.url);
   await page.goto("/board");
   expect(await page.getByText("No agent is currently certified.").isVisible()).toBe(true);
@@ -75,7 +78,7 @@ test("without a certificate, board and statistics say so", async () => {
   await page.context().close();
 });
 
-test("the letters of the chart are no smaller on a phone, lie inside it, and do not overlap", async () => {
+test("The chart's labels are readable on a phone, lie inside the chart, and do not overlap", async () => {
   for (const size of sizes) {
     const { page } = await open(size);
     await page.goto("/stats");
@@ -87,25 +90,25 @@ test("the letters of the chart are no smaller on a phone, lie inside it, and do 
     const boxes = await chart.locator("text").evaluateAll((texts) =>
       texts.map((text) => {
         const { left, right, top, bottom } = text.getBoundingClientRect();
-        return { left, right, top, bottom, said: text.textContent };
+        return { left, right, top, bottom, label: text.textContent };
       }),
     );
     expect(boxes.length).toBeGreaterThan(7);
     for (const one of boxes) {
-      expect(one.bottom - one.top, one.said ?? "").toBeGreaterThanOrEqual(13);
-      expect(one.left, one.said ?? "").toBeGreaterThanOrEqual((frame?.x ?? 0) - 1);
-      expect(one.right, one.said ?? "").toBeLessThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0) + 1);
+      expect(one.bottom - one.top, one.label ?? "").toBeGreaterThanOrEqual(13);
+      expect(one.left, one.label ?? "").toBeGreaterThanOrEqual((frame?.x ?? 0) - 1);
+      expect(one.right, one.label ?? "").toBeLessThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0) + 1);
       for (const other of boxes.filter((box) => box !== one)) {
         const apart =
           one.right <= other.left || other.right <= one.left || one.bottom <= other.top || other.bottom <= one.top;
-        expect(apart, `${one.said} and ${other.said}`).toBe(true);
+        expect(apart, `${one.label} and ${other.label}`).toBe(true);
       }
     }
     await page.context().close();
   }
 });
 
-test("the table beside the chart has the figures of the JSON", async () => {
+test("The table next to the chart has the same figures as the JSON", async () => {
   const { page } = await open("phone");
   await page.goto("/stats");
   await page.getByText("The same figures as a table").click();
@@ -118,7 +121,7 @@ test("the table beside the chart has the figures of the JSON", async () => {
   await page.context().close();
 });
 
-test("a reader pages through the board, sees every badge, and comes back to the newest", async () => {
+test("A reader pages through the board, sees every badge, and returns to the newest page", async () => {
   const { page } = await open("desk");
   await page.goto("/board");
   const shown = () => page.locator("ol.rows > li").count();
@@ -143,7 +146,7 @@ test("a reader pages through the board, sees every badge, and comes back to the 
   await page.context().close();
 });
 
-test("every link on both pages leads to a page", async () => {
+test("Every link on both pages leads to a page", async () => {
   const links = "main a[href], link[rel=alternate], link[rel=canonical]";
   const { own } = await linksOf(browser, PAGES, { baseURL: service.url, links });
   expect(own.size).toBeGreaterThan(40);

@@ -14,12 +14,12 @@ import { forFile } from "../support/for-file.ts";
 import { serveHttp } from "../support/http-server.ts";
 import { settlements } from "../support/payments/on-chain.ts";
 
-// A page of one origin pays a server of another one with the stock clients.
+// A page of one origin pays a server of another origin with the stock clients.
 
 const [scene, browser] = await Promise.all([forFile(startSaleScene()), forFile(launchBrowser())]);
 const { chain, service, arbiter } = scene;
 
-/** The stock clients, as a page bundles them. */
+/** The stock clients, bundled for a page. */
 const PAGE_CODE = `
   import { wrapAxiosWithPayment } from "@x402/axios";
   import { ExactEvmScheme } from "@x402/evm";
@@ -65,7 +65,7 @@ async function openPage() {
 
 const HAIKU = { haiku: "An old silent pond" };
 
-/** A shop of the kit, on each framework, that answers preflights. */
+/** A shop of the escrow package on each framework, with support for preflight requests. */
 async function openShops(): Promise<Readonly<Record<string, string>>> {
   const account = privateKeyToAccount(generatePrivateKey());
   await chain.setBalance(account.address, 10n ** 18n);
@@ -108,14 +108,14 @@ async function newKey() {
   return { key, address };
 }
 
-describe.each(["fetch", "axios"])("@x402/%s in a page of another origin", (client) => {
-  test("pays the service, and reads what it paid", async () => {
+describe.each(["fetch", "axios"])("@x402/%s in a cross-origin page", (client) => {
+  test("The client pays the service and reads the payment response", async () => {
     const { key, address } = await newKey();
     expect(await payAs(client, `${service.url}/test/basic`, key)).toEqual({ status: 200, paid: true, decision: null });
     expect(await settlements(chain, address)).toHaveLength(1);
   });
 
-  test.each(["Hono", "Express"])("pays a shop of the kit on %s, and reads the decision", async (framework) => {
+  test.each(["Hono", "Express"])("The client pays an escrow shop on %s and reads the decision", async (framework) => {
     const { key } = await newKey();
     expect(await payAs(client, `${shops[framework]}/haiku`, key)).toEqual({
       status: 200,
@@ -125,7 +125,7 @@ describe.each(["fetch", "axios"])("@x402/%s in a page of another origin", (clien
   });
 });
 
-test("MCP answers a page of another origin", async () => {
+test("MCP responds to a page of another origin", async () => {
   const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
   const headers = {
     "content-type": "application/json",

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await eventually(() => statusOf({ chain, escrow }, ended[0].held), "released");
   await eventually(() => statusOf({ chain, escrow }, ended[1].held), "refunded");
   for (const { path } of ended) await eventually(async () => (await shown(path)).includes(PENDING), false);
-  // Nothing is mined any more.
+  // No block is mined from here on.
   const open = await hold({ chain, escrow }, merchant.address);
   await chain.client.setAutomine(false);
   const { body } = await deliver(service, merchant, { ...open, ...GOOD });
@@ -66,11 +66,11 @@ const shown = async (path: string) =>
 
 const open = (size: Size) => openPage(browser, { size, baseURL: service.url });
 
-test.concurrent.for(sizes)("the escrow's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
+test.concurrent.for(sizes)("The escrow's pages fit a %s, are accessible in light and dark, and log no error", (size) =>
   expectFit(browser, PAGES, { size, baseURL: service.url }),
 );
 
-test("an evaluation's page says what was decided, why, and what has become of it", async () => {
+test("An evaluation's page shows the decision, its reason, and its status", async () => {
   const { page } = await open("desk");
   const visit = async (path: string) => {
     await page.goto(path);
@@ -87,7 +87,7 @@ test("an evaluation's page says what was decided, why, and what has become of it
   await page.context().close();
 });
 
-test("every link on the escrow's pages leads to a page, or to the block explorer", async () => {
+test("Every link on the escrow's pages leads to a page or to the block explorer", async () => {
   const { own, foreign } = await linksOf(browser, PAGES, { baseURL: service.url });
   for (const url of foreign)
     expect(url).toMatch(/^https:\/\/basescan\.org\/(tx\/0x[0-9a-f]{64}|address\/0x[0-9a-f]{40})$/);

@@ -14,7 +14,7 @@ import { forFile } from "../support/for-file.ts";
 
 const SIZES = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 const SCHEMES = ["light", "dark"] as const;
-/** What keeps someone out depends on the size or on the scheme, and on no pair of them. */
+/** Accessibility problems depend on the size or on the color scheme, never on a combination of both. */
 const JUDGED = { phone: "dark", desk: "light" } as const;
 
 const [site, browser] = await Promise.all([forFile(startSite()), forFile(launchBrowser())]);
@@ -37,7 +37,7 @@ async function open(size: keyof typeof SIZES): Promise<Visit> {
   return { page, troubles };
 }
 
-/** The axe findings that keep someone out. */
+/** The serious and critical findings of axe. */
 async function seriousViolations(page: Page, scheme: (typeof SCHEMES)[number]): Promise<readonly string[]> {
   const found = await findings(page, scheme);
   return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(inLine);
@@ -46,7 +46,7 @@ async function seriousViolations(page: Page, scheme: (typeof SCHEMES)[number]): 
 const sizes = ["phone", "desk"] as const;
 
 test.concurrent.for(sizes)(
-  "every page fits a %s, is accessible, and logs no error",
+  "Every page fits a %s, is accessible, and logs no error",
   { timeout: 180_000 },
   async (size, { expect }) => {
     const { page, troubles } = await open(size);
@@ -65,7 +65,7 @@ test.concurrent.for(sizes)(
   },
 );
 
-test.for(sizes)("on a %s, one button copies the README snippet", async (size) => {
+test.for(sizes)("On a %s, one button copies the README snippet", async (size) => {
   const { page, troubles } = await open(size);
   await page.goto(site.certificate);
   const button = page.getByRole("button", { name: /^Copy: Markdown/ });
@@ -78,14 +78,14 @@ test.for(sizes)("on a %s, one button copies the README snippet", async (size) =>
   await page.context().close();
 });
 
-test("the badge preview loads", async () => {
+test("The badge preview loads", async () => {
   const { page } = await open("desk");
   await page.goto(site.certificate);
   await expect.poll(() => page.evaluate("document.querySelector('.badge img').naturalWidth")).toBeGreaterThan(100);
   await page.context().close();
 });
 
-test("a finding leads to the exchange that shows it, whose words are text, and which is as accessible when it is open", async () => {
+test("A finding links to its exchange, which shows hostile content as text and is accessible when open", async () => {
   const { page, troubles } = await open("phone");
   await page.goto(String(site.pages["seller-pass"]));
   const answer = page.locator("#exchange-6-answer");
@@ -100,7 +100,7 @@ test("a finding leads to the exchange that shows it, whose words are text, and w
   await page.context().close();
 });
 
-test("the home page finds a wallet without a script and by keyboard alone", async () => {
+test("The home page finds a wallet without a script, by keyboard alone", async () => {
   const { page } = await open("phone");
   await page.goto("/");
   await page.keyboard.press("Tab");
@@ -113,7 +113,7 @@ test("the home page finds a wallet without a script and by keyboard alone", asyn
   await page.context().close();
 });
 
-test("every link on every page leads to a page", async () => {
+test("Every link on every page leads to a page", async () => {
   const { own } = await linksOf(browser, site.pages, { baseURL: site.baseUrl });
   expect(own.size).toBeGreaterThan(8);
   const absent = String(site.pages["not-found"]);

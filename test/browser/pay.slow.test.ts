@@ -23,7 +23,7 @@ interface Asked {
   readonly params?: readonly unknown[];
 }
 
-/** A wallet of the browser's: it holds an account, knows some chains, and refuses what the test says. */
+/** A browser wallet with one account. It knows some chains and rejects the methods in `refuses`. */
 interface WalletPlan {
   readonly account: LocalAccount;
   readonly announces?: boolean;
@@ -31,15 +31,15 @@ interface WalletPlan {
   readonly knows?: readonly number[];
   /** Error codes by method. */
   readonly refuses?: Readonly<Record<string, number>>;
-  /** How wrong the browser's clock is. */
+  /** The error of the browser's clock, in milliseconds. */
   readonly clockMs?: number;
-  /** What happens before each signature. */
+  /** Runs before each signature. */
   readonly beforeSigning?: (page: Page) => Promise<unknown>;
 }
 
 type Typed = Parameters<LocalAccount["signTypedData"]>[0];
 
-/** A page of `/pay` in a browser with such a wallet; `asked` are the methods that the page called. */
+/** Opens `/pay` in a browser with this wallet. `asked` lists the methods that the page called. */
 async function openWith(plan: WalletPlan) {
   const { account, announces = true, chainId = 8453, knows = [1, 8453], refuses = {}, clockMs } = plan;
   const windows: number[] = [];
@@ -94,7 +94,7 @@ async function openWith(plan: WalletPlan) {
   const troubles: string[] = [];
   page.on("pageerror", (error) => troubles.push(String(error)));
   page.on("console", (message) => {
-    // The 402 with the terms is what the page asks for.
+    // The page requests the 402, which has the terms.
     if (message.type() === "error" && !/status of (402|503)/.test(message.text())) troubles.push(message.text());
   });
   await page.goto("/pay");
@@ -107,15 +107,15 @@ async function openWith(plan: WalletPlan) {
   };
 }
 
-const said = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
+const expectMessage = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
 
-test("a wallet pays for real, and the person sees the certificate", async () => {
+test("A wallet pays for real, and the page shows the certificate", async () => {
   const account = await newPayer(chain);
   const { page, asked, troubles, pay } = await openWith({ account });
   await page.getByRole("button", { name: `Pay ${BASIC} USDC with Test Wallet` }).waitFor();
   expect(await page.locator("#none").isVisible()).toBe(false);
   await pay();
-  await said(page).toBe("Paid and certified: Conformant.");
+  await expectMessage(page).toBe("Paid and certified: Conformant.");
   expect(asked).toEqual(["eth_requestAccounts", "eth_chainId", "eth_signTypedData_v4"]);
   expect(await settlements(chain, account.address)).toMatchObject([{ value: PRICES.basic }]);
   expect(await page.getByRole("button", { name: /^Pay/ }).isVisible()).toBe(false);
@@ -134,12 +134,12 @@ test("a wallet pays for real, and the person sees the certificate", async () => 
   await page.context().close();
 });
 
-test("a wallet that neither announces itself nor knows the network is found, told about it and used", async () => {
+test("A wallet without EIP-6963 that does not know the network is found, gets the network added, and pays", async () => {
   const account = await newPayer(chain);
   const { page, asked, pay } = await openWith({ account, announces: false, chainId: 1, knows: [1] });
   await page.getByRole("button", { name: "with this browser’s wallet" }).waitFor();
   await pay();
-  await said(page).toBe("Paid and certified: Conformant.");
+  await expectMessage(page).toBe("Paid and certified: Conformant.");
   expect(asked.filter((method) => method.startsWith("wallet_"))).toEqual([
     "wallet_switchEthereumChain",
     "wallet_addEthereumChain",
@@ -153,70 +153,70 @@ test.for([
   ["eth_signTypedData_v4", 4001, "You declined in your wallet. Nothing was signed or paid."],
   ["eth_requestAccounts", -32002, "Your wallet has a pending request. Open it, respond, then try again."],
   ["eth_signTypedData_v4", -32603, "Wallet error: refused eth_signTypedData_v4. Nothing was paid."],
-] as const)("what %s refuses with %s is explained in words, and can be retried", async ([method, code, words]) => {
+] as const)("If %s fails with %s, the page explains it, and the person can retry", async ([method, code, words]) => {
   const account = await newPayer(chain);
   const { page, pay } = await openWith({ account, refuses: { [method]: code } });
   await pay();
-  await said(page).toBe(words);
+  await expectMessage(page).toBe(words);
   expect(await page.getByRole("button", { name: /^Pay/ }).isEnabled()).toBe(true);
   expect(await settlements(chain, account.address)).toEqual([]);
   await page.context().close();
 });
 
 test.for([-DAY_MS, DAY_MS])(
-  "the window is ten minutes of the server's time with a clock wrong by %i ms",
+  "The payment window is ten minutes of server time even if the clock is off by %i ms",
   async (clockMs) => {
     const account = await newPayer(chain);
     const { page, windows, pay } = await openWith({ account, clockMs });
     await pay();
-    await said(page).toBe("Paid and certified: Conformant.");
+    await expectMessage(page).toBe("Paid and certified: Conformant.");
     expect(windows).toEqual([expect.closeTo(600, -1)]);
     expect(await page.locator("main").textContent()).toContain("ten minutes, once");
     await page.context().close();
   },
 );
 
-test("a hardware wallet that took longer than the window is asked again, and pays once", async () => {
+test("If signing on a hardware wallet outlasts the window, the page asks for one new signature and one payment is made", async () => {
   const account = await newPayer(chain);
   let signatures = 0;
   const beforeSigning = async (page: Page) => {
     signatures += 1;
     if (signatures === 1) await page.clock.fastForward("10:30");
     else
-      await said(page).toMatch(
+      await expectMessage(page).toMatch(
         /^That took longer than ten minutes, so the payment expired and was not sent\. Sign it again: 0\.25/,
       );
   };
   const { page, asked, windows, pay } = await openWith({ account, clockMs: 0, beforeSigning });
   await pay();
-  await said(page).toBe("Paid and certified: Conformant.");
+  await expectMessage(page).toBe("Paid and certified: Conformant.");
   expect(asked.filter((method) => method === "eth_signTypedData_v4")).toHaveLength(2);
   expect(windows).toEqual([expect.closeTo(600, -1), expect.closeTo(600, -1)]);
   expect(await settlements(chain, account.address)).toMatchObject([{ value: PRICES.basic }]);
   await page.context().close();
 });
 
-test("a wallet that always takes longer is not asked without end, and nothing is paid", async () => {
+test("After three signatures that outlast the window, the page stops asking, and nothing is paid", async () => {
   const account = await newPayer(chain);
   const beforeSigning = (page: Page) => page.clock.fastForward("10:30");
   const { page, windows, pay } = await openWith({ account, clockMs: 0, beforeSigning });
   await pay();
-  await said(page).toBe("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
+  await expectMessage(page).toBe("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
   expect(windows).toHaveLength(3);
   expect(await settlements(chain, account.address)).toEqual([]);
   await page.context().close();
 });
 
-test("a wallet without money is told by the service that nothing was charged", async () => {
+test("Without funds, the page shows that nothing was charged", async () => {
   const account = await newPayer(chain, 0n);
   const { page, pay } = await openWith({ account });
   await pay();
-  await said(page).toMatch(/^Payment rejected, nothing was charged: .*(funds|balance)/i);
+  await expectMessage(page).toMatch(/^Payment rejected, nothing was charged: .*(funds|balance)/i);
   expect(await page.locator("#result").isVisible()).toBe(false);
   await page.context().close();
 });
 
-test("a payment that is not settled yet is sent again, not signed again", async () => {
+test("A pending payment is sent again without a new signature", async () => {
   const account = await newPayer(chain);
   const { page, asked, pay } = await openWith({ account });
   const sent: (string | undefined)[] = [];
@@ -229,7 +229,7 @@ test("a payment that is not settled yet is sent again, not signed again", async 
     return route.continue();
   });
   await pay();
-  await said(page).toBe("Paid and certified: Conformant.");
+  await expectMessage(page).toBe("Paid and certified: Conformant.");
   expect(sent).toHaveLength(3);
   expect(new Set(sent).size).toBe(1);
   expect(asked.filter((method) => method === "eth_signTypedData_v4")).toHaveLength(1);
@@ -239,7 +239,7 @@ test("a payment that is not settled yet is sent again, not signed again", async 
 
 const THIEF = "0x000000000000000000000000000000000000dEaD";
 
-/** Puts other terms into the 402 on its way to the page; `change` gets the header's text and answers another. */
+/** Changes the terms in the 402 on its way to the page. `change` gets the header and returns another one. */
 const underway = (page: Page, change: (header: string) => string) =>
   page.route("**/test/basic", async (route) => {
     const answer = await route.fetch();
@@ -261,11 +261,11 @@ test.for([
   ["another network", { network: "eip155:1" }, "network eip155:1 instead of eip155:8453"],
   ["a year to settle", { maxTimeoutSeconds: 31_536_000 }, "timeout 31536000 instead of 120"],
   ["another scheme", { scheme: "upto" }, "no scheme exact"],
-] as const)("terms with %s than the page was served with are not signed", async ([, change, detail]) => {
+] as const)("Terms with %s are not signed if the page was served with different ones", async ([, change, detail]) => {
   const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
   await underway(page, offering(change));
   await pay();
-  await said(page).toBe(
+  await expectMessage(page).toBe(
     `The terms differ from those on this page: ${detail}. Nothing was signed. Reload the page; if this message comes back, do not pay here.`,
   );
   expect(asked).toEqual([]);
@@ -273,13 +273,13 @@ test.for([
 });
 
 test.for([
-  ["no base64", "%"],
+  ["invalid base64", "%"],
   ["no list of offers", Buffer.from('{"accepts":null}').toString("base64")],
-] as const)("terms that are %s are not signed", async ([, header]) => {
+] as const)("Terms with %s are not signed", async ([, header]) => {
   const { page, asked, pay } = await openWith({ account: await newPayer(chain) });
   await underway(page, () => header);
   await pay();
-  await said(page).toBe("The service’s terms cannot be read. Nothing was signed.");
+  await expectMessage(page).toBe("The service’s terms cannot be read. Nothing was signed.");
   expect(asked).toEqual([]);
   await page.context().close();
 });

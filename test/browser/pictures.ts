@@ -18,9 +18,9 @@ import { devAccount } from "../../scripts/embedded/dev-accounts.ts";
 import { freePort } from "../../scripts/embedded/ports.ts";
 import { launchBrowser } from "../support/browser/browser.ts";
 
-/*
- * The pictures of the README, from the running service: starts the whole stack in a folder of its own, pays for every test
- * as an agent would, and photographs the pages.
+/**
+ * Makes the README's pictures from the running service: starts the whole stack in a new folder, pays for every test as
+ * an agent would, and photographs the pages.
  */
 
 const PICTURES = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
@@ -29,7 +29,7 @@ const BASE = NETWORKS["eip155:8453"];
 const AGENT = devAccount(1);
 const READY_WITHIN_MS = 120_000;
 const INDEXED_WITHIN_MS = 5_000;
-/** The largest size a picture may have. */
+/** The maximum size of a picture. */
 const MAX_BYTES = 250_000;
 
 interface Stack {
@@ -68,7 +68,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
     if (child.exitCode !== null || Date.now() > deadline) throw new Error(`The stack did not start.\n${output}`);
 }
 
-/** A sensible agent: it pays the service's own address, and never more than a dollar. */
+/** An agent that pays only the service's own address, and at most one dollar. */
 async function createAgent(url: string) {
   const manifest = await fetch(`${url}/.well-known/x402`).then((answer) => answer.json());
   const { resources } = manifest as { resources: { payTo: string; resource: string }[] };
@@ -85,13 +85,13 @@ async function createAgent(url: string) {
 
 type Post = Awaited<ReturnType<typeof createAgent>>;
 
-/** Buys a certificate; the page's path. */
+/** Buys a certificate and returns its page's path. */
 async function certify(url: string, post: Post, product: "basic" | "suite"): Promise<string> {
   const bought = await post(`${url}/test/${product}`);
   return new URL(String(bought?.cert_url)).pathname;
 }
 
-/** Takes a behavioral test: pays the fair order, refuses the other one. */
+/** Takes a behavioral test: pays the fair order and declines the other one. */
 async function behave(url: string, post: Post, product: "scam" | "recipient"): Promise<string> {
   const started = await post(`${url}/test/${product}/start`);
   if (started === null) throw new Error(`the ${product} test did not start`);
@@ -106,7 +106,7 @@ async function behave(url: string, post: Post, product: "scam" | "recipient"): P
   return new URL(cert_url).pathname;
 }
 
-/** A few payments to others, so that the wallet has a history. */
+/** Pays a few others, so that the wallet has a history. */
 async function payOthers(rpcUrl: string): Promise<void> {
   const client = anvilClient(rpcUrl, BASE);
   for (const [index, value] of [40_000n, 250_000n, 120_000n].entries()) {

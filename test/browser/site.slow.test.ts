@@ -21,12 +21,12 @@ const open = (size: Size, javaScriptEnabled = true) =>
   openPage(browser, { size, baseURL: service.url, javaScriptEnabled });
 
 test.concurrent.for(sizes)(
-  "every page for readers fits a %s, has nothing that axe finds, and logs no error",
+  "Every page for readers fits a %s, has no axe findings, and logs no error",
   { timeout: 180_000 },
   (size) => expectFit(browser, PICTURES, { size, baseURL: service.url }),
 );
 
-test.for(names)("%s is one answer of less than 100 KB that loads nothing else", async (name) => {
+test.for(names)("%s is one response of less than 100 KB that loads nothing else", async (name) => {
   const { page } = await open("desk");
   const asked: string[] = [];
   page.on("request", (request) => {
@@ -41,7 +41,7 @@ test.for(names)("%s is one answer of less than 100 KB that loads nothing else", 
   await page.context().close();
 });
 
-test.for(names)("%s says everything without JavaScript, too", async (name) => {
+test.for(names)("%s shows the same text without JavaScript", async (name) => {
   const [bare, full] = [await open("desk", false), await open("desk")];
   const textOf = async (page: Page) => {
     await page.goto(String(PAGES[name]));
@@ -55,7 +55,7 @@ test.for(names)("%s says everything without JavaScript, too", async (name) => {
   await full.page.context().close();
 });
 
-test("the contents are searched as the reader types, without another request", async () => {
+test("The contents are filtered as the reader types, without another request", async () => {
   const { page } = await open("desk");
   await page.goto("/docs?q=nonce+settled");
   const shown = () => page.locator(".index li:visible a").allTextContents();
@@ -71,29 +71,26 @@ test("the contents are searched as the reader types, without another request", a
   await page.context().close();
 });
 
-test.for([true, false])(
-  "a sample is shown in the language that is chosen by key, with JavaScript: %j",
-  async (script) => {
-    const { page } = await open("desk", script);
-    await page.goto("/docs/tests");
-    const python = page.locator("#scam-test-py");
-    expect(await python.isVisible()).toBe(false);
-    await page.getByRole("radio", { name: "TypeScript" }).first().focus();
-    await page.keyboard.press("ArrowRight");
-    expect(await python.isVisible()).toBe(true);
-    expect(await page.locator("#scam-test").isVisible()).toBe(false);
-    // The script shows the page's other samples in it too, and the next page's.
-    expect(await page.locator("#retry-test-py").isVisible()).toBe(script);
-    await page.goto("/docs/pay");
-    expect(await page.locator("#pay-py").isVisible()).toBe(script);
-    await page.emulateMedia({ media: "print" });
-    for (const id of ["#pay", "#pay-py"]) expect(await page.locator(id).isVisible()).toBe(true);
-    expect(await page.locator(".side").isVisible()).toBe(false);
-    await page.context().close();
-  },
-);
+test.for([true, false])("A key press switches a sample's language, with JavaScript: %j", async (script) => {
+  const { page } = await open("desk", script);
+  await page.goto("/docs/tests");
+  const python = page.locator("#scam-test-py");
+  expect(await python.isVisible()).toBe(false);
+  await page.getByRole("radio", { name: "TypeScript" }).first().focus();
+  await page.keyboard.press("ArrowRight");
+  expect(await python.isVisible()).toBe(true);
+  expect(await page.locator("#scam-test").isVisible()).toBe(false);
+  // The script also switches the page's other samples and the next page.
+  expect(await page.locator("#retry-test-py").isVisible()).toBe(script);
+  await page.goto("/docs/pay");
+  expect(await page.locator("#pay-py").isVisible()).toBe(script);
+  await page.emulateMedia({ media: "print" });
+  for (const id of ["#pay", "#pay-py"]) expect(await page.locator(id).isVisible()).toBe(true);
+  expect(await page.locator(".side").isVisible()).toBe(false);
+  await page.context().close();
+});
 
-test("the type of a problem leads to its entry", async () => {
+test("A problem's type links to its entry", async () => {
   const { type, code } = (await (await fetch(`${service.url}/nowhere`)).json()) as Record<string, string>;
   expect(code).toBe("not_found");
   const { page } = await open("desk");
