@@ -16,8 +16,8 @@ import { startBaseLike } from "../support/base-like/base-like.ts";
 import { BASE, FREE_PLAN, HALT_MINUTES, POOL_ERRORS } from "../support/base-like/profiles.ts";
 import { forFile } from "../support/for-file.ts";
 
-describe("the chain", async () => {
-  // The stand-in for Base that journeys run on does what Base does.
+describe("chain of the Base stand-in", async () => {
+  // The stand-in for Base that the journeys use must behave like Base.
 
   const AT_ONCE = { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] };
   const base = await forFile(startBaseLike({ profile: AT_ONCE }));
@@ -36,7 +36,7 @@ describe("the chain", async () => {
     await chain.setBalance(sender.address, 10n ** 20n);
   });
 
-  /** A signed transfer of nothing; each has the next nonce, unless `fields` say otherwise. */
+  /** Signs a transfer of zero with the next nonce, unless `fields` overrides it. */
   const signed = (fields: Partial<Record<"maxFeePerGas" | "maxPriorityFeePerGas", bigint>> & { nonce?: number } = {}) =>
     sender.signTransaction({
       type: "eip1559",
@@ -53,7 +53,7 @@ describe("the chain", async () => {
     (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
 
   describe("time", () => {
-    test("blocks are two seconds apart, safe is 30 behind and finalized 450, whose state is known", async () => {
+    test("Blocks are two seconds apart, safe is 30 behind, and finalized, whose state is readable, is 450 behind", async () => {
       const head = await blockOf("latest");
       const before = await client.getBlock({ blockNumber: head.number - 1n });
       expect(head.timestamp - before.timestamp).toBe(2n);
@@ -68,7 +68,7 @@ describe("the chain", async () => {
       expect(await client.readContract({ ...balanceOf, blockTag: "finalized" })).toBe(10_000_000_000n);
     });
 
-    test("the clock runs between blocks, and is never behind them", async () => {
+    test("The clock runs between blocks and is never behind them", async () => {
       const before = base.now().getTime();
       await sleep(30);
       expect(base.now().getTime() - before).toBeGreaterThanOrEqual(29);
@@ -76,7 +76,7 @@ describe("the chain", async () => {
       expect(base.unixNow()).toBeGreaterThanOrEqual((await blockOf("latest")).timestamp);
     });
 
-    test("a halt makes no block while the clock runs; afterwards the chain catches up", async () => {
+    test("While halted, the chain makes no block although the clock runs, and on resuming it catches up", async () => {
       const before = await blockOf("latest");
       base.halt();
       const hash = await send(await signed());
@@ -91,8 +91,8 @@ describe("the chain", async () => {
     });
   });
 
-  describe("the pool", () => {
-    test("refuses with the words of a node", async () => {
+  describe("transaction pool", () => {
+    test("The pool rejects transactions with a node's messages", async () => {
       base.pool.fate({ refusedWith: POOL_ERRORS.full });
       await expect(send(await signed({ nonce: 0 }))).rejects.toThrow(/txpool is full/);
       await send(await signed({ nonce: 0 }));
@@ -103,7 +103,7 @@ describe("the chain", async () => {
       base.pool.forget();
     });
 
-    test("takes a replacement for ten percent more of both fees, and not for less", async () => {
+    test("A replacement needs ten percent more of both fees", async () => {
       base.halt();
       const at = async (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
         send(await signed({ nonce: 0, maxFeePerGas, maxPriorityFeePerGas }));
@@ -121,8 +121,8 @@ describe("the chain", async () => {
   });
 });
 
-describe("the provider", async () => {
-  // The stand-in for a provider: the nodes behind its URL, and what it refuses.
+describe("provider of the Base stand-in", async () => {
+  // The stand-in for a provider, with the nodes behind its URL and its limits.
 
   const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }, { lagMs: 0 }] } }));
   const { chain } = base;
@@ -138,7 +138,7 @@ describe("the provider", async () => {
   const call = (id: number, method: string, ...params: unknown[]) => ({ jsonrpc: "2.0", id, method, params });
 
   describe("several backends behind one URL", () => {
-    /** A new account gets 5. */
+    /** Sends 5 units to a new account. */
     const transfer = async () => {
       const receiver = privateKeyToAccount(generatePrivateKey()).address;
       const data = encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [receiver, 5n] });
@@ -147,7 +147,7 @@ describe("the provider", async () => {
       return { receiver, ...(await chain.client.waitForTransactionReceipt({ hash })) };
     };
 
-    /** What the two nodes answer in one batch. */
+    /** The responses of both nodes in one batch. */
     const both = async (method: string, ...params: unknown[]) => {
       const twice = [call(1, method, ...params), call(2, method, ...params)];
       return (await (await ask(twice)).json()) as { result?: unknown; error?: { message: string } }[];
@@ -155,7 +155,7 @@ describe("the provider", async () => {
     const results = async (...asked: Parameters<typeof both>) =>
       new Set((await both(...asked)).map(({ result }) => result));
 
-    test("one that stands still has neither the block nor its state, logs and receipts; the items of one batch differ", async () => {
+    test("A stuck backend lacks the block, its state, logs, and receipts, so items of one batch differ", async () => {
       const head = await headOf();
       base.backend(1, { standsAt: head });
       try {
@@ -186,14 +186,14 @@ describe("the provider", async () => {
       }
     });
 
-    test("one that is some blocks behind never catches up with them", async () => {
+    test("A backend that is some blocks behind never catches up", async () => {
       base.backend(1, { lagBlocks: 3n });
       const head = await headOf();
       expect(await results("eth_blockNumber")).toEqual(new Set([head, head - 3n].map((at) => `0x${at.toString(16)}`)));
       base.backend(1, { lagBlocks: 0n });
     });
 
-    test("one with a hole has the block's state but neither its logs nor its receipts", async () => {
+    test("A backend with a hole has the block's state without its logs and receipts", async () => {
       const { receiver, transactionHash: hash, blockNumber } = await transfer();
       for (const index of [0, 1]) base.backend(index, { holes: [[blockNumber, blockNumber]] });
       const logs = () => client.getLogs({ address: usdc, fromBlock: blockNumber, toBlock: blockNumber });
@@ -205,7 +205,7 @@ describe("the provider", async () => {
       expect(await logs()).toHaveLength(1);
     });
 
-    test("one that lags catches up by itself, and a chain that lost blocks is shorter for all", async () => {
+    test("A lagging backend catches up, and a rolled-back chain is shorter on all backends", async () => {
       const lagging = await startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 200 }] } });
       const late = createPublicClient({ transport: http(lagging.url), cacheTime: 0 });
       try {
@@ -221,8 +221,8 @@ describe("the provider", async () => {
     });
   });
 
-  describe("a provider's limits", () => {
-    test("getLogs of more than 10,000 blocks is refused in the provider's words", async () => {
+  describe("limits of a provider", () => {
+    test("eth_getLogs over more than 10,000 blocks is rejected with the provider's message", async () => {
       const head = await headOf();
       const logs = { address: usdc, fromBlock: "0x0", toBlock: `0x${(head + 10_000n).toString(16)}` };
       const single = await ask(call(7, "eth_getLogs", logs));
@@ -231,7 +231,7 @@ describe("the provider", async () => {
       expect(batched).toMatchObject({ id: 1, error: { message: "eth_getLogs is limited to a 10,000 range" } });
     });
 
-    test("a free plan takes 10 blocks and 3 calls in a batch, and returns no more logs than its most", async () => {
+    test("A free plan allows 10 blocks per request, 3 calls per batch, and a limited number of logs", async () => {
       const free = await startBaseLike({ profile: { ...FREE_PLAN, logs: { ...FREE_PLAN.logs, maxLogs: 1 } } });
       try {
         const cheap = createPublicClient({ transport: http(free.url, { retryCount: 0 }) });
@@ -254,7 +254,7 @@ describe("the provider", async () => {
       }
     });
 
-    test("busy, it answers 429 or 503 as often as it is told, then works", async () => {
+    test("A busy provider returns 429 or 503 the given number of times, then works", async () => {
       for (const status of [429, 503] as const) {
         base.busy(status, 2);
         const answers = [await ask(call(1, "eth_chainId")), await ask(call(1, "eth_chainId"))];
@@ -268,7 +268,7 @@ describe("the provider", async () => {
     });
   });
 
-  test("what was asked is counted by method, each item of a batch", async () => {
+  test("Calls are counted by method, with each item of a batch", async () => {
     base.calls.reset();
     await ask([call(1, "eth_chainId"), call(2, "eth_chainId"), call(3, "eth_blockNumber")]);
     await ask(call(1, "eth_blockNumber"));
