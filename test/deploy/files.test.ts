@@ -24,7 +24,7 @@ if ("problem" in config) throw new Error(config.problem);
 /** How long the API may take to stop. */
 const STOP_SECONDS = config.drainSeconds + config.stopWithinSeconds;
 
-/** What names the files with the API's secrets: every variable that it requires and that is no address of a node. */
+/** The variables for the files with the API's secrets: every required variable except node URLs. */
 const SECRETS = [
   "DATABASE_URL_FILE",
   "FACILITATOR_PRIVATE_KEY_FILE",
@@ -37,14 +37,14 @@ const SECRETS = [
 describe("deploy/compose.yaml", () => {
   const ours = Object.entries(compose.services).filter(([, { image }]) => image.startsWith("agent-payment-trust:"));
 
-  test("runs migrations, two API processes, and the indexer on one image, each on a read-only root", () => {
+  test("One image runs migrations, two API processes, and the indexer, each on a read-only root", () => {
     expect(ours.map(([name]) => name)).toEqual(["migrate", "api-1", "api-2", "indexer"]);
     expect(new Set(ours.map(([, { image }]) => image)).size).toBe(1);
     expect(ours.filter(([, service]) => service.read_only !== true)).toEqual([]);
     expect(Object.keys(compose.services)).toEqual(expect.arrayContaining(["postgres", "nginx", "prometheus"]));
   });
 
-  test("gives each program the files of its secrets, and no other", () => {
+  test("Each program gets exactly the files of its secrets", () => {
     expect(Object.keys(compose.services["api-1"]?.environment ?? {}).filter((name) => name.endsWith("_FILE"))).toEqual(
       SECRETS,
     );
@@ -60,14 +60,14 @@ describe("deploy/compose.yaml", () => {
     for (const [name, { file }] of Object.entries(compose.secrets)) expect(file).toBe(`secrets/${name}`);
   });
 
-  test("leaves an API process longer to stop than the process takes", () => {
+  test("The stop grace period is longer than an API process takes to stop", () => {
     const [, seconds = "0"] = /^(\d+)s$/.exec(compose.services["api-1"]?.stop_grace_period ?? "") ?? [];
     expect(Number(seconds)).toBeGreaterThan(STOP_SECONDS);
   });
 });
 
-describe("the units of systemd", () => {
-  test("are migrations, the API, and the indexer", () => {
+describe("systemd units", () => {
+  test("There are units for migrations, the API, and the indexer", () => {
     expect(UNITS.map((file) => file.split("/").at(-1))).toEqual([
       "trust-api@.service",
       "trust-indexer.service",
@@ -75,7 +75,7 @@ describe("the units of systemd", () => {
     ]);
   });
 
-  test.each(UNITS)("%s hands each secret over as a credential", (file) => {
+  test.each(UNITS)("%s passes each secret as a credential", (file) => {
     const text = unit(file);
     const handed = [...text.matchAll(/^LoadCredential=([\w-]+):\/etc\/trust\/credentials\/[\w-]+$/gm)].map(
       ([, id]) => id,
@@ -85,7 +85,7 @@ describe("the units of systemd", () => {
     expect(read).toEqual(handed);
   });
 
-  test("the API's has every secret that it requires, and as long to stop as it takes", () => {
+  test("The API's unit has every required secret and enough time to stop", () => {
     const text = unit("deploy/systemd/trust-api@.service");
     expect([...text.matchAll(/^Environment=([A-Z_]+_FILE)=/gm)].map(([, name]) => name)).toEqual(SECRETS);
     const [, seconds = "0"] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? [];
@@ -93,7 +93,7 @@ describe("the units of systemd", () => {
   });
 });
 
-test("the workflow runs .ci/run, with the tags that its tests compare with", () => {
+test("The workflow runs .ci/run with the full history, because tests compare with tags", () => {
   const { jobs } = parse(readFileSync(".github/workflows/ci.yml", "utf8"));
   expect(jobs.checks.steps.map(({ run }: { run?: string }) => run).filter(Boolean)).toEqual([".ci/run"]);
   expect(jobs.checks.steps[0].with["fetch-depth"]).toBe(0);

@@ -23,7 +23,7 @@ beforeAll(async () => {
   image = await buildImage(join(folder, "one"));
 }, 300_000);
 
-test("a second build of the same commit has the same bytes", async () => {
+test("A second build of the same commit has the same bytes", async () => {
   const second = await buildImage(join(folder, "two"));
   const sha256 = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
   expect([second.digest, second.tag]).toEqual([image.digest, image.tag]);
@@ -31,11 +31,11 @@ test("a second build of the same commit has the same bytes", async () => {
   expect(sha256(second.sbom)).toBe(sha256(image.sbom));
 }, 300_000);
 
-test("the tag is the version, with the commit unless that is its release", () => {
+test("The tag is the version, followed by the commit unless the commit is that release", () => {
   expect(image.tag).toMatch(new RegExp(`^${manifest.version.replaceAll(".", "\\.")}(-[0-9a-f]{12})?$`));
 });
 
-test("the bill of materials names what runs, with versions and hashes, and nothing of development", () => {
+test("The bill of materials lists the runtime dependencies with versions and hashes, and no development tools", () => {
   const bill = JSON.parse(readFileSync(image.sbom, "utf8"));
   expect(bill).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { version: manifest.version } } });
   expect(bill.serialNumber).toBeUndefined();
@@ -49,7 +49,7 @@ test("the bill of materials names what runs, with versions and hashes, and nothi
       expect(hashes).toEqual([{ alg: "SHA-256", content: expect.stringMatching(/^\w{64}$/) }]);
 });
 
-test("foreign tools read the image, and it migrates, serves, and indexes as user 65532 on a read-only root", async ({
+test("Foreign tools read the image, which migrates, serves, and indexes as user 65532 on a read-only root", async ({
   skip,
   onTestFinished,
 }) => {
@@ -90,7 +90,7 @@ test("foreign tools read the image, and it migrates, serves, and indexes as user
   const shared = { BASE_RPC_URL: chain.rpcUrl, PAY_TO_ADDRESS: PAY_TO };
   const started = async (running: Promise<Container>) => {
     const container = await running;
-    // Before the folder is removed, which has the program that stops it.
+    // Must stop before the folder is removed, because the program that stops it is in that folder.
     onTestFinished(() => container.stop());
     return container;
   };

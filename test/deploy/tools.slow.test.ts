@@ -9,20 +9,20 @@ import { migrate } from "../../scripts/migrate.ts";
 import { folderForFile, forFile } from "../support/for-file.ts";
 import { unpackDebian } from "../support/service/debian.ts";
 
-// Each file of deploy/ is read by the program that it is for.
+// The programs that the files in deploy/ are for must accept them.
 
 const run = promisify(execFile);
 const folder = await folderForFile("trust-deploy-");
 const file = (name: string) => join(folder, name);
 const exists = (program: string): boolean => spawnSync(program, ["--version"]).error === undefined;
-/** A Go program, from the Go module proxy. */
+/** Runs a Go program from the Go module proxy. */
 const goProgram = (module: string, ...args: readonly string[]) =>
   run("go", ["run", module, ...args], { timeout: 280_000, cwd: folder });
 
-test("systemd accepts the units and calls their exposure small", async ({ skip }) => {
+test("The command systemd-analyze accepts the units and rates their exposure as low", async ({ skip }) => {
   if (!exists("systemd-analyze")) return skip("there is no systemd-analyze");
   const units = globSync("deploy/systemd/*.service").map((path) => {
-    // Another checkout stands for the installed one.
+    // This checkout takes the place of the installed one.
     writeFileSync(file(basename(path)), readFileSync(path, "utf8").replaceAll("/opt/trust", process.cwd()));
     return file(basename(path));
   });
@@ -50,7 +50,7 @@ test("Compose's own parser accepts compose.yaml", async ({ skip }) => {
   expect(services["api-2"].healthcheck.test).toEqual(["CMD", "node", "--eval", expect.stringContaining("/ready")]);
 }, 300_000);
 
-test("actionlint finds nothing in the workflow", async ({ skip }) => {
+test("The workflow has no actionlint findings", async ({ skip }) => {
   if (spawnSync("go", ["version"]).error) return skip("there is no Go");
   const workflow = join(process.cwd(), ".github/workflows/ci.yml");
   const { stdout } = await goProgram(
@@ -62,7 +62,7 @@ test("actionlint finds nothing in the workflow", async ({ skip }) => {
   expect(stdout).toBe("");
 }, 300_000);
 
-test("promtool accepts Prometheus' configuration", async ({ skip }) => {
+test("Prometheus' promtool accepts the configuration", async ({ skip }) => {
   const missing = unpackDebian(file("prometheus"), ["prometheus"]);
   if (missing !== null) return skip(missing);
   const promtool = join(file("prometheus"), "usr/bin/promtool");
@@ -70,7 +70,7 @@ test("promtool accepts Prometheus' configuration", async ({ skip }) => {
   expect(stdout).toMatch(/SUCCESS: 1 rule files found.*SUCCESS: .*is valid.*SUCCESS: 2\d rules found/s);
 });
 
-test("create-roles.sh makes the roles that migrations give their rights to", async ({ skip }) => {
+test("create-roles.sh creates the roles to which migrations grant rights", async ({ skip }) => {
   if (!exists("psql")) return skip("there is no psql");
   mkdirSync(file("secrets"));
   mkdirSync(file("postgres"));
@@ -91,7 +91,7 @@ test("create-roles.sh makes the roles that migrations give their rights to", asy
     ...{ PGHOST: owner.hostname, PGPORT: owner.port, PGPASSWORD: owner.password },
     ...{ POSTGRES_USER: owner.username, POSTGRES_DB: "trust", SECRETS: file("secrets") },
   };
-  // The embedded PostgreSQL has made one of this name.
+  // The embedded PostgreSQL already has a role with this name.
   await withClient(postgres.ownerUrl, (client) => client.query("DROP ROLE trust_index"));
   await run("deploy/postgres/create-roles.sh", [], { env });
   await migrate(postgres.ownerUrl);
