@@ -17,11 +17,11 @@ import { binary } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 30_000, interval: 10 };
 
-/** A server of deliverables that holds an answer back, so that a test knows where the arbiter stands. */
+/** A server of deliverables that can hold a response back, so that a test knows what the arbiter is doing. */
 interface Shop extends LocalServer {
-  /** How often a path was asked for. */
+  /** The number of requests for a path. */
   readonly asked: (path: string) => number;
-  /** Holds the next answer; later ones go out at once. */
+  /** Holds the next response. Later ones are sent immediately. */
   readonly hold: () => Hold;
 }
 
@@ -55,9 +55,9 @@ let api = await start();
 function start(): Promise<ApiProcess> {
   return stage.start(node, { ARBITER_ALLOWED_ORIGINS: shop.url });
 }
-/** A claim that nobody has paid yet: its authorization is signed. */
+/** Signs an authorization for a claim that is not paid yet. */
 const newClaim = async (): Promise<Signed> => signPayment(await newPayer(stage.chain));
-/** One after the other: the chain's faucet is a single account. */
+/** Sequential, because the chain's faucet is a single account. */
 async function newClaims(count: number): Promise<Signed[]> {
   const claims: Signed[] = [];
   while (claims.length < count) claims.push(await newClaim());
@@ -81,19 +81,19 @@ const state = async (claim: Signed) =>
 const verdicts = async (claim: Signed) =>
   (await stage.owner.query("SELECT document FROM verdict WHERE id = $1", [idOf(claim)])).rows as { document: string }[];
 const charges = async ({ authorization }: Signed) => (await settlements(stage.chain, authorization.from)).length;
-/** State of the payment, charges and verdicts of each claim. */
-async function standings(claims: readonly Signed[]): Promise<unknown[]> {
+/** The payment state, charges, and verdicts of each claim. */
+async function outcomesOf(claims: readonly Signed[]): Promise<unknown[]> {
   const found: unknown[] = [];
   for (const claim of claims) found.push([await state(claim), await charges(claim), (await verdicts(claim)).length]);
   return found;
 }
 
-/** Pays the claim and waits until the process stands where the test wants it, still without an answer. */
-async function standing(claim: Signed, at: Promise<unknown>): Promise<void> {
+/** Pays the claim and waits until the process reaches the given point, still without a response. */
+async function reaches(claim: Signed, at: Promise<unknown>): Promise<void> {
   const early = pay(claim).then((answer) =>
     Promise.reject(new Error(`answered too early: ${answer.status} ${answer.text}`)),
   );
-  // The kill cuts this connection.
+  // The kill closes this connection.
   early.catch(() => undefined);
   await Promise.race([at, early]);
 }
@@ -103,7 +103,7 @@ async function restart(): Promise<void> {
   api = await start();
 }
 
-/** The same header again until something else than 503 comes back. */
+/** Sends the same header until the response is not a 503. */
 async function sentAgain(claim: Signed, at: ApiProcess = api): Promise<Answer> {
   for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
     const answer = await pay(claim, at);
@@ -111,7 +111,7 @@ async function sentAgain(claim: Signed, at: ApiProcess = api): Promise<Answer> {
   }
 }
 
-/** One charge, one verdict; the answer is that verdict, and so is every later one. */
+/** Expects one charge and one verdict, returned by this response and every later one. */
 async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess = api): Promise<void> {
   expect({ status: answer.status, text: answer.text, log: at.output() }).toMatchObject({ status: 200 });
   expect(answer.body).toMatchObject({ id: idOf(claim), verdict: "release", deal_ref: claim.authorization.nonce });
@@ -121,21 +121,21 @@ async function expectDecidedOnce(claim: Signed, answer: Answer, at: ApiProcess =
   expect((await verdicts(claim)).map(({ document }) => JSON.parse(document))).toEqual([answer.body]);
 }
 
-describe("a process killed with SIGKILL loses neither a fee nor a verdict", () => {
-  test("before a settlement, before it has looked, while it fetches, and while it stores what it has decided", async () => {
+describe("process killed with SIGKILL", () => {
+  test("A process killed before settling, before looking, while fetching, or while storing loses no fee and no verdict", async () => {
     const [unsent, unseen, fetched, decided] = (await newClaims(4)) as [Signed, Signed, Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       const fetching = shop.hold();
-      await standing(decided, fetching.reached);
+      await reaches(decided, fetching.reached);
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [nonceOf(decided)]);
       fetching.release();
       await stage.untilBlocked("WITH fulfilled");
-      await standing(fetched, shop.hold().reached);
-      await standing(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
+      await reaches(fetched, shop.hold().reached);
+      await reaches(unseen, node.hold("eth_getLogs", unseen.authorization.from).reached);
       await expect.poll(() => charges(unseen), PATIENT).toBe(1);
-      await standing(unsent, node.hold("eth_sendRawTransaction", unsent.authorization.from).reached);
-      expect(await standings([unsent, unseen, fetched, decided])).toEqual([
+      await reaches(unsent, node.hold("eth_sendRawTransaction", unsent.authorization.from).reached);
+      expect(await outcomesOf([unsent, unseen, fetched, decided])).toEqual([
         ["settling", 0, 0],
         ["settling", 1, 0],
         ["settled", 1, 0],
@@ -146,18 +146,18 @@ describe("a process killed with SIGKILL loses neither a fee nor a verdict", () =
     });
     await restart();
     for (const claim of [unsent, unseen, fetched, decided]) await expectDecidedOnce(claim, await sentAgain(claim));
-    // A fetch that the kill cut off is made again, as may be one whose verdict had not been committed.
+    // A fetch interrupted by the kill is repeated, and so may be one whose verdict was not committed.
     expect(shop.asked(pathOf(fetched))).toBe(2);
     expect(shop.asked(pathOf(decided))).toBeLessThanOrEqual(2);
   });
 
-  test("while it commits a verdict and fetches for another one: both are finished without a retry, the first without another look", async () => {
+  test("A verdict being committed and one being fetched are both finished without a retry, the first without another fetch", async () => {
     const [committed, fetched] = (await newClaims(2)) as [Signed, Signed];
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(committed, stage.untilBlocked("COMMIT"));
-      await standing(fetched, shop.hold().reached);
-      expect(await standings([committed, fetched])).toEqual([
+      await reaches(committed, stage.untilBlocked("COMMIT"));
+      await reaches(fetched, shop.hold().reached);
+      expect(await outcomesOf([committed, fetched])).toEqual([
         ["settled", 1, 0],
         ["settled", 1, 0],
       ]);
@@ -182,7 +182,7 @@ describe("two processes on one database", () => {
   });
   afterAll(() => other?.kill());
 
-  test("the second waits for the first, and gives its verdict", async () => {
+  test("The second process waits for the first and returns its verdict", async () => {
     const claim = await newClaim();
     const fetching = shop.hold();
     const first = pay(claim);
@@ -196,7 +196,7 @@ describe("two processes on one database", () => {
     expect(shop.asked(pathOf(claim))).toBe(1);
   });
 
-  test("one that slept through its lease while it fetched gives the verdict of the one that took over", async () => {
+  test("A process that slept through its lease while fetching returns the verdict of its successor", async () => {
     const claim = await newClaim();
     const fetching = shop.hold();
     const late = pay(claim);
@@ -211,22 +211,22 @@ describe("two processes on one database", () => {
     await expectDecidedOnce(claim, answer);
   });
 
-  test("both store verdicts at the same time", async () => {
+  test("Both processes store verdicts at the same time", async () => {
     const claims = await newClaims(12);
     const answers = await Promise.all(claims.map((claim, index) => pay(claim, index % 2 === 0 ? api : other)));
     expect(answers.map(({ status }) => status)).toEqual(claims.map(() => 200));
   });
 
-  test("the second takes over a dead one's claim", async () => {
+  test("The second process takes over a dead one's claim", async () => {
     const claim = await newClaim();
-    await standing(claim, shop.hold().reached);
+    await reaches(claim, shop.hold().reached);
     await api.kill();
     await stage.endLeases();
     await expectDecidedOnce(claim, await sentAgain(claim, other), other);
     expect(shop.asked(pathOf(claim))).toBe(2);
   });
 
-  test("every verdict of all that happened here is stored under its hash, and has its place in the log's queue", async () => {
+  test("Every verdict of this file is stored under its hash and queued or logged", async () => {
     const { rows } = await stage.owner.query<{ id: string; document: string; sha256: string }>(
       "SELECT id, document, sha256 FROM verdict ORDER BY id",
     );

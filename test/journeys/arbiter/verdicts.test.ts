@@ -45,7 +45,7 @@ const reportOn = async (text: string) => {
   return verifyDocument(text, { keys, issuer: scene.service.url });
 };
 
-/** The attestation's signer, from the document alone, when its message says what the document says. */
+/** The attestation's signer, recovered from the document alone, once its message matches the document. */
 async function attestor({ attestation, ...document }: VerdictDocument): Promise<string> {
   const { domain, types, primaryType, message, signature, signer } = attestation;
   expect({ domain, message }).toEqual({
@@ -76,8 +76,8 @@ const OUTCOMES = [
   ["ci-status", "escalate"],
 ] as const;
 
-describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) => {
-  test("is bought with a stock client; the answer is the signed public record, and a retry repeats it", async () => {
+describe.each(OUTCOMES)("%s with the outcome %s", (category, verdict) => {
+  test("A stock client buys the verdict, and the response is the signed public record, which a retry repeats", async () => {
     const { service, chain } = scene;
     const found = scene.claims.find((one) => one.category === category && one.verdict === verdict);
     const claim = { category, conditions: found?.conditions ?? {}, deal_ref: `deal ${category} ${verdict}` };
@@ -118,7 +118,7 @@ describe.each(OUTCOMES)("a claim of %s that leads to %s", (category, verdict) =>
 });
 
 describe("verdicts", () => {
-  test("bought twice for one claim are two verdicts with the same facts", async () => {
+  test("Two verdicts bought for one claim have different IDs and the same facts", async () => {
     const { service, chain, claims } = scene;
     const payer = await newPayer(chain);
     const [{ category = "", conditions = {} } = {}] = claims;
@@ -137,7 +137,7 @@ describe("verdicts", () => {
     expect(await settlements(chain, payer.address)).toHaveLength(2);
   });
 
-  test("show strangers whom a claim names as parties as named by the claimant, on record, page, and list", async () => {
+  test("Parties named only by the claimant are marked as such on the record, the page, and the list", async () => {
     const buyer = await newPayer(scene.chain);
     const wallet = buyer.address.toLowerCase();
     const { answer } = await buyVerdict(scene.service, buyer, { ...payloadClaim("x"), parties: PARTIES });
@@ -159,7 +159,7 @@ describe("verdicts", () => {
     expect(its.text).not.toContain("not a party to this deal");
   });
 
-  test("name the parties that the claim names, in lower case, and echo a deal_ref of 120 characters", async () => {
+  test("Parties are shown in lower case, and a deal_ref of 120 characters is echoed", async () => {
     const claim = { ...payloadClaim("ü"), deal_ref: "ü".repeat(120), parties: PARTIES };
     const { answer } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
     expect(answer.body).toMatchObject({
@@ -171,7 +171,7 @@ describe("verdicts", () => {
     await attestor(answer.body as unknown as VerdictDocument);
   });
 
-  test("over 1,000 check-runs with long names are answered and kept whole", async () => {
+  test("A verdict on 1,000 check runs with long names is returned and stored in full", async () => {
     const name = `${"ünïcode ".repeat(40)}`;
     scene.runs.set(
       "octo/huge",
@@ -180,7 +180,7 @@ describe("verdicts", () => {
     const claim = { category: "ci-status", conditions: { repo: "octo/huge", commit_sha: "C0".repeat(20) } };
     const { answer, headers } = await buyVerdict(scene.service, await newPayer(scene.chain), claim);
     expect({ status: answer.status, ...answer.body }).toMatchObject({ status: 200, verdict: "release" });
-    // Besides the runs: their list, the suite, its list, the list of statuses, and two conditions.
+    // In addition to the runs: their list, the suite, its list, the list of statuses, and two conditions.
     expect((answer.body.facts as unknown[]).length).toBe(1_006);
     expect(answer.text.length).toBeGreaterThan(256 * 1024);
     expect((await handIn(scene.service, claim, headers)).text).toBe(answer.text);
