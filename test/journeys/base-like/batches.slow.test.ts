@@ -11,7 +11,7 @@ import { nothingCharged, paymentsOnChain } from "../../support/payments/on-chain
 import { newPayer, type Signed, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 
-// Payments of many at once, through nodes that lag: each by its own time, or all of them behind their receipts.
+// Many concurrent payments through lagging nodes, which lag independently or all behind their receipts.
 
 vi.setConfig({ testTimeout: 90_000 });
 const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
@@ -21,7 +21,7 @@ const EACH = 4;
 const stages: BaseStage[] = [];
 afterAll(() => Promise.all(stages.map((stage) => stage.stop())));
 
-/** A service with batches, and payers who sign several payments each. */
+/** A service with batches, and payers with several signed payments each. */
 async function scene(profile: Profile) {
   const at = await startBaseStage({ profile });
   stages.push(at);
@@ -36,7 +36,7 @@ async function scene(profile: Profile) {
   return { at, base, payers, signed };
 }
 
-/** Each has its result, once; the chain's logs show these payments and no others; batches were among them. */
+/** Expects one result per payment, exactly these payments on chain, and batches among their transactions. */
 async function expectBoughtOnce(at: BaseStage, signed: readonly Signed[]): Promise<void> {
   const answers = await Promise.all(signed.map(async (one) => (await resultOf(at, one)).text));
   expect(new Set(answers).size).toBe(signed.length);
@@ -46,13 +46,13 @@ async function expectBoughtOnce(at: BaseStage, signed: readonly Signed[]): Promi
   expect(await Promise.all(signed.map(async (one) => (await at.pay(one)).text))).toEqual(answers);
 }
 
-describe.concurrent("a few dozen payments of several payers at once", () => {
-  test("are each charged and served once, while nodes lag by 0, 120 and 40 ms", async () => {
+describe.concurrent("several payers with dozens of concurrent payments", () => {
+  test("Each payment is charged and served once while nodes lag by 0, 120, and 40 ms", async () => {
     const { at, signed } = await scene(BASE);
     await expectBoughtOnce(at, signed);
   });
 
-  test("are each charged and served once, while receipts come before their blocks; one that fails among them alone fails", async () => {
+  test("If receipts arrive before their blocks, each payment is still charged and served once, and only the failing ones fail", async () => {
     // Preconfirmations: docs.base.org, "Flashblocks", every 200 ms.
     const { at, base, payers, signed } = await scene({ ...BASE, backends: [{ lagMs: 200 }, { lagMs: 360 }] });
     const [mover] = payers as [LocalAccount];

@@ -24,17 +24,17 @@ import { type Launched, launchIndexer } from "../../support/indexer/launched.ts"
 import { freshDatabase } from "../../support/service/database.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// Two indexes, one in each scope, through the front of a provider whose nodes lag and refuse wide ranges.
+// Two indexes, one per scope, through a provider whose nodes lag and reject wide ranges.
 
 vi.setConfig({ testTimeout: 400_000 });
 const profile = { ...BASE, logs: { ...FREE_PLAN.logs, maxBlocks: 100n } };
 const CATCH_UP_MS = 180_000;
-/** How far behind the head Ponder holds a block to be final. */
+/** The number of blocks behind the head at which Ponder treats a block as final. */
 const FINAL_BEHIND = 30;
-/** It becomes the service's own: a merchant with payments. */
+/** A merchant with payments that is later configured as the service's own address. */
 const LATE = lower(MERCHANTS[2] as Address);
 
-/** An index of the chain in a scope, in a database of its own, behind the provider's front. */
+/** Indexes the chain in this scope into a new database, through the provider. */
 async function follow(base: BaseLike, scope: Scope) {
   const { chain } = base;
   const database = await freshDatabase();
@@ -45,7 +45,7 @@ async function follow(base: BaseLike, scope: Scope) {
     node.stop();
   });
   const usdc = chain.network.usdc.address.toLowerCase();
-  /** The first blocks of the ranges in which USDC's logs were asked for. */
+  /** The first blocks of the ranges requested for USDC's logs. */
   const asked: number[] = [];
   node.become(async (call, pass) => {
     const [filter] = (call.params ?? []) as readonly { address?: Address | Address[]; fromBlock?: string }[];
@@ -55,7 +55,7 @@ async function follow(base: BaseLike, scope: Scope) {
   });
   const { position } = createActivityIndex(reader, ESCROW_VIEWS);
   const index = createEscrowIndex(reader, { viewsSchema: "live" });
-  /** Blocks keep coming, as on Base: Ponder does not ask again for a head that it once failed to read. */
+  /** Makes new blocks, as Base does, because Ponder does not retry a head that it once failed to read. */
   const caughtUp = async () => {
     for (const deadline = Date.now() + CATCH_UP_MS; ; await base.pass(1 / 30)) {
       const head = Number(await chain.client.getBlockNumber());
@@ -72,7 +72,7 @@ async function follow(base: BaseLike, scope: Scope) {
     onTestFinished(launched.stop);
     return launched;
   };
-  /** Every row and window of the wallets, and the sums of each escrow, are what a recount from raw logs says. */
+  /** Expects every row and window of the wallets, and each escrow's sums, to equal a recount from raw logs. */
   const expectRecounts = async (escrows: readonly Address[], own: Own) => {
     await caughtUp();
     await expectRecords(chain, { reader, scope }, { escrows, from: 0, own });
@@ -83,7 +83,7 @@ async function follow(base: BaseLike, scope: Scope) {
   return { asked, position, caughtUp, launch, expectRecounts, age, prune: () => pruneClosely({ database }) };
 }
 
-test("in either scope an added escrow and another own address make an index beside the one that serves, which has all of both", async () => {
+test("In either scope, adding an escrow and an own address builds a second index with all data while the first one serves", async () => {
   const base = await startBaseLike({ profile });
   onTestFinished(base.stop);
   const { chain } = base;
@@ -101,7 +101,7 @@ test("in either scope an added escrow and another own address make an index besi
   const final = Number(await chain.client.getBlockNumber()) - FINAL_BEHIND;
   const before = indexes.map(({ launch }) => launch([first]));
   await Promise.all(before.map((one) => one.saying("index ready")));
-  // One after the other: a recount would hold up the others' answers.
+  // One at a time, because a recount would delay the others' responses.
   for (const one of indexes) await one.expectRecounts([first.address], {});
 
   const second = await deployEscrow(chain);

@@ -28,7 +28,7 @@ import { newPayer } from "../../support/payments/signing.ts";
 import { age, binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-// Holds on a chain like Base: final after 15 minutes, and halts that are longer than a hold's half hour.
+// Holds on a chain like Base, with finality after 15 minutes and halts longer than a hold's 30 minutes.
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -52,15 +52,15 @@ const query = (text: string, values: unknown[] = []) =>
 const taskOf = async () =>
   (await query("SELECT state FROM escrow_task WHERE payment = $1", [binary(held.id)]))[0]?.state;
 
-/** The task's state, which the next turn may change. */
+/** The task's state after another run, which may change it. */
 const lookedAt = async () => {
   await query(END_TURNS);
   await sleep(700);
   return taskOf();
 };
 
-// First: the stock client goes by the real clock, which the others leave behind.
-/** Buyers who have signed for the demo, each with a dollar. */
+// Runs first, because the stock client uses the real clock, and the other tests move the chain's clock ahead.
+/** Buyers with signed demo payments and one dollar each. */
 async function orders(count: number) {
   const all: { readonly buyer: LocalAccount; readonly header: string }[] = [];
   while (all.length < count) {
@@ -73,13 +73,13 @@ async function orders(count: number) {
   return all;
 }
 
-/** Transactions of several holds, newest first. */
+/** Transactions with several holds, newest first. */
 const batchesOfHolds = (): Promise<{ size: number; hash: string }[]> =>
   query(`SELECT cardinality(purposes) AS size, '0x' || encode(mined_hash, 'hex') AS hash FROM relay
     WHERE cardinality(purposes) > 1 AND mined_hash IS NOT NULL
       AND NOT EXISTS (SELECT FROM escrow_task WHERE tx = mined_hash) ORDER BY id DESC`) as never;
 
-test("holds of one transaction whose block is replaced are made and released again, each once", async () => {
+test("Holds whose shared block is replaced are made and released again, each once", async () => {
   const made = await orders(5);
   await base.caughtUp();
   base.halt();
@@ -106,7 +106,7 @@ test("holds of one transaction whose block is replaced are made and released aga
   await reorganize(chain, depth, []);
   expect((await ends()).filter((events) => events.length === 0).length).toBeGreaterThan(1);
   await base.pass(1);
-  // The relayer sees that its transactions are gone, and sends the same bytes again.
+  // The relayer notices that its transactions are gone and sends the same bytes again.
   const soldAgain = async () => {
     await age(service.database, 60);
     await query(END_TURNS);
@@ -121,7 +121,7 @@ test("holds of one transaction whose block is replaced are made and released aga
   }, 0);
 });
 
-test("a hold that nobody decided goes back to its buyer after half an hour, and not before", async () => {
+test("An undecided hold is refunded after half an hour and not before", async () => {
   await base.pass(29);
   const indexer = launchIndexerOf({ chain: { rpcUrl: base.url }, database: service.database, escrows: [escrow] });
   try {
@@ -140,7 +140,7 @@ test.each([
   ["release", GOOD],
   ["refund", EMPTY],
 ] as const)(
-  "a delivery ends in its %s at once, which is final after 15 minutes and not before",
+  "A delivery ends immediately in its %s, which is final after 15 minutes and not before",
   async (decision, goods) => {
     const answer = await deliver(service, merchant, { ...held, ...goods });
     expect(answer.body).toMatchObject({ decision });
@@ -154,7 +154,7 @@ test.each([
   },
 );
 
-test("a delivery before a halt of 33 minutes is released afterwards, and not refunded for its time", async () => {
+test("A delivery before a halt of 33 minutes is released afterwards instead of refunded", async () => {
   base.halt();
   const answer = await deliver(service, merchant, { ...held, ...GOOD });
   expect(answer.body).toMatchObject({ decision: "release", status: "pending" });
@@ -166,7 +166,7 @@ test("a delivery before a halt of 33 minutes is released afterwards, and not ref
   expect(await askedOnChain(scene, held)).toHaveLength(1);
 });
 
-test("a release is not put off for nodes that have not got to its hold yet", async () => {
+test("Nodes that do not have the hold yet do not delay its release", async () => {
   const late = BASE.backends.length - 1;
   const lag = (lagMs: readonly number[]) => {
     for (const [index, ms] of lagMs.entries()) base.backend(index, { lagMs: ms });
@@ -175,7 +175,7 @@ test("a release is not put off for nodes that have not got to its hold yet", asy
     const fresh = await hold(scene, merchant.address);
     lag([0, ...Array.from({ length: late }, () => 3_000)]);
     try {
-      // A merchant's server asks again while the node that is asked does not know the hold.
+      // A merchant's server retries while the queried node does not have the hold.
       await eventually(async () => (await deliver(service, merchant, { ...fresh, ...GOOD })).status, 200);
       await expectOutcome(scene, fresh, "release");
     } finally {

@@ -23,7 +23,7 @@ import { openShop } from "../../support/sellers/shop.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What becomes of an exam, and of a seller's certificate, when Base takes back a payment of it.
+// The effect of a reorganization that removes a payment, on an exam and on a seller's certificate.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -39,7 +39,7 @@ const reader = createChain("eip155:8453", { rpcUrl: base.url, logBlockRange: 9_0
 const parts = { watched: createExamWatch(pool), finalView: createFinalView(reader) };
 const exams = createPublishedExamReader(pool);
 
-/** One look at whatever waits, as the job makes it. Nodes that lag may not know a block yet. */
+/** Checks all watched payments once, as the job does. Lagging nodes may not have a block yet. */
 async function look(): Promise<void> {
   await owner.query("UPDATE seller_exam_watch SET due_at = '-infinity'");
   await watchPayments(parts).catch(() => undefined);
@@ -59,7 +59,7 @@ const reasons = async (origin: string) => {
 const signs = async () =>
   signPayment(await newPayer(chain), { validBefore: base.unixNow() + BigInt(VALID_MINUTES * 60) });
 
-/** Settles the payment in a block of its own. */
+/** Settles the payment in a separate block. */
 async function examined(name: string, signed: Signed) {
   const origin = `https://${name}.example`;
   const receipt = await chain.client.getTransactionReceipt({ hash: await broadcast(chain, signed) });
@@ -67,7 +67,7 @@ async function examined(name: string, signed: Signed) {
   return { origin };
 }
 
-test("a payment that a reorganization takes for good undoes the certificate once that is final; one that is settled again does not", async () => {
+test("A permanently removed payment reverses the certificate once that is final, but one that settles again does not", async () => {
   const [first, second, third] = [await signs(), await signs(), await signs()];
   const again = await anotherTransaction(chain, second);
   const kept = await examined("kept", first);
@@ -79,7 +79,7 @@ test("a payment that a reorganization takes for good undoes the certificate once
   expect([await waiting(), await reasons(lost.origin)]).toEqual([3, []]);
   await base.pass(FINAL_MINUTES);
   await stillWaiting(1);
-  // Gone from a final block, but not over: it could be submitted once more.
+  // The payment is gone from a final block but could still be submitted again.
   expect(await reasons(lost.origin)).toEqual([]);
   await base.pass(VALID_MINUTES + 1);
   await stillWaiting(0);
@@ -92,7 +92,7 @@ test("a payment that a reorganization takes for good undoes the certificate once
   expect(rows).toEqual([{ origin: lost.origin }]);
 });
 
-/** Takes the newest payment of an account from the chain, and whatever came after it. */
+/** Removes an account's newest payment from the chain, with everything after it. */
 async function takeBack(payer: `0x${string}`): Promise<void> {
   const { address } = chain.network.usdc;
   const paid = await chain.client.getLogs({ address, event: USED, args: { authorizer: payer }, fromBlock: 0n });
@@ -100,7 +100,7 @@ async function takeBack(payer: `0x${string}`): Promise<void> {
   await reorganize(chain, Number(head - (paid.at(-1)?.blockNumber ?? head)) + 1, []);
 }
 
-test("an exam one of whose payments a reorganization takes says nothing until it was held once more, and is final with its payments", async () => {
+test("An exam whose payment a reorganization removes states nothing until it has been repeated, and is final with its payments", async () => {
   const examiner = privateKeyToAccount(EXAM_KEY).address;
   await chain.fund(examiner, 5_000_000n);
   const shop = await forFile(openShop(chain));
@@ -117,7 +117,7 @@ test("an exam one of whose payments a reorganization takes says nothing until it
   let [paid, isTaken] = [0, false];
   shop.before(async ({ isPaid }) => {
     if (isPaid) paid += 1;
-    // After five that are forged, and the purchase, comes an unpaid request.
+    // Five forged payments and the purchase are followed by an unpaid request.
     if (isPaid || paid !== 6 || isTaken) return;
     isTaken = true;
     await takeBack(examiner);
@@ -134,7 +134,7 @@ test("an exam one of whose payments a reorganization takes says nothing until it
   let record: Record<string, unknown> = {};
   await eventually(
     async () => {
-      // Its payment does not come back, however long the exam waits.
+      // The payment does not come back, however long the exam waits.
       await base.pass(service.logged.some((line) => line.includes("did not come to its end")) || paid < 19 ? 0 : 1);
       await owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
       record = (await send(`${service.url}/exam/${id}`)).body;
@@ -153,6 +153,6 @@ test("an exam one of whose payments a reorganization takes says nothing until it
   await base.pass(FINAL_MINUTES);
   await stillWaiting(0);
   expect(await reasons(shop.url)).toEqual([]);
-  // Of the first run two payments are left, of the second all three.
+  // Two payments of the first run are left, and all three of the second.
   expect(await chain.usdcBalance(shop.payTo)).toBe(5_000n);
 });

@@ -9,7 +9,7 @@ import { BASE, FREE_PLAN } from "../../support/base-like/profiles.ts";
 import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
 import { folderForFile, forFile } from "../../support/for-file.ts";
 
-// Real payments on a chain behind the front of a provider: with its limits, late nodes, refusals and failures.
+// Real payments, fetched through a provider with limits, lagging nodes, rejections, and failures.
 
 const USED = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -25,12 +25,12 @@ const actor = createActor(base.chain, 7);
 await base.chain.fund(MULTICALL3, 10n ** 9n);
 const before = Number(await client.getBlockNumber());
 for (let n = 0; n < 40; n += 1) await actor.act();
-/** In the middle of the payments. */
+/** A block in the middle of the payments. */
 const MIDDLE = Math.floor((before + Number(await client.getBlockNumber())) / 2);
 await base.pass(FINAL_MINUTES);
 await base.caughtUp();
 
-/** Every authorized transfer by definition, from the chain's raw logs. */
+/** Recounts every authorized transfer from the chain's raw logs, by definition. */
 async function recount(last: number): Promise<readonly FetchedRow[]> {
   const logs = await client.getLogs({ address: network.usdc.address, fromBlock: 0n, toBlock: BigInt(last) });
   const rows: FetchedRow[] = [];
@@ -60,7 +60,7 @@ const late: Fault = async (call, pass) => {
 afterEach(() => base.become(null));
 
 let runs = 0;
-/** Fetches all into a new folder, and compares it with a recount. */
+/** Fetches everything into a new folder and compares it with a recount. */
 async function expectExact() {
   runs += 1;
   const folder = join(home, String(runs));
@@ -72,7 +72,7 @@ async function expectExact() {
   return { folder, requests };
 }
 
-/** Lets the fault meet some of the calls of a method. */
+/** Applies the fault to some of a method's calls. */
 const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault): Fault => {
   let calls = 0;
   return async (call, pass) => {
@@ -82,11 +82,11 @@ const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault):
   };
 };
 
-test("what is fetched is a recount, whatever a provider allows in one request", async () => {
+test("The fetched rows equal a recount, whatever a provider allows per request", async () => {
   await expectExact();
 });
 
-test("a provider that is busy or fails is asked again, as it says", async () => {
+test("A busy or failing provider is retried as it requests", async () => {
   for (const status of [429, 503] as const) {
     base.busy(status, 2);
     const started = performance.now();
@@ -95,7 +95,7 @@ test("a provider that is busy or fails is asked again, as it says", async () => 
   }
 });
 
-test("a node that is behind, empty answers, nulls and errors leave no hole", async () => {
+test("A lagging node, empty responses, nulls, and errors leave no hole", async () => {
   const nothing: Fault = async (call) => replyTo(call, null);
   const wrong: readonly Fault[] = [
     late,
@@ -112,7 +112,7 @@ test("a node that is behind, empty answers, nulls and errors leave no hole", asy
   expect(turn).toBeGreaterThan(wrong.length);
 });
 
-test("a final block with two hashes ends it, and no file of its day is made", async () => {
+test("Two hashes for a final block end the fetch without a file for that day", async () => {
   const liar = sometimes(
     "eth_getBlockByNumber",
     (n) => n > 1,
@@ -130,11 +130,11 @@ test("a final block with two hashes ends it, and no file of its day is made", as
   const [, block] = /^Block (\d+) is final, but has two hashes/.exec(String(why)) ?? [];
   expect(block, String(why)).toBeDefined();
   base.become(null);
-  // The day before, if the chain began on it, is a file of its own.
+  // The day before has a file if the chain began on it.
   expect(filesIn(folder).filter((name) => (coverageOf(name)?.lastBlock ?? Number(block)) >= Number(block))).toEqual([]);
 });
 
-test("killed in the middle it leaves no file, and the next run fetches all", async () => {
+test("A fetch that is killed leaves no file, and the next run fetches everything", async () => {
   const folder = join(home, "killed");
   let held: () => void = () => undefined;
   const holding = new Promise<void>((resolve) => {
@@ -165,7 +165,7 @@ test("killed in the middle it leaves no file, and the next run fetches all", asy
   expect(await readRows(folder)).toEqual(await recount(files.at(-1)?.lastBlock ?? 0));
 });
 
-test("several nodes share the work, and one that is gone does not matter", async () => {
+test("Several nodes share the work, and an unreachable one does no harm", async () => {
   const folder = join(home, "several");
   const { files } = await fetchInto({ folder, urls: ["http://127.0.0.1:9", base.url, base.url] });
   expect(await readRows(folder)).toEqual(await recount(files.at(-1)?.lastBlock ?? 0));

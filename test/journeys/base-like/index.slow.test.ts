@@ -17,8 +17,8 @@ import { launchIndexerOf } from "../../support/indexer/launched.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// Two indexes follow a chain like Base through a provider whose nodes lag and refuse wide ranges: one reads every block, the other
-// takes over what was fetched and preloaded.
+// Two indexes follow a chain like Base through a provider whose nodes lag and reject wide ranges. One reads every
+// block, and the other takes over fetched and preloaded data.
 
 vi.setConfig({ testTimeout: 90_000 });
 const CATCH_UP_MS = 40_000;
@@ -43,14 +43,14 @@ async function follow(scope: "full" | "selective", history = "") {
   return { scope, pool, launched, index };
 }
 
-/** Those of a history that no index has taken over yet. */
+/** The history tables that no index has taken over yet. */
 async function historyTables(pool: pg.Pool): Promise<readonly string[]> {
   const text = "select relname from pg_class join pg_namespace n on n.oid = relnamespace where nspname = 'history'";
   const { rows } = await pool.query<{ relname: string }>(`${text} and relkind = 'r' and relname <> 'history'`);
   return rows.map(({ relname }) => relname);
 }
 
-/** Every final block, by `npm run index:fetch` and `npm run index:preload`. */
+/** Loads every final block with `npm run index:fetch` and `npm run index:preload`. */
 async function preload(pool: pg.Pool, env: Readonly<Record<string, string>>): Promise<void> {
   const folder = await folderForFile("trust-base-");
   await fetchInto({ folder, urls: [base.url] });
@@ -59,7 +59,7 @@ async function preload(pool: pg.Pool, env: Readonly<Record<string, string>>): Pr
   expect(await historyTables(pool)).toContain("wallet");
 }
 
-/** The oldest final block of many readings: nodes lag. */
+/** The oldest final block of many readings, because nodes lag. */
 async function leastFinal(): Promise<bigint> {
   const client = createPublicClient({ transport: http(base.url) });
   let least: bigint | null = null;
@@ -77,7 +77,7 @@ async function act(times: number): Promise<void> {
 await chain.fund(MULTICALL3, 10n ** 9n);
 await act(20);
 const acted = await chain.client.getBlockNumber();
-// Final on every node, which is what can be fetched.
+// Makes these blocks final on every node, so that they can be fetched.
 await base.pass(16);
 await act(5);
 expect(await waitUntil(async () => (await leastFinal()) > acted, 40_000)).toBe(true);
@@ -87,19 +87,19 @@ await Promise.all(scopes.map(({ launched }) => launched.saying("index ready")));
 const plainTransfer = (to: Address) => ({
   ...{ from: WALLETS[4], to: chain.network.usdc.address },
   data: encodeFunctionData({ abi: USDC_ABI, functionName: "transfer", args: [to, 1n] }),
-  // The dearest is the first of its block.
+  // The highest fee makes it the first in its block.
   ...{ gas: toHex(100_000), maxFeePerGas: toHex(parseGwei("100")), maxPriorityFeePerGas: toHex(parseGwei("50")) },
 });
 
 const blockOf = async (hash: Hex) => Number((await chain.client.waitForTransactionReceipt({ hash })).blockNumber);
 
-/** Other blocks from this one to the head, with these transactions in the first of them. */
+/** Replaces the blocks from this one to the head, with these transactions in the first new block. */
 async function replaceFrom(block: number, transactions: readonly unknown[]): Promise<void> {
   const depth = Number(await chain.client.getBlockNumber()) - block + 1;
   await chain.client.request({ method: "anvil_reorg", params: [depth, transactions.map((one) => [one, 0])] } as never);
 }
 
-/** Blocks keep coming, as on Base: Ponder does not ask again for a head that it once failed to read. */
+/** Makes new blocks, as Base does, because Ponder does not retry a head that it once failed to read. */
 async function caughtUp({ scope, index, launched }: (typeof scopes)[number]): Promise<void> {
   for (const deadline = Date.now() + CATCH_UP_MS; ; await base.pass(1 / 30)) {
     const head = Number(await chain.client.getBlockNumber());
@@ -108,7 +108,7 @@ async function caughtUp({ scope, index, launched }: (typeof scopes)[number]): Pr
   }
 }
 
-/** Every row equals a recount from the chain's raw logs, at its head. */
+/** Expects every row to equal a recount from the chain's raw logs, at its head. */
 async function expectRecount(): Promise<void> {
   const facts = await readFacts(chain, [SERVICE]);
   for (const one of scopes) {
@@ -117,12 +117,12 @@ async function expectRecount(): Promise<void> {
   }
 }
 
-test("what was there before is read within the provider's limits, or taken over from the history", async () => {
+test("Earlier blocks are read within the provider's limits or taken over from the history", async () => {
   await expectRecount();
   expect(await historyTables(scopes[1].pool)).toEqual([]);
 });
 
-test("what is paid while some nodes lag, are busy or stand still is missed by neither", async () => {
+test("Both indexes see every payment made while nodes lag, are busy, or are stuck", async () => {
   base.backend(1, { lagMs: 400 });
   await act(10);
   base.busy(429, 5);
@@ -134,7 +134,7 @@ test("what is paid while some nodes lag, are busy or stand still is missed by ne
   await expectRecount();
 });
 
-test("in a reorganization the position goes back with the rows", async () => {
+test("A reorganization moves the position back together with the rows", async () => {
   const { pool } = scopes[0];
   const hashes: Hex[] = [];
   for (const to of REMOVED) hashes.push(await actor.pay({ from: 1, to, value: 1n }));
@@ -148,14 +148,14 @@ test("in a reorganization the position goes back with the rows", async () => {
   for (let isDone = false; !isDone; await sleep(2)) {
     const { block, there: found } = (await pool.query(text, [[...REMOVED, INSTEAD]])).rows[0];
     isDone = found.includes(INSTEAD);
-    // Until Ponder notices, the blocks that were removed; then those in their place.
+    // First the removed blocks, until Ponder notices, and then their replacements.
     const before = REMOVED.filter((_, n) => (blocks[n] ?? 0) <= block);
     const after = block < (blocks[0] ?? 0) ? [] : [INSTEAD];
     expect([before, after], `at ${block} of ${head}`).toContainEqual(found);
   }
 });
 
-test("a payment that a reorganization moved within its block is found there", async () => {
+test("A payment that a reorganization moved within its block is found in its new position", async () => {
   const [batch] = (await actor.payAll([PAYEE], { from: 2, value: 50_000n })) as [Hex];
   const block = await blockOf(batch);
   await expectRecount();
@@ -166,7 +166,7 @@ test("a payment that a reorganization moved within its block is found there", as
   await expectRecount();
 });
 
-test("a reorganization takes out what it removed", async () => {
+test("A reorganization removes its payments from the index", async () => {
   await act(3);
   await expectRecount();
   await chain.client.request({ method: "anvil_reorg", params: [3, []] } as never);
@@ -174,7 +174,7 @@ test("a reorganization takes out what it removed", async () => {
   await expectRecount();
 });
 
-test("minutes without a payment are followed to the head", async () => {
+test("Minutes without a payment are followed to the head", async () => {
   await base.pass(5);
   await act(2);
   await expectRecount();

@@ -11,18 +11,18 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { type ApiProcess, startApiStageOn } from "../../support/service/api-process.ts";
 
-// A process has the real clock: this chain starts two hours in the past and never gets ahead of it.
+// A process uses the real clock, so this chain starts two hours in the past and never gets ahead of it.
 
 vi.setConfig({ testTimeout: 90_000 });
 
 const stage = await forFile(startApiStageOn(startChainLikeBase(120)));
 const { chain } = stage;
 const { base } = chain;
-/** Of one origin, so that two processes answer alike. */
+/** One origin for all processes, so that their responses are identical. */
 const start = () => stage.start({ url: base.url }, { BASE_URL: "http://localhost:8402" });
 let api = await start();
 
-test("a process killed while Base is halted, and one while its pool has forgotten: one charge, and the result", async () => {
+test("Killed once during a halt and once after the pool has dropped its transaction, a process still makes one charge and returns the result", async () => {
   const payer = await newPayer(chain);
   const signed = await signPayment(payer, { validBefore: unixNow() + 7_200n });
   const pay = (at: ApiProcess): Promise<Answer> => post(`${at.url}/test/basic`, v2(signed));
@@ -63,7 +63,7 @@ const STRANGER = "0x00000000000000000000000000000000000a11ce";
 const wire = ({ authorization }: Signed) =>
   Object.fromEntries(Object.entries(authorization).map(([name, value]) => [name, String(value)]));
 
-/** The same as often as it takes, while it is not known yet. */
+/** Repeats the request until the response is not a 503. */
 async function known(ask: () => Promise<Answer>): Promise<Answer> {
   let answer = await ask();
   await eventually(async () => {
@@ -73,7 +73,7 @@ async function known(ask: () => Promise<Answer>): Promise<Answer> {
   return answer;
 }
 
-test("two processes say the same of a payment, and sell one statement for one charge, also when one is killed", async () => {
+test("Two processes report the same status and sell one statement per charge, even if one is killed", async () => {
   const other = await start();
   const payer = await newPayer(chain);
   const window = { to: STRANGER, validBefore: base.unixNow() + 300n } as const;
@@ -92,10 +92,10 @@ test("two processes say the same of a payment, and sell one statement for one ch
       ["settled", true],
     ],
   );
-  const [said, too] = await both();
-  expect([said.body.transaction, too.text]).toEqual([transaction, said.text]);
+  const [here, there] = await both();
+  expect([here.body.transaction, there.text]).toEqual([transaction, here.text]);
 
-  // What one process has found out for good, another one asks no node for.
+  // A final fact found by one process needs no call in another.
   await eventually(async () => (await ask(unused, api)).body.status, "expired");
   const asked: string[] = [];
   base.become((call, pass) => {

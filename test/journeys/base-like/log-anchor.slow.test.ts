@@ -19,7 +19,7 @@ import { eventually } from "../../support/eventually.ts";
 import { forFile } from "../../support/for-file.ts";
 import { logStage } from "../../support/log/stage.ts";
 
-// Anchors of the log through a provider whose nodes lag, in blocks that a reorganization takes back, and in a halt.
+// Anchors of the log through lagging nodes, a reorganization, and a halt.
 
 vi.setConfig({ testTimeout: 240_000 });
 
@@ -59,13 +59,13 @@ const grow = async (count: number) => {
   await at.add(count);
   await at.integrate();
 };
-/** What the chain itself has, whatever its nodes say. */
+/** The anchors on the chain itself, independent of its lagging nodes. */
 const anchored = async () => {
   const logs = await chain.client.getLogs({ address: LOG_ANCHOR.address, fromBlock: 0n });
   return parseEventLogs({ abi: logAnchorAbi, logs }).map(({ args }) => [Number(args.size), args.root]);
 };
 const root = async () => toHex((await at.log.store.newest(1))?.root ?? new Uint8Array());
-/** Turns until the newest anchor is in this state. Nodes that lag may refuse what they do not know yet. */
+/** Runs the job until the newest anchor is in this state. Lagging nodes may reject what they do not know yet. */
 const until = (size: number, ...states: readonly string[]) =>
   eventually(async () => {
     await turn().catch(() => undefined);
@@ -74,7 +74,7 @@ const until = (size: number, ...states: readonly string[]) =>
     return newest?.size === size && states.includes(newest.state);
   }, true);
 
-test("an anchor that is reorganized away before a halt is there once after it, becomes final, and the next one follows", async () => {
+test("An anchor that is reorganized away before a halt is back once after it, becomes final, and is followed by the next one", async () => {
   await grow(3);
   await until(3, "mined");
   expect(await anchored()).toEqual([[3, await root()]]);

@@ -13,7 +13,7 @@ import { type Fault, refuse, replyTo } from "../../support/chain/rpc.ts";
 import { forFile } from "../../support/for-file.ts";
 import { freshDatabase } from "../../support/service/database.ts";
 
-// Who sent what to which wallet, read through the front of a provider: with its limits, late nodes, refusals and failures.
+// The senders of transfers to a wallet, read through a provider with limits, lagging nodes, rejections, and failures.
 
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const base = await startBaseLike({
@@ -38,7 +38,7 @@ afterEach(async () => {
 const spend = async () => {};
 const readerOf = () => createInflowReader({ provider: openProvider([base.url], 10_000), marks: createMarkStore(pool) });
 
-/** Reads all wallets' inflows from the first block on. */
+/** Reads the inflows of all wallets from the first block on. */
 async function readAll(save: (progress: readonly Progress[]) => Promise<void> = async () => {}) {
   const reader = readerOf();
   const end = (await reader.final(BASIS, spend)) as KnownBlock;
@@ -61,7 +61,7 @@ interface Sent {
   readonly value: bigint;
 }
 
-/** Every transfer of these blocks that counts, from the chain's raw logs. */
+/** Every transfer up to this block that counts, from the chain's raw logs. */
 async function transfersUpTo(block: number): Promise<readonly Sent[]> {
   const logs = await client.getLogs({
     address: network.usdc.address,
@@ -77,7 +77,7 @@ async function transfersUpTo(block: number): Promise<readonly Sent[]> {
   });
 }
 
-/** By definition: of those who had sent the most, the one who was the first to. */
+/** The definition: among the senders of the largest sum, the one who reached it first. */
 function largestFunder(inflows: readonly Sent[]): string | null {
   const totals = new Map<string, bigint>();
   let most: { from: string; sum: bigint } | null = null;
@@ -117,13 +117,13 @@ const sometimes = (method: string, isMet: (n: number) => boolean, fault: Fault):
   };
 };
 
-test("whatever a provider allows, what is read is a recount up to a final block", async () => {
+test("The inflows equal a recount up to a final block, whatever a provider allows", async () => {
   const read = await readAll();
   await expectRecount(read);
   expect(read.end.block).toBeLessThanOrEqual(Number((await client.getBlock({ blockTag: "latest" })).number));
 });
 
-test("a node that is behind, empty answers, nulls and errors leave no hole", async () => {
+test("A lagging node, empty responses, nulls, and errors leave no hole", async () => {
   const late: Fault = async (call, pass) => {
     const [filter] = call.params as [{ fromBlock: string; toBlock: string }];
     if (Number(filter.fromBlock) > middle) return replyTo(call, []);
@@ -136,7 +136,7 @@ test("a node that is behind, empty answers, nulls and errors leave no hole", asy
     async (call) => replyTo(call, null),
     async (call) => refuse(call, -32000, "missing trie node"),
   ];
-  // Found before: a node that is behind makes the newest mark an older one.
+  // Read beforehand, because a lagging node makes the newest mark an older one.
   await readerOf().final(BASIS, spend);
   let turn = 0;
   base.become(sometimes("eth_getLogs", isOdd, (call, pass) => (wrong[turn++ % wrong.length] as Fault)(call, pass)));

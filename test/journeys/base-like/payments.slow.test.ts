@@ -7,7 +7,7 @@ import { nothingCharged } from "../../support/payments/on-chain.ts";
 import { type Answer, send } from "../../support/payments/requests.ts";
 import type { Signed } from "../../support/payments/signing.ts";
 
-// What a payer sees of Base: its finality, its halts, its fees and its pool.
+// A payer's view of Base: finality, halts, fees, and the transaction pool.
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -23,15 +23,15 @@ async function stage(plan: Parameters<typeof startBaseStage>[0] = {}): Promise<B
 const expectToWait = (answer: Answer) => expectProblem(answer, 503, "payment_pending");
 const bodyOf = async (url: unknown) => (await send(String(url))).body;
 
-/** Sends the payment until its transaction is in the pool, and leaves it there. */
+/** Sends the payment and waits until its transaction is in the pool, where it stays. */
 async function inPool({ base, pay }: BaseStage, signed: Signed): Promise<() => Promise<Answer>> {
   const answer = pay(signed);
   await eventually(() => base.pool.waiting().length, 1);
   return () => answer;
 }
 
-describe.concurrent("a payment on a chain like Base", () => {
-  test("has its result at once, is final after 15 minutes and not before, and is replayed throughout", async () => {
+describe.concurrent("payment on a chain like Base", () => {
+  test("A payment has its result immediately, is final after 15 minutes and not before, and is replayed throughout", async () => {
     const at = await stage();
     const { base, service, pay, rowOf } = at;
     const signed = await at.sign(5);
@@ -51,7 +51,7 @@ describe.concurrent("a payment on a chain like Base", () => {
     expect(await bodyOf(answer.body.cert_url)).toMatchObject({ fresh: true, reversed: false });
   });
 
-  test("whose settlement is mined after 20 minutes has its result then, and is charged once", async () => {
+  test("A settlement mined after 20 minutes yields its result then, with one charge", async () => {
     const at = await stage();
     const { base, pay } = at;
     base.pool.fate({ afterMinutes: 20 });
@@ -67,7 +67,7 @@ describe.concurrent("a payment on a chain like Base", () => {
     await expectBought(at, signed);
   });
 
-  test("through a halt of 33 minutes: what the clock calls expired settles in the first block, and is no 402", async () => {
+  test("A payment that expires during a halt of 33 minutes settles in the first block afterwards and is never a 402", async () => {
     const at = await stage();
     const { base, pay } = at;
     const [short, long] = [await at.sign(5), await at.sign(60)];
@@ -83,7 +83,7 @@ describe.concurrent("a payment on a chain like Base", () => {
     for (const { status } of [await first(), await second]) expect([200, 503]).toContain(status);
   });
 
-  test("that was signed before a halt and is sent after its window is refused, and never submitted", async () => {
+  test("A payment signed before a halt and sent after its window is rejected and never submitted", async () => {
     const at = await stage();
     const { base, pay } = at;
     base.halt();
@@ -96,10 +96,13 @@ describe.concurrent("a payment on a chain like Base", () => {
     expect(await at.relayed()).toEqual([]);
   });
 
-  test.each([429, 503] as const)("while the provider answers %i has its result in the end", async (status) => {
-    const at = await stage();
-    const signed = await at.sign(5);
-    at.base.busy(status, 6);
-    await expectBought(at, signed);
-  });
+  test.each([429, 503] as const)(
+    "A payment gets its result even if the provider returns %i several times",
+    async (status) => {
+      const at = await stage();
+      const signed = await at.sign(5);
+      at.base.busy(status, 6);
+      await expectBought(at, signed);
+    },
+  );
 });
