@@ -5,13 +5,13 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 
 const scene = boardScene();
 
-test("a board without a certified agent is an empty page", async () => {
+test("A board without a certified agent is an empty page", async () => {
   const { status, body, headers } = await scene.get("/board");
   expect([status, body.agents, body.next, body.limit, body.capability]).toEqual([200, [], null, 25, null]);
   expect(headers.get("link")).toBeNull();
 });
 
-test("a wallet that buys a certificate is on the board, and in the statistics", async () => {
+test("A wallet that buys a certificate appears on the board and in the statistics", async () => {
   scene.clock = null;
   const payer = await newPayer(scene.chain);
   const bought = await post(`${scene.service.url}/test/basic`, v2(await signPayment(payer)));
@@ -34,8 +34,8 @@ test("a wallet that buys a certificate is on the board, and in the statistics", 
   expect(JSON.stringify(body)).not.toMatch(/0x[0-9a-f]{40}/i);
 });
 
-describe("the board", () => {
-  test("lists each wallet once, with its newest PASS and every capability, newest first", async () => {
+describe("GET /board", () => {
+  test("Each wallet is listed once, with its newest PASS and every capability, newest first", async () => {
     const ids = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(9) },
       { wallet: 2, issuedAt: ago(5) },
@@ -56,7 +56,7 @@ describe("the board", () => {
     expect(agents[1]?.capabilities).toEqual(["can_pay"]);
   });
 
-  test("drops an expired certificate at the instant when its 30 days end", async () => {
+  test("An expired certificate disappears at the instant when its 30 days end", async () => {
     await scene.seeder.add({ wallet: 1, issuedAt: ago(0) }, { wallet: 1, issuedAt: ago(20), product: "suite" });
     scene.clock = new Date(ago(-30).getTime() - 1);
     expect(await scene.board()).toMatchObject([{ wallet: seedWallet(1), capabilities: ["can_pay"] }]);
@@ -64,7 +64,7 @@ describe("the board", () => {
     expect(await scene.board()).toEqual([]);
   });
 
-  test("drops a reversed PASS; an older one that still stands takes its place", async () => {
+  test("A reversed PASS disappears, and an older valid one replaces it", async () => {
     const [alone = "", , newest = ""] = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(1) },
       { wallet: 2, issuedAt: ago(5) },
@@ -76,7 +76,7 @@ describe("the board", () => {
     expect(await scene.board()).toMatchObject([{ wallet: seedWallet(2), product: "basic", capabilities: ["can_pay"] }]);
   });
 
-  test("drops a PASS that rests on two payments when the second is reversed", async () => {
+  test("A PASS that depends on two payments disappears when the second one is reversed", async () => {
     const [id = ""] = await scene.seeder.add({ wallet: 1, issuedAt: ago(1), also: true });
     expect(await scene.wallets()).toEqual([1]);
     await scene.seeder.reverseAlso(id);
@@ -84,12 +84,12 @@ describe("the board", () => {
     expect((await scene.get("/stats")).body.wallets).toEqual({ tested: 0, certified_now: 0 });
   });
 
-  test("lists exactly the wallets that /verify calls verified", async () => {
+  test("The board lists exactly the wallets that /verify reports as verified", async () => {
     const [reversed = "", reversedFail = ""] = await scene.seeder.add(
       { wallet: 4, issuedAt: ago(1) },
       { wallet: 6, issuedAt: ago(1), result: "fail" },
       { wallet: 6, issuedAt: ago(4) },
-      // Which may be its payee's doing.
+      // A FAIL that the payee may have caused.
       { wallet: 7, issuedAt: ago(1), product: "suite", result: "fail" },
       { wallet: 7, issuedAt: ago(5) },
       { wallet: 1, issuedAt: ago(2) },
@@ -109,7 +109,7 @@ describe("the board", () => {
     expect(await scene.wallets("?capability=can_pay")).toEqual([1, 6, 7]);
   });
 
-  test("can be asked for a capability: the wallets that currently show it, with the newest certificate for it", async () => {
+  test("A capability filter lists the wallets that currently have it, with their newest certificate for it", async () => {
     const [suite] = await scene.seeder.add(
       { wallet: 1, issuedAt: ago(6), product: "suite" },
       { wallet: 1, issuedAt: ago(1) },
@@ -132,7 +132,7 @@ describe("the board", () => {
 });
 
 test.for(["/board", "/stats"])(
-  "%s is a page for browsers and JSON for programs, and caches can revalidate it",
+  "%s is a page for browsers and JSON for programs, with an ETag for revalidation",
   async (path) => {
     await scene.seeder.add({ wallet: 1, issuedAt: ago(1) });
     const json = await scene.get(path);
@@ -158,7 +158,7 @@ test.for(["/board", "/stats"])(
   },
 );
 
-test("a board that changes gets a new tag", async () => {
+test("A changed board has a new ETag", async () => {
   const before = await scene.get("/board");
   await scene.seeder.add({ wallet: 1, issuedAt: ago(1) });
   const after = await scene.get("/board", { "if-none-match": before.headers.get("etag") ?? "" });
