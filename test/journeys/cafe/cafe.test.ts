@@ -21,23 +21,27 @@ const chain = await forFile(startTestChain({ network: "eip155:84532" }));
 let service = await startService({ chain });
 afterAll(() => service.stop());
 
-/** The headers that pay for an item. */
+/** The headers of a payment for an item. */
 async function paymentFor(item: Item, payer: LocalAccount): Promise<Record<string, string>> {
   const signed = await signPayment(payer, { value: MENU[item].price }, SEPOLIA);
   return v2(signed, { accepted: ACCEPTED });
 }
 
-interface Said {
+interface OrderInput {
   readonly body?: unknown;
   readonly query?: string;
 }
 
-const send = (item: Item, headers: Record<string, string>, { body = null, query = "" }: Said = {}): Promise<Answer> =>
+const send = (
+  item: Item,
+  headers: Record<string, string>,
+  { body = null, query = "" }: OrderInput = {},
+): Promise<Answer> =>
   post(`${service.url}/order/${item}${query}`, headers, body === null ? null : JSON.stringify(body));
 
-async function order(item: Item, payer?: LocalAccount, said?: Said): Promise<Answer["body"]> {
+async function order(item: Item, payer?: LocalAccount, input?: OrderInput): Promise<Answer["body"]> {
   const buyer = payer ?? (await newPayer(chain));
-  const answer = await send(item, await paymentFor(item, buyer), said);
+  const answer = await send(item, await paymentFor(item, buyer), input);
   expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
   return answer.body;
 }
@@ -45,13 +49,13 @@ async function order(item: Item, payer?: LocalAccount, said?: Said): Promise<Ans
 const openRounds = async (): Promise<readonly { nickname: string; left: number }[]> =>
   JSON.parse(await (await fetch(`${service.url}/cafe`)).text()).open_rounds;
 
-/** Orders espressos until nobody's round is open. */
+/** Orders espressos until no round is open. */
 async function drinkUp(): Promise<void> {
   while ((await openRounds()).length > 0) await order("espresso");
 }
 
-describe("the menu", () => {
-  test.each(ITEMS)("%s asks for test USDC on Base Sepolia, at its price", async (item) => {
+describe("menu of the café", () => {
+  test.each(ITEMS)("%s costs its price in test USDC on Base Sepolia", async (item) => {
     const unpaid = await send(item, {});
     expect(unpaid.status).toBe(402);
     const [terms] = challengeOf(unpaid).accepts;
@@ -64,7 +68,7 @@ describe("the menu", () => {
     ["flat-white", (body: Answer["body"]) => expect(body.fortune).toMatch(/\w{3}.*\.$/)],
     ["the-good-stuff", (body: Answer["body"]) => expect(body.title).toMatch(/^\w+ of .+/)],
     ["buy-a-round", (body: Answer["body"]) => expect(body.your_round).toMatchObject({ receipts: 10 })],
-  ] as const)("%s comes with its extra, on a receipt", async (item, check) => {
+  ] as const)("%s comes with its extra on the receipt", async (item, check) => {
     const payer = await newPayer(chain);
     const body = await order(item, payer);
     check(body);
@@ -73,7 +77,7 @@ describe("the menu", () => {
     expect(receipt.status).toBe("success");
   });
 
-  test("a title is the same all day, and fortunes are not all the same", async () => {
+  test("A payer's title is the same all day, but fortunes vary", async () => {
     const payer = await newPayer(chain);
     const [one, other] = [await order("the-good-stuff", payer), await order("the-good-stuff", payer)];
     expect(one.title).toBe(other.title);
@@ -83,8 +87,8 @@ describe("the menu", () => {
   });
 });
 
-describe("a round", () => {
-  test("stands on the next ten receipts of others, whatever they order, and on none of the buyer's own", async () => {
+describe("rounds", () => {
+  test("A round covers the next ten receipts of other payers for any item, and none of the buyer's", async () => {
     await drinkUp();
     const host = await newPayer(chain);
     await order("buy-a-round", host, { body: { nickname: "Ada Lovelace" } });
@@ -96,11 +100,11 @@ describe("a round", () => {
     expect((await order("espresso")).round).toBeUndefined();
   });
 
-  test("waits behind earlier ones, and the queue outlives a restart", async () => {
+  test("A round waits behind earlier ones, and the queue survives a restart", async () => {
     await drinkUp();
     await order("buy-a-round", undefined, { query: "?nickname=First" });
     const second = await newPayer(chain);
-    // Bought while the first stands, so it is on it.
+    // The second round is bought while the first is open, so the first covers it.
     expect((await order("buy-a-round", second)).round).toEqual({ by: "First", number: 1, of: 10 });
     await service.stop();
     service = await startService({ chain, database: service.database });
@@ -114,13 +118,13 @@ describe("a round", () => {
     expect((await order("espresso")).round).toEqual({ by: short, number: 1, of: 10 });
   });
 
-  test("gives each of its receipts exactly once: three rounds, fifty orders at once, two processes", async () => {
+  test("Three rounds cover thirty receipts exactly once under fifty concurrent orders in two processes", async () => {
     await drinkUp();
     for (const nickname of ["one", "two", "three"]) await order("buy-a-round", undefined, { body: { nickname } });
-    // The later rounds were themselves on the first.
+    // The first round covered the purchases of the later two.
     const taken = (await openRounds()).map(({ left }) => 10 - left).reduce((sum, n) => sum + n, 0);
     const other = await startService({ chain, database: service.database });
-    // One after the other: the chain's faucet is a single account.
+    // Sequential, because the chain's faucet is a single account.
     const buyers: LocalAccount[] = [];
     while (buyers.length < 50) buyers.push(await newPayer(chain));
     const headers = await Promise.all(buyers.map((buyer) => paymentFor("espresso", buyer)));
@@ -135,7 +139,7 @@ describe("a round", () => {
     expect(await openRounds()).toEqual([]);
   });
 
-  test("gives nothing to a replay, which is the same receipt", async () => {
+  test("A replay returns the same receipt and uses up no round", async () => {
     await drinkUp();
     await order("buy-a-round", undefined, { body: { nickname: "Grace" } });
     const header = await paymentFor("espresso", await newPayer(chain));
@@ -146,8 +150,8 @@ describe("a round", () => {
   });
 });
 
-describe("a nickname", () => {
-  test("of a stranger is text on the page, and nothing else", async () => {
+describe("nickname of a round's buyer", () => {
+  test("A stranger's nickname is shown as plain text", async () => {
     await drinkUp();
     const nickname = '<img src=x onerror="1">&';
     const body = await order("buy-a-round", undefined, { body: { nickname } });
@@ -159,12 +163,12 @@ describe("a nickname", () => {
 
   test.each([
     ["33 characters", "x".repeat(33)],
-    ["nothing", ""],
+    ["no characters", ""],
     ["a line break", "a\nb"],
-    ["a sign that turns the line", "a\u202eb"],
+    ["a bidirectional override", "a\u202eb"],
     ["spaces around it", " a "],
     ["a number", 7],
-  ])("of %s is refused, and nothing is charged", async (_, nickname) => {
+  ])("A nickname with %s is rejected without a charge", async (_, nickname) => {
     const payer = await newPayer(chain);
     const answer = await send("buy-a-round", await paymentFor("buy-a-round", payer), { body: { nickname } });
     expectProblem(
@@ -176,7 +180,7 @@ describe("a nickname", () => {
     await nothingCharged(chain, payer);
   });
 
-  test("in query and body must be the same", async () => {
+  test("Different nicknames in query and body are a 400 without a charge", async () => {
     const payer = await newPayer(chain);
     const headers = await paymentFor("buy-a-round", payer);
     const answer = await send("buy-a-round", headers, { body: { nickname: "a" }, query: "?nickname=b" });
