@@ -14,7 +14,7 @@ import { startService } from "../../support/service/service.ts";
 const DAY_MS = 86_400_000;
 const HOUR_SECONDS = 3_600n;
 
-/** Where the service believes to be in time, when it is not now. */
+/** The service's clock, or null for the real time. */
 let clock: Date | null = null;
 const now = () => clock ?? new Date();
 const nowSeconds = () => BigInt(Math.floor(now().getTime() / 1000));
@@ -31,7 +31,7 @@ interface Run {
   readonly headersOf?: (signed: Signed) => Record<string, string>;
 }
 
-/** One paid test run; answers what the payer received. */
+/** Buys one test run and returns the payer's response. */
 async function run(payer: LocalAccount, { product = "basic", validForSeconds = 120n, headersOf = v2 }: Run = {}) {
   const value = PRICES[product];
   const signed = await signPayment(payer, { value, validBefore: nowSeconds() + validForSeconds });
@@ -44,7 +44,7 @@ const at = (issued: unknown, afterMs: number) => new Date(new Date(String(issued
 const verify = (wallet: string): Promise<Answer> => send(`${service.url}/verify?wallet=${wallet}`);
 const asJson = { headers: { accept: "application/json" } };
 
-/** Every field of the specification's certificate response and of its settlement. */
+/** Every field of the specification's certificate response and its settlement. */
 const certificateOf = (product: SingleProduct, verdict: "pass" | "fail") => ({
   id: expect.stringMatching(/^[0-9a-f]{16}$/),
   conformance: verdict === "pass",
@@ -79,8 +79,8 @@ const certificateOf = (product: SingleProduct, verdict: "pass" | "fail") => ({
   badge_markdown: expect.stringMatching(/^\[!\[.+\]\(http.+\.svg\)\]\(http.+\)$/),
 });
 
-describe("a certificate response", () => {
-  test("of a basic run has every field of the specification, and what settled is what the chain shows", async () => {
+describe("certificate response", () => {
+  test("A basic run's response has every field of the specification, and its settlement matches the chain", async () => {
     const payer = await newPayer(chain);
     const { body, headers, signed } = await run(payer);
     expect(body).toEqual(certificateOf("basic", "pass"));
@@ -94,7 +94,7 @@ describe("a certificate response", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("of a suite run whose authorization ends in two minutes is a PASS with the facts of nonce and window", async () => {
+  test("A suite run whose authorization ends in two minutes is a PASS with the facts about nonce and window", async () => {
     const { body, signed } = await run(await newPayer(chain), { product: "suite" });
     expect(body).toEqual(certificateOf("suite", "pass"));
     expect(body.checks).toMatchObject({ authorization_expiry: "pass" });
@@ -109,7 +109,7 @@ describe("a certificate response", () => {
     });
   });
 
-  test("of a suite run whose authorization ends in an hour is a FAIL: 200, charged, public, and not counted", async () => {
+  test("A suite run whose authorization ends in an hour is a FAIL: charged, public, and not counted", async () => {
     const { body, signed } = await run(await newPayer(chain), { product: "suite", validForSeconds: HOUR_SECONDS });
     expect(body).toEqual(certificateOf("suite", "fail"));
     expect(body.checks).toMatchObject({ paid: "pass", authorization_expiry: "fail" });
@@ -123,13 +123,13 @@ describe("a certificate response", () => {
   });
 });
 
-describe("a certificate's 30 days", () => {
+describe("30 days of a certificate", () => {
   test.each([
     ["29 days after issuance", 29 * DAY_MS, true, 29],
     ["a millisecond before 30 days", 30 * DAY_MS - 1, true, 29],
     ["at 30 days", 30 * DAY_MS, false, 30],
     ["31 days after issuance", 31 * DAY_MS, false, 31],
-  ])("%s (%i ms) it is fresh: %s", async (...[_, afterMs, fresh, ageDays]) => {
+  ])("%s (%i ms) a certificate is fresh: %s", async (...[_, afterMs, fresh, ageDays]) => {
     const payer = await newPayer(chain);
     const { body } = await run(payer);
     clock = at(body.issued_at, afterMs);
@@ -148,8 +148,8 @@ describe("a certificate's 30 days", () => {
   });
 });
 
-describe("/verify", () => {
-  test("knows nothing of a wallet that was never tested", async () => {
+describe("GET /verify", () => {
+  test("An untested wallet is reported as never tested", async () => {
     const wallet = "0x00000000000000000000000000000000000000aa";
     const { status, body } = await verify(wallet);
     const untested = { tested: false, result: null, fresh: false, expired: false, valid_until: null, cert_url: null };
@@ -177,7 +177,7 @@ describe("/verify", () => {
   });
 
   test.each(["", "0x1234", "vitalik.eth", `0x${"g".repeat(40)}`, `0x${"1".repeat(41)}`])(
-    "of %j, which is not a wallet, is 400",
+    "A wallet of %j is a 400",
     async (wallet) => {
       const answer = await verify(wallet);
       expect(answer.status).toBe(400);
