@@ -20,16 +20,16 @@ test.each([
   ["3 minutes behind", -3 * MINUTE],
   ["an hour ahead", 60 * MINUTE],
   ["an hour behind", -60 * MINUTE],
-])("a process whose clock is %s refuses or sells, and what it refused is sold by the others", async (_, offset) => {
+])("A process whose clock is %s sells or rejects, and another process sells what it rejected", async (_, offset) => {
   const wrong = await stage.start(node, clockOffBy(offset));
   const signed = await signPayment(await newPayer(stage.chain));
   const answer = await post(`${wrong.url}/test/basic`, v2(signed));
   expect([200, 402, 503]).toContain(answer.status);
   if (answer.status === 402) await nothingCharged(stage.chain, signed.authorization.from);
-  // The same header at a process whose clock is right.
+  // The same header, at a process with the right clock.
   await expect.poll(async () => (await post(`${right.url}/test/basic`, v2(signed))).status, PATIENT).toBe(200);
   await chargedOnce(stage.chain, signed);
-  // And the other way round: what was sold is replayed byte for byte.
+  // The process with the wrong clock replays the sale byte for byte.
   const [one, other] = [
     await post(`${right.url}/test/basic`, v2(signed)),
     await post(`${wrong.url}/test/basic`, v2(signed)),

@@ -68,15 +68,15 @@ describe.skipIf(!isMounted).each([
   ["the right clock", 0],
   ["a clock that is an hour ahead", 3_600_000],
   ["a clock that is an hour behind", -3_600_000],
-])("PostgreSQL's disk is full, under a process with %s", (_, offsetMs) => {
-  test("no payment is lost or charged twice, and service resumes when there is room", async () => {
+])("PostgreSQL with a full disk, under a process with %s", (_, offsetMs) => {
+  test("No payment is lost or charged twice, and service resumes once there is space", async () => {
     chmodSync(disk, 0o755);
     postgres = await start();
     await migrate(postgres.ownerUrl);
     await grantRoles(postgres.ownerUrl);
     const chains = { baseRpcUrl: base.rpcUrl, baseSepoliaRpcUrl: sepolia.rpcUrl };
     api = await startApiProcess({ database: postgres, ...chains, env: clockOffBy(offsetMs) });
-    // Open for so long that a process that is an hour ahead takes it.
+    // Valid long enough for a process that is one hour ahead to accept it.
     const sign = async () => signPayment(await newPayer(base), { validBefore: unixNow() + 7_200n });
     const first = await sign();
     expect((await buy(first)).status).toBe(200);
@@ -96,7 +96,7 @@ describe.skipIf(!isMounted).each([
     expect(statuses.filter((status) => ![200, 503].includes(status))).toEqual([]);
     expect((await send(`${api.url}/health`)).status).toBe(200);
 
-    // The runbook: make room, start PostgreSQL if it has stopped, and nothing else.
+    // The runbook: free some space, and start PostgreSQL if it has stopped.
     rmSync(join(disk, "filler"));
     const url = postgres.ownerUrl;
     const isUp = await withClient(url, (client) => client.query("SELECT 1")).then(

@@ -13,14 +13,14 @@ import { startService } from "../../support/service/service.ts";
 const OLD = "old.example";
 const chain = await forFile(startTestChain());
 
-/** As a proxy passes it on that serves both hosts. */
+/** Requests the URL as forwarded by a proxy that serves both hosts. */
 async function under(host: string, url: string): Promise<Record<string, unknown>> {
   const { body, statusCode } = await request(url, { headers: { host } });
   expect(statusCode).toBe(200);
   return (await body.json()) as Record<string, unknown>;
 }
 
-test("a document that was signed under the former host verifies there, by its keys and by its DID document", async () => {
+test("A document signed under the former host still verifies there, with its key set and DID document", async () => {
   const before = await startService({ chain, jobs: false, config: { baseUrl: `https://${OLD}` } });
   const local = `http://localhost:${before.config.port}`;
   const signed = await signPayment(await newPayer(chain));
@@ -51,7 +51,7 @@ test("a document that was signed under the former host verifies there, by its ke
     assertionMethod: expect.arrayContaining([proof.verificationMethod]),
   });
   expect(current).toMatchObject({ id: "did:web:new.example", alsoKnownAs: [`did:web:${OLD}`] });
-  // Any other name gets the current identifier: published addresses never come from a request.
+  // An unknown host gets the current identifier, because published addresses never come from a request.
   expect(await under("stranger.example", `${url}/did.json`)).toEqual(current);
   const again = (await send(`http://localhost:${after.config.port}${path}`)).text;
   expect(JSON.parse(again)).toMatchObject({ issuer: "did:web:new.example" });

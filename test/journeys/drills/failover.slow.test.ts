@@ -45,7 +45,7 @@ async function startApi(database: Postgres): Promise<ApiProcess> {
   return api;
 }
 
-/** A standby of the server, by PostgreSQL's own base backup. */
+/** Makes a standby of the server from a PostgreSQL base backup. */
 async function standby(primary: Postgres): Promise<Postgres> {
   mkdirSync(join(home, "standby"));
   const cluster = join(home, "standby", "cluster");
@@ -75,7 +75,7 @@ async function standby(primary: Postgres): Promise<Postgres> {
 const ask = async <Row extends object>({ ownerUrl }: Postgres, text: string): Promise<Row | undefined> =>
   withClient(ownerUrl, async (client) => (await client.query<Row>(text)).rows[0]);
 
-test("payments whose commits the replica never got are found on the chain: the same certificate, and no second charge", async () => {
+test("Payments whose commits the replica missed are found on chain, with the same certificate and no second charge", async () => {
   const primary = await start("primary", SETTINGS);
   await migrate(primary.ownerUrl);
   await grantRoles(primary.ownerUrl);
@@ -91,7 +91,7 @@ test("payments whose commits the replica never got are found on the chain: the s
     (await ask<{ has: boolean }>(replica, `SELECT pg_last_wal_replay_lsn() >= '${lsn}' AS has`))?.has;
   await expect.poll(hasIt, PATIENT).toBe(true);
 
-  // The link breaks first, and then the primary is lost: what is committed meanwhile is on no other disk.
+  // The link breaks before the primary is lost, so the commits in between are on no other disk.
   await withClient(primary.ownerUrl, async (client) => {
     await client.query("ALTER SYSTEM SET max_wal_senders = 4");
     await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_replication");
@@ -117,7 +117,7 @@ test("payments whose commits the replica never got are found on the chain: the s
     expect([found.status, found.body.id]).toEqual([200, id]);
     await chargedOnce(base, signed);
   }
-  // The relayer continues with the chain's nonce, although its last transactions are unknown here.
+  // The relayer continues with the chain's nonce, although this database does not have its last transactions.
   const fresh = await signPayment(await newPayer(base));
   await expect.poll(async () => (await pay(after, fresh)).status, PATIENT).toBe(200);
   await chargedOnce(base, fresh);

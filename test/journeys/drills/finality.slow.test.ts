@@ -31,11 +31,11 @@ const unfinal = async () =>
     (await owner.query("SELECT count(*) FROM payment WHERE state = 'fulfilled' AND final_at IS NULL")).rows[0].count,
   );
 
-test("payments are sold for six hours without finality, and all are final once it is back", async () => {
+test("Payments are sold for six hours without finality, and all become final once it is back", async () => {
   await buy();
   await chain.mine(4);
   await expect.poll(unfinal, PATIENT).toBe(0);
-  // From now on the tag names the same block.
+  // From here on, the tag names the same block.
   const { number } = await chain.client.getBlock({ blockTag: "finalized" });
   node.become(async (call, pass) => {
     const [tag] = call.params ?? [];
@@ -46,14 +46,14 @@ test("payments are sold for six hours without finality, and all are final once i
   for (let hour = 0; hour < HOURS; hour++) {
     sold.push(await buy());
     await chain.mine(4);
-    // An hour, for what waits in the database.
+    // Ages everything waiting in the database by one hour.
     await age(service.database, 3_600);
     await owner.query("UPDATE payment SET state_changed_at = state_changed_at - interval '1 h' WHERE final_at IS NULL");
   }
   expect(await unfinal()).toBe(HOURS);
   const bought = await post(`${service.url}/test/basic`, v2(sold[0] as Signed));
   expect([bought.status, bought.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
-  // Old ones are set aside, so that they delay no others, and each is still there.
+  // Old payments are parked so that they delay no others, and each one is kept.
   const parked = async () => Number((await owner.query("SELECT count(*) FROM parked_payment")).rows[0].count);
   await expect.poll(parked, PATIENT).toBeGreaterThan(0);
   expect((await send(`${service.url}/status`)).body).toMatchObject({ payments: { unresolved: 0 } });

@@ -15,8 +15,8 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, config: ALONE }));
 const account = privateKeyToAccount(RELAYER.key);
 
-test("transactions of another program with the facilitator's key delay payments, and charge none twice or in vain", async () => {
-  /** A wallet, a script, or a second installation: it takes nonces at the same time. */
+test("Transactions from the facilitator's key elsewhere delay payments without a double charge or a wasted one", async () => {
+  /** A wallet, a script, or a second installation that takes nonces at the same time. */
   const elsewhere = (async () => {
     let sent = 0;
     for (let attempt = 0; attempt < 30; attempt++) {

@@ -13,7 +13,7 @@ const PATIENT = { timeout: 30_000, interval: 200 };
 const chain = await forFile(startTestChain());
 const pass = askNode(chain.rpcUrl);
 
-/** A provider that answers every request with the status, as long as there is one. */
+/** A provider that returns this status for every request while it is set. */
 async function startProvider() {
   let status: number | null = null;
   const asked: string[] = [];
@@ -36,7 +36,7 @@ async function startProvider() {
 }
 
 test.each([402, 403, 429])(
-  "with HTTP %i from the first of two providers, payments settle through the second",
+  "With HTTP %i from the first of two providers, payments settle through the second",
   async (status) => {
     const [first, second] = [await startProvider(), await startProvider()];
     const urls = [first.url, second.url];
@@ -53,7 +53,7 @@ test.each([402, 403, 429])(
       return chains[0]?.nodes.map(({ ok }) => ok);
     };
     await expect.poll(nodes, PATIENT).toEqual([false, true]);
-    // It is asked whether it is back, and nothing else: no customer's request waits for it first.
+    // Only the health check still calls it, so no customer's request waits for it.
     const before = first.asked.length;
     expect((await post(`${service.url}/test/basic`, v2(await signPayment(await newPayer(chain))))).status).toBe(200);
     expect(first.asked.slice(before).filter((method) => method !== "eth_chainId")).toEqual([]);
@@ -63,7 +63,7 @@ test.each([402, 403, 429])(
 );
 
 test.each([402, 403, 429])(
-  "with HTTP %i from the only provider, nothing is charged, and the same header is sold afterwards",
+  "With HTTP %i from the only provider, nothing is charged, and the same header buys afterwards",
   async (status) => {
     const provider = await startProvider();
     const rpcUrls = { "eip155:8453": provider.url, "eip155:84532": provider.url };
@@ -76,7 +76,7 @@ test.each([402, 403, 429])(
     expect(refused.status).toBe(503);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     await nothingCharged(chain, signed.authorization.from);
-    // What needs no chain is served, a stored result too.
+    // Everything that needs no chain is served, including a stored result.
     expect((await post(`${service.url}/test/basic`, v2(sold))).status).toBe(200);
     expect((await send(`${service.url}/board`)).status).toBe(200);
     expect((await send(`${service.url}/status`)).body).toMatchObject({ ok: false });

@@ -18,9 +18,9 @@ const stage = await forFile(startApiStage());
 const node = await forFile(startHoldingNode(stage.chain));
 const seed = (byte: number) => Buffer.alloc(32, byte);
 const publicHalf = async (byte: number) => (await signingKey(seed(byte))).publicJwk.x;
-/** The key of the processes of a test, before and after. */
+/** The signing key before and after the rotation. */
 const [OLD, NEW] = [1, 41];
-/** What the log's key was derived as, before `SIGNING_KEY` changes. */
+/** Derives the log's key as the service did before `SIGNING_KEY` changes. */
 const logKey = async () => {
   const { hkdfSync } = await import("node:crypto");
   return Buffer.from(hkdfSync("sha256", seed(OLD), "", "tlog-checkpoint", 32)).toString("base64url");
@@ -34,14 +34,14 @@ const buy = async (url: string) => {
 const credentialOf = async (url: string, wallet: string) => (await send(`${url}/credential/${wallet}`)).text;
 const keysOf = async (url: string) => parseKeySet((await send(`${url}/.well-known/jwks.json`)).text);
 
-test("the signing key: both generations of documents verify during the change and after it", async () => {
+test("With a new signing key, documents of both keys verify during the change and afterwards", async () => {
   const BASE_URL = "http://trust.localhost";
   const before = await stage.start(node, { BASE_URL });
   const { signed, answer } = await buy(before.url);
   expect(answer.status).toBe(200);
   const wallet = signed.authorization.from;
   const old = await credentialOf(before.url, wallet);
-  // First the new public half everywhere, then the new key.
+  // First the new public half is published everywhere, and then the new key signs.
   const LOG_KEY = await logKey();
   const announced = await stage.start(node, { BASE_URL, LOG_KEY, RETIRED_SIGNING_KEYS: await publicHalf(NEW) });
   const during = await keysOf(announced.url);
@@ -54,12 +54,12 @@ test("the signing key: both generations of documents verify during the change an
   for (const keys of [during, await keysOf(after.url)])
     for (const document of [old, fresh])
       expect(await verifyDocument(document, { keys, issuer })).toMatchObject({ valid: true });
-  // Both processes write one log.
+  // Both processes write to one log.
   await expect.poll(async () => (await send(`${after.url}/status`)).body.log, PATIENT).toMatchObject({ ok: true });
   for (const one of [before, announced, after]) await one.stop();
 });
 
-test("the facilitator's key: payments settle from the new account, and one that was cut off is charged once or not at all", {
+test("With a new facilitator key, payments settle from the new account, and an interrupted one is charged at most once", {
   timeout: 300_000,
 }, async () => {
   const before = await stage.start(node);
@@ -78,7 +78,7 @@ test("the facilitator's key: payments settle from the new account, and one that 
   expect(answer.status).toBe(200);
   await chargedOnce(stage.chain, signed);
   await stage.endLeases();
-  // Whether a node got the old account's transaction is not known: if none did, the payment ends with its window.
+  // If no node received the old account's transaction, the payment ends with its window.
   const status = async () => {
     await stage.chain.mine(1);
     return (await post(`${after.url}/test/basic`, v2(held))).status;
@@ -98,7 +98,7 @@ test("the facilitator's key: payments settle from the new account, and one that 
   await after.stop();
 });
 
-test("the database password: open connections continue, and a new process takes the new one", async () => {
+test("With a new database password, open connections continue, and a new process uses the new password", async () => {
   const role = "rotated";
   const url = new URL(stage.database.apiUrl);
   const urlWith = (password: string) => Object.assign(new URL(url), { username: role, password }).href;
