@@ -24,7 +24,7 @@ function killOne(of: string): void {
   process.kill(pid as number, "SIGKILL");
 }
 
-/** A start after an unclean stop: nothing is left of what was there, and everything works. */
+/** Expects a start after an unclean stop to have new data only, and everything to work. */
 async function expectNew(run: Run, earlier: { readonly certificate: string; readonly keys: string }) {
   const output = await run.ready();
   expect(output).toMatch(DELETED);
@@ -35,7 +35,7 @@ async function expectNew(run: Run, earlier: { readonly certificate: string; read
   return { certificate, keys: keys() };
 }
 
-test("after a kill -9 of npm start, or of what holds its data, nothing runs on, and the next start has new chains, a new database and new keys", async () => {
+test("After kill -9 of npm start or of a process with its data, nothing is left running, and the next start has new chains, data, and keys", async () => {
   const first = start();
   let left = { certificate: certificateIn(await first.ready()), keys: keys() };
   const block = await firstBlock();
@@ -65,7 +65,7 @@ test("after a kill -9 of npm start, or of what holds its data, nothing runs on, 
   await noneLeft();
 });
 
-test("the API and the indexer are restarted after a kill -9, and the data stay", async () => {
+test("After kill -9, the API and the indexer restart with their data", async () => {
   const run = start();
   const output = await run.ready();
   expect(output).not.toMatch(DELETED);
@@ -87,7 +87,7 @@ test("the API and the indexer are restarted after a kill -9, and the data stay",
   await noneLeft();
 });
 
-test("a stop in the middle of a first start leaves nothing running, and the next start works", async () => {
+test("A stop during a first start leaves nothing running, and the next start works", async () => {
   const other = await createInstallation();
   const run = other.start();
   await expect.poll(run.output, { timeout: 60_000 }).toContain("PostgreSQL is up");

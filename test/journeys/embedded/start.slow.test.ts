@@ -27,7 +27,7 @@ const settlementBatches = (): Promise<string[]> => {
 const get = async (url: string) =>
   JSON.parse(await (await fetch(url, { headers: { accept: "application/json" } })).text());
 
-/** Buys a verdict and corrects it with the command beside the running service, which finds it by the same variables. */
+/** Buys a verdict and corrects it with the command next to the running service, through the same variables. */
 async function correctOne(): Promise<void> {
   const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
   const { answer } = await buyVerdict({ url }, devAccount(3), { category: "payload-hash", conditions });
@@ -38,7 +38,7 @@ async function correctOne(): Promise<void> {
   });
 }
 
-/** The log's checkpoint has the cosignature of the witness that the command starts. */
+/** Expects the log's checkpoint to have the cosignature of the witness that the command starts. */
 async function expectWitnessed(): Promise<void> {
   const served = async () => (await fetch(`${url}/log/checkpoint`)).text();
   await expect.poll(served, { timeout: 60_000 }).toMatch(WITNESSED);
@@ -49,7 +49,7 @@ describe("npm start", () => {
   let certificateUrl: string;
   let settlement: string;
 
-  test("shows its addresses, a key to pay with, a warning and a certificate, then says that it is ready", async () => {
+  test("npm start prints its addresses, a key to pay with, a warning, and a certificate before it is ready", async () => {
     const running = start();
     const banner = await running.ready();
     expect(banner).toContain("0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
@@ -71,7 +71,7 @@ describe("npm start", () => {
     expect(processes()).toEqual([]);
   }, 120_000);
 
-  test("continues with the same data: the certificates and the chain are as they were", async () => {
+  test("A second start continues with the same certificates and chain", async () => {
     const running = start();
     await running.ready();
     expect(await get(certificateUrl)).toMatchObject({ verdict: "pass", settlement: { transaction: settlement } });
@@ -90,7 +90,7 @@ describe("npm start", () => {
     expect(processes()).toEqual([]);
   }, 120_000);
 
-  test("names a port that is taken, and starts nothing", async () => {
+  test("A port that is in use is named, and nothing starts", async () => {
     const holder = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => holder.once("listening", resolve));
     const { port } = holder.address() as { port: number };
