@@ -35,8 +35,8 @@ const url = `${service.url}/escrow/demo`;
 const pay = (payment: WirePayment) => post(url, { "PAYMENT-SIGNATURE": encodeHeader(payment) });
 const PRICE = PRICES.demo;
 
-describe("the demo", () => {
-  test("offers what stock clients pay first, then the draft's scheme", async () => {
+describe("auth-capture at the escrow demo", () => {
+  test("The demo offers the scheme of stock clients first and the draft's scheme second", async () => {
     const { accepts } = challengeOf(await post(url));
     expect(accepts.map(({ scheme }) => scheme)).toEqual(["auth-capture", "commerce"]);
     expect(accepts[0]).toMatchObject({
@@ -49,7 +49,7 @@ describe("the demo", () => {
     });
   });
 
-  test("sells to the stock fetch client: held, served, evaluated, captured; a replay gets the same bytes", async () => {
+  test("The stock fetch client buys: the payment is held, evaluated, and captured, and a replay gets the same bytes", async () => {
     const buyer = await newPayer(chain, 1_000_000n);
     const sent: string[] = [];
     const { merchant } = (await send(url)).body as { merchant: Hex };
@@ -74,7 +74,7 @@ describe("the demo", () => {
     expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n - PRICE);
   });
 
-  test("sells to the stock axios client", async () => {
+  test("The stock axios client buys", async () => {
     const buyer = await newPayer(chain, 1_000_000n);
     const { status, data } = await stockAxios(buyer).post(url);
     expect([status, data]).toMatchObject([200, { item: "espresso", escrow: { status: "released" } }]);
@@ -82,14 +82,14 @@ describe("the demo", () => {
   });
 });
 
-test("a client of the draft's scheme alone buys", async () => {
+test("A client with only the draft's scheme buys", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const client = new x402Client().register("eip155:*", new EscrowScheme(buyer));
   const response = await wrapFetchWithPayment(fetch, client)(url, { method: "POST" });
   expect(await response.json()).toMatchObject({ escrow: { contract: escrow.address, status: "released" } });
 });
 
-describe("a payment that is refused", () => {
+describe("rejected payment", () => {
   const extra = (change: object) => (payment: WirePayment) => ({
     ...payment,
     accepted: { ...payment.accepted, extra: { ...payment.accepted.extra, ...change } },
@@ -128,7 +128,7 @@ describe("a payment that is refused", () => {
     ["signature", 402, authorization({ from: devAccount(7).address })],
   ] as const;
 
-  test("says why in the scheme's code, and nothing moves; then the honest one buys", async () => {
+  test("Every invalid payment gets the scheme's error code and moves nothing, and the honest one then buys", async () => {
     const buyer = await newPayer(chain, 1_000_000n);
     const honest = await signedFor(url, buyer);
     for (const [index, [code, status, change]] of REFUSED.entries()) {
@@ -139,7 +139,7 @@ describe("a payment that is refused", () => {
     expect((await pay(honest)).status).toBe(200);
   });
 
-  test("for its payer's balance or its age has a code too", async () => {
+  test("An insufficient balance and an expired authorization have codes as well", async () => {
     const poor = await newPayer(chain, PRICE - 1n);
     expect(codeIn(await pay(await signedFor(url, poor)))).toBe("insufficient_balance");
     const buyer = await newPayer(chain, 1_000_000n);
@@ -149,7 +149,7 @@ describe("a payment that is refused", () => {
   });
 });
 
-test("what a stranger has held already with the same signature buys: one hold, one result", async () => {
+test("If a stranger submits the same signature first, the payment still buys, with one hold and one result", async () => {
   const buyer = await newPayer(chain, 1_000_000n);
   const payment = await signedFor(url, buyer);
   const { authorization, signature, salt } = payment.payload;
@@ -181,10 +181,10 @@ test("what a stranger has held already with the same signature buys: one hold, o
   expect(await chain.usdcBalance(buyer.address)).toBe(1_000_000n - PRICE);
 });
 
-describe("a merchant's delivery over the operator", () => {
+describe("merchant's delivery over the operator", () => {
   const scene = { chain, escrow: operator };
 
-  test("is evaluated and captured; one without content is voided, and the buyer has everything back", async () => {
+  test("A good delivery is captured, and one without content is voided and fully refunded", async () => {
     const merchant = newMerchant();
     const [good, bad] = [await hold(scene, merchant.address), await hold(scene, merchant.address)];
     expect((await deliverThrough(service, operator, { merchant, ...good, ...GOOD })).body).toMatchObject({
@@ -199,7 +199,7 @@ describe("a merchant's delivery over the operator", () => {
     expect(await chain.usdcBalance(merchant.address)).toBe(990_000n);
   });
 
-  test("signed for the escrow is not signed for the operator", async () => {
+  test("A signature for the escrow is not valid for the operator", async () => {
     const merchant = newMerchant();
     const held = await hold(scene, merchant.address);
     const answer = await deliverThrough(service, escrow, { merchant, ...held, ...GOOD });

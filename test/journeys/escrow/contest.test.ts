@@ -33,8 +33,8 @@ async function delivered(held: ContestableHold): Promise<number> {
   return untilOf(body);
 }
 
-describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a window", (custody) => {
-  test("is released when the window has closed, and not a second before", async () => {
+describe.each<Custody>(["escrow", "operator"])("payment of the %s with a contest window", (custody) => {
+  test("The payment is released when the window closes and not one second earlier", async () => {
     const held = await newHold({}, custody);
     const until = await delivered(held);
     expect(until - (await now())).toBe(600);
@@ -46,7 +46,7 @@ describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a windo
     expect(await status(held, custody)).toBe("released");
   });
 
-  test("is refunded when the claim is false; the contract's event has the answer's hash, which anyone can verify", async () => {
+  test("A false claim is refunded, and the contract's event has the hash of the verifiable answer", async () => {
     const held = await newHold({ conditions: TOO_SHORT }, custody);
     await delivered(held);
     const first = await contest(service, held, EXPECT);
@@ -63,7 +63,7 @@ describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a windo
     const { record } = first.body.contest as { record: string };
     expect(await askedOnChain(at[custody], held)).toMatchObject([{ decision: "refund", event: { record } }]);
     expect(await scene.chain.usdcBalance(held.buyer.address)).toBe(10_000_000n);
-    // A merchant that forwards again learns what became of it.
+    // A merchant that forwards again gets the outcome.
     expect((await deliverWithWindow(service, merchant, { held })).body).toMatchObject({
       decision: "refund",
       rule: "claim_false",
@@ -72,7 +72,7 @@ describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a windo
     });
   });
 
-  test("is released at once when every condition is true: nothing more can be said", async () => {
+  test("If every condition is true, the payment is released immediately", async () => {
     const held = await newHold({ conditions: LONG_ENOUGH }, custody);
     await delivered(held);
     expect((await contest(service, held, EXPECT)).body.contest).toMatchObject({
@@ -84,7 +84,7 @@ describe.each<Custody>(["escrow", "operator"])("a payment of the %s with a windo
   });
 });
 
-describe("the ground http-delivery", () => {
+describe("contest on the ground http-delivery", () => {
   const HTTP = { category: "http-delivery" };
   const about = (path: string, more: object = {}) => ({ "http-delivery": { url: `${site.url}${path}`, ...more } });
 
@@ -93,13 +93,13 @@ describe("the ground http-delivery", () => {
   test.each([
     { page: "is there", conditions: about("/there", { expect_contains: "pond" }), ends: ["claim_true", "released"] },
     {
-      page: "says otherwise",
+      page: "shows something else",
       conditions: about("/there", { expect_contains: "frog" }),
       ends: ["claim_false", "refunded"],
     },
     { page: "is gone", conditions: about("/gone"), ends: ["claim_false", "refunded"] },
     { page: "cannot be reached", conditions: UNREACHABLE, ends: ["claim_unknown", "released"] },
-  ])("a page that $page", async ({ conditions, ends: [rule, ending] }) => {
+  ])("A page that $page ends the payment as it should", async ({ conditions, ends: [rule, ending] }) => {
     pages.set("/there", "An old silent pond");
     const held = await newHold({ conditions });
     await delivered(held);
@@ -108,7 +108,7 @@ describe("the ground http-delivery", () => {
     expect(await status(held)).toBe(ending);
   });
 
-  test("a URL that the arbiter does not fetch is refused with the delivery, and nothing is decided", async () => {
+  test("A URL that the arbiter does not fetch is rejected at the delivery, and nothing is decided", async () => {
     const held = await newHold({ conditions: { "http-delivery": { url: "http://169.254.169.254/latest" } } });
     const answer = await deliverWithWindow(service, merchant, { held });
     expectProblem(answer, 422, "unacceptable");
@@ -117,7 +117,7 @@ describe("the ground http-delivery", () => {
   });
 });
 
-test("a contest of conditions that the offer did not have is answered, and the sale is released", async () => {
+test("A contest about conditions that the offer lacks is answered, and the sale is released", async () => {
   const held = await newHold();
   await delivered(held);
   expect((await contest(service, held, EXPECT)).body.contest).toMatchObject({ rule: "no_ground", decision: "release" });
@@ -125,20 +125,20 @@ test("a contest of conditions that the offer did not have is answered, and the s
   expect(await status(held)).toBe("released");
 });
 
-describe("a merchant does not get around the window", () => {
+describe("merchant against the contest window", () => {
   test.each<[string, object]>([
-    ["another window", { seconds: 60 }],
-    ["other conditions", { conditions: {} }],
-    ["conditions that it made up", { conditions: { expect: { min_bytes: 1 } } }],
-    ["another nonce of the salt", { salt_nonce: `0x${"11".repeat(32)}` }],
-  ])("by a delivery with %s", async (_, change) => {
+    ["a different window", { seconds: 60 }],
+    ["different conditions", { conditions: {} }],
+    ["invented conditions", { conditions: { expect: { min_bytes: 1 } } }],
+    ["a different salt nonce", { salt_nonce: `0x${"11".repeat(32)}` }],
+  ])("A delivery with %s is rejected", async (_, change) => {
     const held = await newHold({ conditions: TOO_SHORT });
     const claimed = { ...held, contest: { ...held.contest, ...change } };
     expectProblem(await deliverWithWindow(service, merchant, { held: claimed }), 422, "unacceptable");
     expect(await status(held)).toBe("held");
   });
 
-  test("by a second delivery with another body", async () => {
+  test("A second delivery with another body is a conflict", async () => {
     const held = await newHold();
     await delivered(held);
     const sent = { ...HAIKU, body: '{"haiku":"another"}' };
@@ -146,7 +146,7 @@ describe("a merchant does not get around the window", () => {
     await delivered(held);
   });
 
-  test("by delivering late: a window that does not fit before minute 30 is not shortened", async () => {
+  test("A late delivery does not shorten the window, which must end before minute 30", async () => {
     const [fits, late] = [await newHold({ seconds: 1_200 }), await newHold({ seconds: 1_200 })];
     const { payment } = await refundable(fits);
     await mineAt(payment - CONTEST_ROOM_SECONDS - 1_200);
@@ -156,7 +156,7 @@ describe("a merchant does not get around the window", () => {
     expect(await status(late)).toBe("held");
   });
 
-  test("but its bad delivery is refunded at once: there is nothing to contest", async () => {
+  test("A bad delivery is refunded immediately and cannot be contested", async () => {
     const held = await newHold();
     const { body } = await deliverWithWindow(service, merchant, { held, sent: { ...HAIKU, body: "" } });
     expect(body).toMatchObject({ decision: "refund", rule: "empty_response" });
@@ -166,7 +166,7 @@ describe("a merchant does not get around the window", () => {
   });
 });
 
-/** When anyone may refund a hold of the escrow. */
+/** The time from which anyone may refund a hold of the escrow. */
 async function refundable({ transaction }: ContestableHold) {
   const { blockNumber } = await scene.chain.client.getTransactionReceipt({ hash: transaction });
   return { payment: Number((await scene.chain.client.getBlock({ blockNumber })).timestamp) + 1_800 };

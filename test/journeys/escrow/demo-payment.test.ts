@@ -31,7 +31,7 @@ const owner = await forFile(connectOwner(service.database));
 const url = `${service.url}/escrow/demo`;
 const PATIENT = { timeout: 30_000, interval: 50 };
 
-/** A node whose logs cannot be read: what is sent gets mined, and nobody sees it. */
+/** A node without logs: transactions are mined, but the service cannot see them. */
 const withoutLogs: Fault = async (call, pass) =>
   call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are away") : pass(call);
 
@@ -42,7 +42,7 @@ async function signed() {
   return { buyer, header: { "PAYMENT-SIGNATURE": encodeHeader(payment) } };
 }
 
-/** Pays while the hold cannot be seen: it is mined, and its buyer is asked to come back. */
+/** Pays while the service cannot see the hold, so that it is mined and the buyer gets a 503. */
 async function heldUnseen() {
   const { buyer, header } = await signed();
   node.become(withoutLogs);
@@ -51,7 +51,7 @@ async function heldUnseen() {
   return { buyer, header };
 }
 
-/** What the journal says of a buyer's payments. */
+/** The rows of a buyer's payments. */
 const rowsOf = async (buyer: `0x${string}`) =>
   (
     await owner.query("SELECT state, scheme, details ->> 'payer' AS payer FROM payment WHERE payer = $1", [
@@ -59,14 +59,14 @@ const rowsOf = async (buyer: `0x${string}`) =>
     ])
   ).rows;
 
-test("a payment of version 1 is refused, and the error names the header to use", async () => {
+test("A version 1 payment is rejected with the name of the right header", async () => {
   const version1 = encodeHeader({ x402Version: 1, scheme: "commerce", network: "base", payload: {} });
   const answer = await post(url, { "X-PAYMENT": version1 });
   expectProblem(answer, 400, "malformed_payment");
   expect(answer.body.detail).toMatch(/x402 version 2, in PAYMENT-SIGNATURE/);
 });
 
-test("terms without their payer, as the draft sends them, buy; with the payer they are the same payment", async () => {
+test("Terms without their payer, as in the draft, buy, and with the payer they are the same payment", async () => {
   const { buyer, header } = await signed();
   const payment = decodeHeader(header["PAYMENT-SIGNATURE"]);
   const { payer, ...paymentInfo } = payment.payload.paymentInfo;
@@ -78,7 +78,7 @@ test("terms without their payer, as the draft sends them, buy; with the payer th
   expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 });
 
-test("a hold whose buyer does not come back is served, evaluated and released all the same", async () => {
+test("A hold whose buyer does not return is still served, evaluated, and released", async () => {
   const { buyer, header } = await heldUnseen();
   node.become(null);
   const payer = buyer.address.toLowerCase();
@@ -89,7 +89,7 @@ test("a hold whose buyer does not come back is served, evaluated and released al
   expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 });
 
-test("a hold that was refunded before it was served is told so, and the same answer is given again", async () => {
+test("A hold refunded before it was served gets a 409, which repeats", async () => {
   const { buyer, header } = await heldUnseen();
   await chain.increaseTime(1_801);
   const transaction = await heldIn(buyer.address);

@@ -48,7 +48,7 @@ const config = { rpcUrls, escrowAddresses: [escrow.address, operator.address] };
 const service = await forFile(startService({ chain, now, jobs: false, config }));
 const pool = await forFile(connect(service.config.databaseUrl));
 const log = pino({ level: "silent" });
-// The jobs of the same installation, so that a test says when each one runs.
+// The jobs of the same installation, which the test runs one by one.
 const jobs = (await createService(service.config, pool, { log, access: log, now })).escrow;
 const index = createEscrowIndex(pool, { viewsSchema: "live" });
 const indexer = await forFile(launchIndexerOf({ chain, database: service.database, escrows: [escrow, operator] }));
@@ -69,14 +69,14 @@ async function indexed(
   return { ...held, refundableFrom: payment.refundableFrom };
 }
 
-/** Time goes on, on the chain and here. */
+/** Moves the chain's clock and the service's to this time. */
 async function arrive(at: number): Promise<void> {
   clock = at;
   await chain.client.setNextBlockTimestamp({ timestamp: BigInt(at) });
   await chain.mine();
 }
 
-/** A turn of the jobs that carry outcomes, and its end. */
+/** Runs the jobs that execute outcomes, to the end. */
 async function settleDue(): Promise<void> {
   await jobs.settleDue();
   await jobs.idle();
@@ -94,12 +94,12 @@ async function settled(held: Held, wanted: "released" | "refunded", at = scene):
   await expect.poll(isThere, PATIENT).toBe(wanted);
 }
 
-/** The index has heard of what became of it. */
+/** Waits until the index has the payment's outcome. */
 const gone = (held: Held) =>
   expect.poll(async () => (await index.payment(held.id)) as object, PATIENT).toMatchObject({ outcome: {} });
 
-describe("a hold that nobody decided", () => {
-  test("is refunded in full after 30 minutes, not a second before, with no record; a delivery then comes too late", async () => {
+describe("undecided hold", () => {
+  test("An undecided hold is fully refunded after 30 minutes without a record, and a later delivery is too late", async () => {
     const held = await indexed();
     await arrive(held.refundableFrom - 1);
     expect([await jobs.refundOverdue(), await rows("escrow_task", held)]).toEqual([0, []]);
@@ -117,7 +117,7 @@ describe("a hold that nobody decided", () => {
     await gone(held);
   });
 
-  test("over the operator is refunded the same way", async () => {
+  test("An undecided hold over the operator is refunded the same way", async () => {
     const at = { chain, escrow: operator };
     const held = await indexed({}, at);
     await arrive(held.refundableFrom);
@@ -128,7 +128,7 @@ describe("a hold that nobody decided", () => {
     await gone(held);
   });
 
-  test("over the operator, decided but not releasable, is over once its payer has reclaimed it", async () => {
+  test("A hold over the operator that cannot be released is over once its payer has reclaimed it", async () => {
     const at = { chain, escrow: operator };
     const now = Number((await chain.client.getBlock()).timestamp);
     const held = await indexed({ authorizationExpiry: now + 1_000 }, at);
@@ -150,7 +150,7 @@ describe("a hold that nobody decided", () => {
     await gone(held);
   });
 
-  test("does not wait behind others that wait for the chain, however many", async () => {
+  test("An overdue hold does not wait behind others that wait for the chain", async () => {
     const waiting: Held[] = [];
     while (waiting.length < 17) waiting.push(await hold(scene, merchant.address));
     const answers = await Promise.all(waiting.map((one) => deliver(service, merchant, { ...one, ...GOOD })));
@@ -165,7 +165,7 @@ describe("a hold that nobody decided", () => {
   }, 60_000);
 });
 
-test("overdue holds are refunded as far as the day's gas goes, the most valuable first, and none below the minimum", async () => {
+test("Overdue holds are refunded within the day's gas, the most valuable first, and none below the minimum", async () => {
   const made = [];
   for (const maxAmount of [2_000_000n, 3_000_000n, 20_000n]) made.push(await indexed({ maxAmount }));
   const [second, first, dust] = made;
@@ -187,7 +187,7 @@ test("overdue holds are refunded as far as the day's gas goes, the most valuable
   }
 });
 
-test("a process that starts refunds what became overdue while no process ran, by itself", async () => {
+test("A process that starts refunds everything that became overdue while none was running", async () => {
   const held = await indexed();
   await arrive(held.refundableFrom);
   const running = await startService({ chain, now, database: service.database, config: service.config });
@@ -197,8 +197,8 @@ test("a process that starts refunds what became overdue while no process ran, by
   await gone(held);
 });
 
-describe("an evaluation and the clock", () => {
-  test("a hold whose evaluation is under way is never timed out as well", async () => {
+describe("evaluation and timeout", () => {
+  test("A hold with an evaluation under way never times out", async () => {
     const held = await indexed();
     expect((await deliver(service, merchant, { ...held, ...GOOD })).body.decision).toBe("release");
     await arrive(held.refundableFrom + 60);
@@ -208,7 +208,7 @@ describe("an evaluation and the clock", () => {
     await gone(held);
   });
 
-  test("at the same moment: one of them wins, the delivery's answer says which, and the chain agrees", async () => {
+  test("If evaluation and timeout coincide, one of them wins, and the delivery's response matches the chain", async () => {
     const holds = [
       await indexed(),
       await indexed(),
@@ -232,7 +232,7 @@ describe("an evaluation and the clock", () => {
     }
   });
 
-  test("a stranger's refund before the release is mined: what is answered is what happened", async () => {
+  test("If a stranger refunds before the release is mined, the response reports that refund", async () => {
     const held = await indexed();
     const answer = await deliver(service, merchant, { ...held, ...GOOD });
     await arrive(held.refundableFrom);
@@ -252,7 +252,7 @@ describe("an evaluation and the clock", () => {
   });
 });
 
-/** What anybody can do without us. */
+/** Refunds a hold as anyone can without the service. */
 async function refundAs({ info }: Held) {
   const call = { address: scene.escrow.address, abi: escrowAbi, functionName: "refund" } as const;
   const args = [info, NO_RECORD as `0x${string}`, "0x"] as const;
@@ -262,7 +262,7 @@ async function refundAs({ info }: Held) {
   return hash;
 }
 
-test("while the service is off anybody refunds the buyer from second 1800, and not in second 1799", async () => {
+test("While the service is off, anyone can refund the buyer from second 1800 on and not in second 1799", async () => {
   const held = await hold(scene, merchant.address);
   const receipt = await chain.client.getTransactionReceipt({ hash: held.transaction });
   const { timestamp } = await chain.client.getBlock({ blockNumber: receipt.blockNumber });

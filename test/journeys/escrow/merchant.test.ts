@@ -28,7 +28,7 @@ afterEach(async () => {
   scene.arbiter.become("fair");
 });
 
-/** Starts the example merchant as a process of its own. */
+/** Starts the example merchant as a separate process. */
 async function open(key: Hex, env: Record<string, string> = {}): Promise<MerchantProcess> {
   const opened = await openMerchant(scene, MERCHANTS.alone, { MERCHANT_PRIVATE_KEY: key, ...env });
   running.add(opened);
@@ -46,7 +46,7 @@ const balance = ({ address }: LocalAccount) => scene.chain.usdcBalance(address);
 const overHttp = { fetch };
 const PAYS: readonly Pays[] = ["auth-capture", "commerce"];
 
-describe("good delivery: the buyer has the goods, the merchant 99%, and the service its 1%", async () => {
+describe("good delivery", async () => {
   const { key, account } = await newMerchant();
   let merchant: MerchantProcess;
   beforeAll(async () => {
@@ -54,26 +54,29 @@ describe("good delivery: the buyer has the goods, the merchant 99%, and the serv
     return merchant.kill;
   });
 
-  /** What a sale that is over has moved. */
+  /** Expects that the sale moved 99% to the merchant and the rest to the service. */
   const expectPaid = async (buyer: LocalAccount, sale: { readonly id: Hex; readonly pays: Pays }, before: bigint) => {
     await eventually(() => statusOf(scene, sale.id, sale.pays), "released" as const);
     expect([await balance(account), await balance(buyer)]).toEqual([before + 99_000n, 900_000n]);
   };
 
-  test.each(PAYS)("by @x402/fetch and %s, and a replay gets the same", async (pays) => {
-    const [buyer, before, { url }] = [await newBuyer(scene.chain), await balance(account), merchant];
-    const { response, header, id, decision } = await buyFrom(overHttp, buyer, { url, pays });
-    const text = await response.text();
-    expect({ status: response.status, decision }).toEqual({ status: 200, decision: "release" });
-    expect(JSON.parse(text)).toMatchObject({ haiku: expect.stringMatching(/pond/) });
-    await expectPaid(buyer, { id, pays }, before);
-    const again = await pay(overHttp, header, url);
-    expect([again.status, again.headers.get("x-idempotent-replay"), await again.text()]).toEqual([200, "true", text]);
-    expect(await holdsBy(scene, buyer.address)).toBe(1);
-  });
+  test.each(PAYS)(
+    "A sale over @x402/fetch and %s pays the merchant 99%, and a replay gets the same response",
+    async (pays) => {
+      const [buyer, before, { url }] = [await newBuyer(scene.chain), await balance(account), merchant];
+      const { response, header, id, decision } = await buyFrom(overHttp, buyer, { url, pays });
+      const text = await response.text();
+      expect({ status: response.status, decision }).toEqual({ status: 200, decision: "release" });
+      expect(JSON.parse(text)).toMatchObject({ haiku: expect.stringMatching(/pond/) });
+      await expectPaid(buyer, { id, pays }, before);
+      const again = await pay(overHttp, header, url);
+      expect([again.status, again.headers.get("x-idempotent-replay"), await again.text()]).toEqual([200, "true", text]);
+      expect(await holdsBy(scene, buyer.address)).toBe(1);
+    },
+  );
 });
 
-test.each(PAYS)("%s: killed after the hold, the merchant finishes the sale with the same header", async (pays) => {
+test.each(PAYS)("%s: a merchant killed after the hold finishes the sale with the same header", async (pays) => {
   const [{ key, account }, buyer] = [await newMerchant(), await newBuyer(scene.chain)];
   const slow = await open(key, { WRITING_MS: "60000" });
   const header = await signFor(overHttp, buyer, { url: slow.url, pays });
@@ -92,8 +95,8 @@ test.each(PAYS)("%s: killed after the hold, the merchant finishes the sale with 
   expect(await balance(account)).toBe(99_000n);
 });
 
-/** Moves the chain's clock on: last in this file. */
-describe("without an evaluated delivery the merchant gets nothing, and 30 minutes later the buyer has the money back", () => {
+/** Moves the chain's clock, so it must be the last in this file. */
+describe("sale without an evaluated delivery", () => {
   const release = async (merchant: LocalAccount, id: Hex) => {
     const found = await findHold(scene.chain.client, { id });
     if (found === null) throw new Error("The hold is not found.");
@@ -105,7 +108,7 @@ describe("without an evaluated delivery the merchant gets nothing, and 30 minute
     });
   };
 
-  test("whichever party failed: a killed merchant, a dead arbiter, a merchant that decides by itself", async () => {
+  test("The merchant gets nothing and the buyer is refunded after 30 minutes if the merchant dies, the arbiter is down, or the merchant decides alone", async () => {
     const [killed, honest, greedy] = [await newMerchant(), await newMerchant(), await newMerchant()];
     const buyers = [await newBuyer(scene.chain), await newBuyer(scene.chain), await newBuyer(scene.chain)] as const;
 

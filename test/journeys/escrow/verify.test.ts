@@ -68,8 +68,8 @@ function expectDecision(answer: Answer, { id }: Held, [decision, rule]: readonly
   expect(answer.body.record_url).toBe(`${service.url}/escrow/evaluation/${id}`);
 }
 
-describe("a delivery that the merchant signed", () => {
-  test("good: the merchant gets all but 1%, rounded down, and the fee recipient is owed the rest", async () => {
+describe("signed delivery", () => {
+  test("A good delivery pays the merchant all but 1%, rounded down, and credits the rest to the fee recipient", async () => {
     const before = await owed();
     const held = await newHold({ maxAmount: 1_000_099n });
     expectDecision(await deliver(service, merchant, { ...held, ...GOOD }), held, RELEASED);
@@ -80,14 +80,14 @@ describe("a delivery that the merchant signed", () => {
   });
 
   test.each<[string, Delivered, string, string]>([
-    ["cut off JSON", { body: '{"haiku":"An old' }, "malformed_json", "refunded"],
+    ["truncated JSON", { body: '{"haiku":"An old' }, "malformed_json", "refunded"],
     [
-      "no JSON by its type",
+      "content that is not JSON by its type",
       { headers: { "Content-Type": "image/png" }, body: Uint8Array.of(0x89, 0xff) },
       "delivered",
       "released",
     ],
-  ])("%s: ends on the chain as the rules say", async (...[_, delivered, rule, outcome]) => {
+  ])("A delivery of %s ends on chain under its rule", async (...[_, delivered, rule, outcome]) => {
     const held = await newHold();
     const paid = await chain.usdcBalance(merchant.address);
     const decision = outcome === "released" ? "release" : "refund";
@@ -98,7 +98,7 @@ describe("a delivery that the merchant signed", () => {
     expect((await chain.usdcBalance(merchant.address)) - paid).toBe(refunded ? 0n : 990_000n);
   });
 
-  test("is accepted by the alias too, by terms and by transaction, and as a bare body", async () => {
+  test("A delivery is accepted at the alias, by terms, by transaction, and with a bare body", async () => {
     const { body } = GOOD;
     const signedFor = async (held: Held) => ({
       signature: await signDelivery(service, merchant, { ...held, headers: {}, body }),
@@ -118,7 +118,7 @@ describe("a delivery that the merchant signed", () => {
     await Promise.all([byTerms, byTransaction, byId].map((held) => ended(held, "released")));
   });
 
-  test("of a merchant that is a contract (ERC-1271): only its owner's signature counts", async () => {
+  test("For a contract merchant (ERC-1271), only its owner's signature is valid", async () => {
     const owner = newMerchant();
     const { address } = await deployWallet(chain, owner.address);
     const held = await newHold({}, address);
@@ -130,8 +130,8 @@ describe("a delivery that the merchant signed", () => {
   });
 });
 
-describe("refused, and nothing moves", () => {
-  test("without a signature, or with somebody else's: the buyer's or another payment's", async () => {
+describe("rejected delivery", () => {
+  test("A delivery without a signature, or signed by the buyer or for another payment, is rejected", async () => {
     const [held, other] = [await newHold(), await newHold()];
     const unsigned = await verify(service, { payment_id: held.id, ...forwarded(EMPTY) });
     expectProblem(unsigned, 403, "not_the_merchant");
@@ -143,7 +143,7 @@ describe("refused, and nothing moves", () => {
     await nothingMoved(other);
   });
 
-  test("with another body or status than the signed one, before and after the evaluation", async () => {
+  test("A body or status other than the signed one is rejected before and after the evaluation", async () => {
     const held = await newHold();
     const signature = await signDelivery(service, merchant, { ...held, ...GOOD });
     const alter = (delivered: Delivered) =>
@@ -156,7 +156,7 @@ describe("refused, and nothing moves", () => {
     await ended(held, "released");
   });
 
-  test("for a payment without a hold, and for a hold whose arbiter is another", async () => {
+  test("A payment without a hold, and a hold with another arbiter, is a 404", async () => {
     const id: Hex = `0x${"4d".repeat(32)}`;
     expectProblem(await deliver(service, merchant, { id, ...EMPTY }), 404, "not_found");
     const transaction = (await newHold()).transaction.replace(/^0x../, "0x00");
@@ -169,7 +169,7 @@ describe("refused, and nothing moves", () => {
     expect([await statusOf({ chain, escrow: retired }, elsewhere), await rows(elsewhere)]).toEqual(["held", 0]);
   });
 
-  test("once the terms leave no time for a release: it would revert, and the payment would never end", async () => {
+  test("Terms that leave no time for a release are rejected, because the payment would never end", async () => {
     const now = Number((await chain.client.getBlock()).timestamp);
     const times = { preApprovalExpiry: now + 40, authorizationExpiry: now + 50, refundExpiry: now + 50 };
     const held = await newHold(times);
@@ -179,7 +179,7 @@ describe("refused, and nothing moves", () => {
     await nothingMoved(held);
   });
 
-  test("when it is not a forwarded delivery: 400", async () => {
+  test("A body that is not a forwarded delivery is a 400", async () => {
     for (const body of ["{", "[]", JSON.stringify(forwarded(GOOD))]) {
       const answer = await send(`${service.url}/escrow/verify`, { method: "POST", headers: JSON_TYPE, body });
       expectProblem(answer, 400, "malformed_request");
@@ -187,8 +187,8 @@ describe("refused, and nothing moves", () => {
   });
 });
 
-describe("the first evaluation is final", () => {
-  test("and a repeat, or another delivery of the same merchant, gets it again", async () => {
+describe("first evaluation of a payment", () => {
+  test("A repeat or another delivery by the same merchant gets the first evaluation", async () => {
     const held = await newHold();
     const first = await deliver(service, merchant, { ...held, ...GOOD });
     await ended(held, "released");
@@ -199,7 +199,7 @@ describe("the first evaluation is final", () => {
     expect(await askedOnChain({ chain, escrow }, held)).toMatchObject([{ decision: "release", succeeded: true }]);
   });
 
-  test("when different deliveries of one payment arrive at once: one is kept, and all get that one", async () => {
+  test("If different deliveries of one payment arrive together, one is stored and all get its evaluation", async () => {
     const held = await newHold();
     const deliveries = [GOOD, EMPTY, GOOD, { ...GOOD, status: 404 }, EMPTY, GOOD];
     const answers = await Promise.all(deliveries.map((one) => deliver(service, merchant, { ...held, ...one })));
@@ -213,10 +213,10 @@ describe("the first evaluation is final", () => {
   });
 });
 
-describe("an evaluation's record", () => {
+describe("record of an evaluation", () => {
   const SECRET = "the-pond-is-a-secret-b7e1";
 
-  test("stays the same signed bytes, its hash is in the event, and it holds no content", async () => {
+  test("The record keeps its signed bytes, its hash is in the event, and it contains no content", async () => {
     const held = await newHold();
     const headers = { ...JSON_TYPE, "set-cookie": SECRET };
     const answer = await deliver(service, merchant, { ...held, headers, body: JSON.stringify({ haiku: SECRET }) });
@@ -243,7 +243,7 @@ describe("an evaluation's record", () => {
     expect(JSON.stringify(kept.rows)).not.toContain(SECRET);
   });
 
-  test("is accepted by the published verifier, but not with one byte changed", async () => {
+  test("The published verifier accepts the record and rejects it with one changed word", async () => {
     const held = await newHold();
     const { body } = await deliver(service, merchant, { ...held, ...EMPTY });
     const { text } = await send(String(body.record_url));
