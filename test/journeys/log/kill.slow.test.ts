@@ -26,7 +26,7 @@ await log.isStarted();
 
 type Seller = () => ApiProcess | undefined;
 
-/** Pays until there is an answer, at any process that runs. */
+/** Retries the payment at the chosen process until it succeeds. */
 async function answered(pick: Seller, path: string, ...of: readonly [Record<string, string>, string?]) {
   let body: Answer["body"] = {};
   await eventually(async () => {
@@ -58,7 +58,7 @@ async function restart(): Promise<void> {
   running[0] = await start();
 }
 
-/** Two sales while a turn can get no further than where `isThere` finds it, and the end of the process that has it. */
+/** Makes two sales while a lock stops the log's turn, and kills the process once `isThere` resolves. */
 async function killedAt(lock: string, isThere: () => Promise<void>) {
   await log.nothingWaits();
   const before = await log.written();
@@ -77,18 +77,21 @@ const LOG_TURN = "SELECT pg_advisory_xact_lock(7402403)";
 
 test.for([
   ["before its turn", LOG_TURN, null],
-  ["with its entries, when it has signed", "LOCK TABLE log_tile IN SHARE ROW EXCLUSIVE MODE", "log_tile"],
-  ["with its entries and tiles", "LOCK TABLE log_checkpoint IN SHARE ROW EXCLUSIVE MODE", "log_checkpoint"],
-] as const)("a process killed %s leaves nothing of it, and the next one does it all", async ([, lock, table]) => {
-  const { before, after } = await killedAt(lock, async () => {
-    if (table !== null) await stage.untilBlocked(`INSERT INTO ${table}`);
-  });
-  expect(after).toEqual({ ...before, waiting: 2 });
-  await restart();
-  await log.isWhole(running[0], sold);
-});
+  ["after signing, with its entries written,", "LOCK TABLE log_tile IN SHARE ROW EXCLUSIVE MODE", "log_tile"],
+  ["with its entries and tiles written", "LOCK TABLE log_checkpoint IN SHARE ROW EXCLUSIVE MODE", "log_checkpoint"],
+] as const)(
+  "If a process is killed %s, its turn is rolled back and the next process repeats it",
+  async ([, lock, table]) => {
+    const { before, after } = await killedAt(lock, async () => {
+      if (table !== null) await stage.untilBlocked(`INSERT INTO ${table}`);
+    });
+    expect(after).toEqual({ ...before, waiting: 2 });
+    await restart();
+    await log.isWhole(running[0], sold);
+  },
+);
 
-test("a process killed before it hears that its turn is committed leaves all of it, and the next one goes on", async () => {
+test("If a process is killed before it learns of its commit, the turn is complete and the next process continues", async () => {
   await stage.lockCommitsOf("log_checkpoint");
   const { before, after } = await killedAt("SELECT pg_advisory_xact_lock(1)", () => stage.untilBlocked("COMMIT"));
   expect(after.checkpoints).toBe(before.checkpoints + 1);
@@ -99,7 +102,7 @@ test("a process killed before it hears that its turn is committed leaves all of 
   await log.isWhole(running[0], sold);
 });
 
-test("a process killed when a witness has cosigned and an anchor is on its way: both are found, and each is there once", async () => {
+test("If a process is killed after a cosignature and during an anchor, both are recovered without a duplicate", async () => {
   const sending = node.hold("eth_sendRawTransaction", LOG_ANCHOR.address);
   const answer = witness.loseNextAfter((await log.written()).entries);
   await buy(payer);
@@ -127,7 +130,7 @@ test("a process killed when a witness has cosigned and an anchor is on its way: 
 
 const TURN = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7402403";
 
-test(`${KILLS} kills of one of two processes while both sell: nothing is lost, nothing is there twice, and readers see one log`, async () => {
+test(`${KILLS} kills of one of two selling processes lose and duplicate nothing, and readers see one log`, async () => {
   onTestFailed(() => console.error(`KILL_SEED=${seed}`));
   const random = chance(seed);
   running.push(await start());
@@ -152,7 +155,7 @@ test(`${KILLS} kills of one of two processes while both sell: nothing is lost, n
   both.catch(() => undefined);
   try {
     for (let kill = 0; kill < KILLS; kill++) {
-      // Most moments are in no turn: near one, more can go wrong.
+      // Waits for a turn, because more can go wrong close to one.
       const deadline = Date.now() + 1_500;
       while ((await owner.query(TURN)).rowCount === 0 && Date.now() < deadline) await sleep(1);
       await sleep(random() * 20);
