@@ -10,7 +10,7 @@ import { fillJournal, keepPayments } from "../../support/payments/journal-rows.t
 import { connectOwner, freshDatabase, plansOf } from "../../support/service/database.ts";
 
 const SEAL = createSeal(Buffer.alloc(32, 3));
-/** More than are counted. */
+/** More payments than the backlog counts. */
 const STUCK = 5_100;
 
 const database = await freshDatabase();
@@ -24,8 +24,8 @@ beforeAll(async () => {
   await keepPayments(owner, new Array(3_000).fill(bought));
 }, 120_000);
 
-/** Never the whole table: every scan is of an index of what is not over. */
-describe("with a million finished payments and 100,000 baits", () => {
+/** No query may scan the whole table. Every scan uses an index of unfinished payments. */
+describe("one million finished payments and 100,000 baits", () => {
   test.each<[string, Parameters<typeof plansOf>[1], readonly string[], number]>([
     [
       "a claim of 128 payments",
@@ -44,13 +44,13 @@ describe("with a million finished payments and 100,000 baits", () => {
     ["pruning", (on) => createJournal(on, SEAL).prune(), ["Index Scan payment_over", "Tid Scan payment"], 50],
     ["the proofs to publish", (on) => createProofStore(on, SEAL).due(1n, 100), ["Index Scan payment_kept"], 50],
     [
-      "a page of what a regular customer bought",
+      "a page of a regular customer's purchases",
       (on) => createPurchaseStore(on).page({ payer: REGULAR, network: "eip155:8453", after: null, transaction: null }),
       ["Index Scan payment_purchases"],
       60,
     ],
     ["the escrow's tasks", (on) => createEscrowStore(on).take(16), ["escrow_task"], 50],
-  ])("%s reads little", async (...[_, work, scans, pages]) => {
+  ])("The query for %s reads only unfinished payments", async (...[_, work, scans, pages]) => {
     const plans = await plansOf(database, work);
     expect(plans).toHaveLength(1);
     for (const plan of plans) {

@@ -12,10 +12,10 @@ import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startBlackHole } from "../../support/service/database-link.ts";
 import { startService } from "../../support/service/service.ts";
 
-/** A minute shows nothing that a quarter of one does not: every bound is shorter. */
+/** A quarter of a minute shows as much as a whole one, because every limit is shorter. */
 const HOLE_MS = Number(process.env.BLACK_HOLE_SECONDS ?? 15) * 1000;
 const ANSWERED_WITHIN_MS = 10_000;
-/** What was under way may have to wait until its lease, of 30 s, is over. */
+/** Pending work may have to wait until its lease of 30 s ends. */
 const RECOVERED_WITHIN_MS = 15_000 + Math.max(0, 30_000 - HOLE_MS);
 const CROWD = 24;
 
@@ -37,7 +37,7 @@ const LEFT_BEHIND = `SELECT state, query FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%' AND now() - state_change > interval '11 s'
   UNION ALL SELECT 'waits', locktype FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND NOT granted`;
 
-/** Holds a lock in a transaction when the database vanishes, and never learns what became of it. */
+/** Holds a lock in a transaction when the database becomes unreachable, and never learns the transaction's outcome. */
 async function holdLock(swallowed: () => void): Promise<void> {
   const pool = connect(hole.url, 2);
   const lost = inTransaction(pool, async (client) => {
@@ -46,14 +46,14 @@ async function holdLock(swallowed: () => void): Promise<void> {
     swallowed();
     await client.query("SELECT 1");
   });
-  // It is not asked to roll back what it did not answer.
+  // No rollback is sent on a connection that did not respond.
   const { ms } = await timed(expect(lost).rejects.toThrow(/Query read timeout/));
   expect(ms).toBeLessThan(ANSWERED_WITHIN_MS);
   await pool.end();
 }
 
 test.concurrent(
-  `while PostgreSQL is unreachable for ${HOLE_MS / 1000} s, requests get 503 within 10 s; then all works, nothing is charged twice, no lock is left`,
+  `While PostgreSQL is unreachable for ${HOLE_MS / 1000} s, requests get a 503 within 10 s, and afterwards everything works without a double charge or a leftover lock`,
   async () => {
     const known = await someSigned();
     const crowd: Signed[] = [];
@@ -61,7 +61,7 @@ test.concurrent(
     const first = await pay(known);
     expect(first.status).toBe(200);
 
-    // Some are in the middle of something, wherever that is.
+    // Some requests are in the middle of their work.
     const answering = crowd.map((signed) => timed(pay(signed)));
     await sleep(150);
     let holding = Promise.resolve();
@@ -84,7 +84,7 @@ test.concurrent(
     }
     for (const { answer, ms } of await Promise.all(answering)) {
       if (answer.status !== 200) expectProblem(answer, 503, "payment_pending");
-      // One that was being submitted waits for the chain too, as it always does, and for one more statement.
+      // A payment that was being submitted also waits for the chain, as always, and for one more statement.
       expect(ms).toBeLessThan(3 * ANSWERED_WITHIN_MS);
     }
 
@@ -106,14 +106,14 @@ test.concurrent(
     expect(performance.now() - back).toBeLessThan(RECOVERED_WITHIN_MS);
     for (const signed of [known, ...crowd]) await chargedOnce(chain, signed);
     expect((await owner.query(LEFT_BEHIND)).rows).toEqual([]);
-    // It remembers what it has seen for two seconds.
+    // The status is cached for two seconds.
     const status = async () => (await send(`${service.url}/status`)).body.database as { ok: boolean };
     await eventually(async () => (await status()).ok, true, 15_000);
   },
   HOLE_MS + 90_000,
 );
 
-test.concurrent("a connection that did not answer is given up, not used again; the server gives a slow statement up before", async () => {
+test.concurrent("An unresponsive connection is dropped and not reused, while the server cancels a slow statement earlier", async () => {
   const hole = await forFile(startBlackHole(database.apiUrl));
   const near = await forFile(connect(database.apiUrl, 1));
   const slow = expect(near.query("SELECT pg_sleep(9)")).rejects.toThrow(/canceling statement due to statement timeout/);
@@ -129,7 +129,7 @@ test.concurrent("a connection that did not answer is given up, not used again; t
   await slow;
 });
 
-test("a server notices within half a minute that an idle client is gone", async () => {
+test("A server notices within 30 seconds that an idle client is gone", async () => {
   const pool = await forFile(connect(database.apiUrl, 1));
   const text = "SELECT name, setting FROM pg_settings WHERE name LIKE 'tcp_keepalives%'";
   const { rows } = await pool.query<{ name: string; setting: string }>(text);

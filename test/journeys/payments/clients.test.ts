@@ -16,15 +16,15 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, jobs: false }));
 const basic = `${service.url}/test/basic`;
 
-/** The extension of a 402, the same in header and body but for errors that the header has no room for. */
+/** The diagnostic extension of a 402. The header has the same one, except for errors that do not fit. */
 function diagnosticOf(answer: Answer) {
   const { errors: _, ...code } = { ...(answer.body.extensions as { diagnostic: Record<string, unknown> }).diagnostic };
   expect(challengeOf(answer).extensions?.diagnostic).toMatchObject(code);
   return (answer.body.extensions as { diagnostic: unknown }).diagnostic;
 }
 
-describe("a refused payment names its cause", () => {
-  test("a wrong signature: who signed, who should have, and the domain", async () => {
+describe("diagnostics of a rejected payment", () => {
+  test("For a wrong signature, the error names the recovered signer, the payer, and the domain", async () => {
     const [payer, other] = [await newPayer(chain), await newPayer(chain)];
     const { authorization } = await signPayment(payer);
     const { signature } = await signPayment(other, { ...authorization, from: other.address });
@@ -43,7 +43,7 @@ describe("a refused payment names its cause", () => {
     await nothingCharged(chain, payer);
   });
 
-  test("too little USDC: the balance and the price", async () => {
+  test("For insufficient USDC, the error names the balance and the price", async () => {
     const payer = await newPayer(chain, 249_999n);
     const answer = await post(basic, v2(await signPayment(payer)));
     expect(expectPaymentRequired(answer)).toMatch(/has 0\.249999 USDC, and the price is 0\.25 USDC/);
@@ -54,13 +54,13 @@ describe("a refused payment names its cause", () => {
     ["another amount", { value: 1n }, "invalid_exact_evm_payload_authorization_value_mismatch"],
     ["another receiver", { to: `0x${"77".repeat(20)}` }, "invalid_exact_evm_recipient_mismatch"],
     ["a window that is over", { validBefore: unixNow() - 1n }, "invalid_exact_evm_payload_authorization_valid_before"],
-  ])("%s: x402's code", async (_, fields, code) => {
+  ])("A payment with %s gets x402's error code", async (_, fields, code) => {
     const answer = await post(basic, v2(await signPayment(await newPayer(chain), fields)));
     expectPaymentRequired(answer);
     expect(diagnosticOf(answer)).toEqual({ code, retry: "new" });
   });
 
-  test("a window that has not begun: the same authorization is good later", async () => {
+  test("An authorization whose window has not begun can be sent again later", async () => {
     const answer = await post(basic, v2(await signPayment(await newPayer(chain), { validAfter: unixNow() + 60n })));
     expectPaymentRequired(answer);
     const diagnostic = diagnosticOf(answer) as { after: number };
@@ -68,7 +68,7 @@ describe("a refused payment names its cause", () => {
     expect(diagnostic.after).toBeGreaterThan(30);
   });
 
-  test("a 503 says that the same request is to be sent again, and when", async () => {
+  test("A 503 tells the client when to send the same request again", async () => {
     const body = JSON.stringify({ wallet: `0x${"11".repeat(20)}` });
     const answer = await post(
       `${service.url}/score`,
@@ -80,7 +80,7 @@ describe("a refused payment names its cause", () => {
   });
 });
 
-describe("a body that cannot be served", () => {
+describe("body that would be rejected", () => {
   const claim = { category: "taste", conditions: {}, parties: { payer: "0x1", payee: "0x2" } };
 
   test.each<[string, string, string, RegExp]>([
@@ -90,7 +90,7 @@ describe("a body that cannot be served", () => {
     ["/score/batch", '{"wallets":[]}', "unacceptable", /wallets: expected 1 to 25 wallets/],
     ["/arbiter/verify", JSON.stringify(claim), "malformed_request", /parties/],
     ["/score/batch", JSON.stringify({ wallets: Array(400).fill("x") }), "malformed_request", /and 397 more/],
-  ])("gets its 402, which says so first: %s %s", async (...[path, body, code, why]) => {
+  ])("The 402 of %s starts by rejecting the body %s", async (...[path, body, code, why]) => {
     const answer = await post(service.url + path, {}, body);
     expect([answer.status, answer.body.x402Version]).toEqual([402, 1]);
     expect(answer.body.error).toMatch(why);
@@ -106,9 +106,9 @@ describe("a body that cannot be served", () => {
   });
 });
 
-describe("five stock clients pay /test/basic", () => {
+describe("stock clients at POST /test/basic", () => {
   test.each(STOCK_CLIENTS.map((client, index) => ({ ...client, index })))(
-    "$name pays and receives the certificate of what settled",
+    "$name pays and receives its certificate",
     async ({ post, version, index }) => {
       const account = devAccount(index);
       const wallet = account.address.toLowerCase();

@@ -6,7 +6,8 @@ import { post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startApiStage } from "../../support/service/api-process.ts";
 
-// The figures of docs/scale.md, "What a payment costs". The write-ahead log is the whole server's: run this file alone.
+// The figures of docs/scale.md, "What a payment costs". The write-ahead log covers the whole server, so run this file
+// alone.
 
 const [ALONE, TOGETHER] = [100, 600];
 const stage = await forFile(startApiStage());
@@ -42,10 +43,10 @@ async function read(): Promise<Reading> {
   return { commits, wal, bytes, calls, requests, at: performance.now() };
 }
 
-/** Statistics of a backend arrive a second after its work, and jobs work a while longer. */
+/** A backend's statistics arrive one second after its work, and jobs work a little longer. */
 const settle = () => new Promise((done) => setTimeout(done, 4_000));
 
-test("a payment costs few commits and calls, and a batch shares them", async () => {
+test("A payment costs few commits and calls, and a batch shares them", async () => {
   const api = await stage.start(node);
   const signed = await Promise.all(
     Array.from({ length: ALONE + TOGETHER + 10 }, async () =>
@@ -72,7 +73,7 @@ test("a payment costs few commits and calls, and a batch shares them", async () 
       }),
     );
     const seconds = (performance.now() - before.at) / 1_000;
-    // Until all of them are final, in the log, and counted.
+    // Waits until all of them are final, in the log, and counted.
     const isOver = async () => {
       await stage.chain.mine(1);
       const { rows } = await stage.owner.query(

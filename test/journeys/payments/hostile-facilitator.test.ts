@@ -16,13 +16,13 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import { startService } from "../../support/service/service.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** As much of a lie as our side may read, a thousand times. */
+/** A thousand times the number of bytes that the service may read. */
 const ENDLESS_BYTES = 64 * 1024 * 1_000;
 const LIMIT = 90_000;
 
 const payers: LocalAccount[] = [];
-/** Every answer to a client of this file. */
-const said: Answer[] = [];
+/** Every response to a client in this file. */
+const responses: Answer[] = [];
 
 const chain = await forFile(startTestChain());
 const facilitator = await forFile(startFacilitator(chain));
@@ -40,7 +40,7 @@ function aPayer(): LocalAccount {
 async function buy(signed: Signed, signal?: AbortSignal): Promise<Answer> {
   const url = `${service.url}/test/basic`;
   const answer = await send(url, { method: "POST", headers: v2(signed), ...(signal && { signal }) });
-  said.push(answer);
+  responses.push(answer);
   return answer;
 }
 
@@ -53,7 +53,7 @@ function expectToWait(answer: Answer): void {
 const honest: Conduct = async (signed, answer) =>
   say(answer, 200, { success: true, transaction: await facilitator.settle(signed) });
 
-/** Sends the same header until it is answered: 503 and nothing else may come before the result. */
+/** Sends the same header until the result arrives. Only 503s may come before it. */
 async function result(signed: Signed): Promise<Answer> {
   for (let tries = 0; tries < 5; tries++) {
     const answer = await buy(signed);
@@ -63,7 +63,7 @@ async function result(signed: Signed): Promise<Answer> {
   throw new Error("no result after five requests");
 }
 
-/** The lie buys nothing and charges nothing; the same header, and an honest facilitator, buy once. */
+/** Expects the lie to buy and charge nothing, and the same header to buy once from an honest facilitator. */
 async function expectToBuyNothing(signed: Signed, conduct: Conduct): Promise<Answer> {
   facilitator.treat(signed, conduct);
   expectToWait(await buy(signed));
@@ -78,7 +78,7 @@ async function expectToBuyNothing(signed: Signed, conduct: Conduct): Promise<Ans
   return answer;
 }
 
-/** Whatever it says about a transfer that it did broadcast, the client gets what it paid for, once. */
+/** Expects the client to get its result once, whatever the facilitator reports about a transfer that it broadcast. */
 async function expectToBuyOnce(signed: Signed, conduct: Conduct): Promise<void> {
   facilitator.treat(signed, conduct);
   expect((await result(signed)).body).toMatchObject({
@@ -95,7 +95,7 @@ const success =
 
 const cutShort: boolean[] = [];
 
-/** Writes until our side hangs up, or to an end that nobody should reach. */
+/** Writes until the service hangs up, or to an end that must not be reached. */
 const endless: Conduct = async (_, answer) => {
   const chunk = Buffer.alloc(32 * 1024, LIAR);
   const chunks = function* () {
@@ -110,9 +110,9 @@ const endless: Conduct = async (_, answer) => {
   );
 };
 
-// The longest one is first, so that the others run beside it.
+// The longest test is first, so that the others run concurrently.
 test.concurrent(
-  "a facilitator that broadcasts and never answers: a client that hung up gets the certificate with the same header",
+  "If a facilitator broadcasts without responding, a client that hung up gets its certificate with the same header",
   async () => {
     const signed = await signPayment(aPayer());
     const broadcast = Promise.withResolvers<void>();
@@ -135,16 +135,16 @@ test.concurrent(
 const PENDING = { success: false, errorReason: "settlement_pending", transaction: `0x${"cd".repeat(32)}` };
 
 const LIES: readonly (readonly [string, Conduct])[] = [
-  ["says that it settled and broadcasts nothing", success(`0x${"ab".repeat(32)}`)],
-  ["answers 500", (_, answer) => say(answer, 500, { error: LIAR })],
-  ["answers with random bytes", (_, answer) => answer.writeHead(200).end(randomBytes(4_096))],
-  ["hangs up without an answer", (_, answer) => answer.destroy()],
-  ["says that the client must pay again", (_, answer) => say(answer, 402, { error: LIAR })],
-  ["says that the settlement is pending, of a transaction that nobody has", (_, answer) => say(answer, 200, PENDING)],
+  ["claims a settlement without a broadcast", success(`0x${"ab".repeat(32)}`)],
+  ["returns a 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["returns random bytes", (_, answer) => answer.writeHead(200).end(randomBytes(4_096))],
+  ["hangs up without a response", (_, answer) => answer.destroy()],
+  ["asks the client to pay again", (_, answer) => say(answer, 402, { error: LIAR })],
+  ["reports a pending settlement with an unknown transaction", (_, answer) => say(answer, 200, PENDING)],
 ];
 
 test.concurrent.each(LIES)(
-  "a facilitator that %s charges nothing: 503, and the same header buys once later",
+  "A facilitator that %s causes no charge but a 503, and the same header buys once later",
   async (_, lie) => {
     const signed = await signPayment(aPayer());
     await expectToBuyNothing(signed, lie);
@@ -154,7 +154,7 @@ test.concurrent.each(LIES)(
 );
 
 test.concurrent(
-  "an answer without an end is cut off, not waited for",
+  "An endless response is cut off",
   async () => {
     const signed = await signPayment(aPayer());
     await expectToBuyNothing(signed, endless);
@@ -170,7 +170,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "a redirect is not followed: nobody else is handed the payment",
+  "A redirect is not followed, so no other server gets the payment",
   async () => {
     let asked = 0;
     const elsewhere = await serveHttp((_, answer) => {
@@ -191,7 +191,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "the hash of another's settlement buys nothing",
+  "The hash of another payment's settlement buys nothing",
   async () => {
     const [mine, other] = [await signPayment(aPayer()), await signPayment(aPayer())];
     const transaction = await facilitator.settle(other);
@@ -208,7 +208,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  "another authorization of the payer, for another amount, buys nothing when it is broadcast instead",
+  "Another authorization of the payer, broadcast instead, does not buy this payment's product",
   async () => {
     const payer = aPayer();
     const [mine, dearer] = [await signPayment(payer), await signPayment(payer, { value: PRICES.suite })];
@@ -226,14 +226,14 @@ test.concurrent(
 );
 
 const UNTRUE: readonly (readonly [string, Conduct])[] = [
-  ["says that it failed", (_, answer) => say(answer, 200, { success: false, errorReason: LIAR, transaction: "" })],
-  ["answers 500", (_, answer) => say(answer, 500, { error: LIAR })],
+  ["reports a failure", (_, answer) => say(answer, 200, { success: false, errorReason: LIAR, transaction: "" })],
+  ["returns a 500", (_, answer) => say(answer, 500, { error: LIAR })],
   ["names another transaction", success(`0x${"cd".repeat(32)}`)],
   ["hangs up", (_, answer) => answer.destroy()],
 ];
 
 test.concurrent.each(UNTRUE)(
-  "a facilitator that broadcasts and %s: the client gets its certificate and is charged once",
+  "If a facilitator broadcasts and %s, the client gets its certificate and is charged once",
   async (_, lie) => {
     const signed = await signPayment(aPayer());
     await expectToBuyOnce(signed, async (given, answer) => {
@@ -246,7 +246,7 @@ test.concurrent.each(UNTRUE)(
 );
 
 test.concurrent(
-  "a facilitator that broadcasts twice charges once",
+  "A facilitator that broadcasts twice charges once",
   async () => {
     const signed = await signPayment(aPayer());
     const second: string[] = [];
@@ -260,14 +260,14 @@ test.concurrent(
   LIMIT,
 );
 
-/** A second transaction with the same authorization, from another sender. */
+/** Sends a second transaction with the same authorization, from another sender. */
 const settleAgain = async (signed: Signed): Promise<string> =>
   (await submit(chain, signed, { account: devAccount(1), gas: 200_000n })).status;
 
-test("nobody was told to pay again, and neither the facilitator's words nor a signature leaked anywhere", async () => {
-  expect(said.length).toBeGreaterThan(0);
-  expect([...new Set(said.map(({ status }) => status))].sort()).toEqual([200, 503]);
-  expect([...said.map(({ text }) => text), ...service.logged].filter((text) => text.includes(LIAR))).toEqual([]);
+test("Every client gets a 200 or a 503, and the facilitator's texts and all signatures stay secret", async () => {
+  expect(responses.length).toBeGreaterThan(0);
+  expect([...new Set(responses.map(({ status }) => status))].sort()).toEqual([200, 503]);
+  expect([...responses.map(({ text }) => text), ...service.logged].filter((text) => text.includes(LIAR))).toEqual([]);
   await expectNoSignatureAnywhere(service);
   for (const payer of payers) await nothingCharged(chain, payer);
 });

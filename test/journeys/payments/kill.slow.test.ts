@@ -46,12 +46,12 @@ const ofPayment = (text: string) => stage.owner.query(text, [binary(signed.autho
 const state = async () => (await ofPayment("SELECT state FROM payment WHERE nonce = $1")).rows[0]?.state;
 const certificates = async () => (await ofPayment("SELECT 1 FROM certificate WHERE nonce = $1")).rowCount;
 
-/** Sends the payment and waits until the process stands where the test wants it, still without an answer. */
-async function standing(at: Promise<unknown>, answering = pay(api)): Promise<void> {
+/** Sends the payment and waits until the process reaches the given point, still without a response. */
+async function reaches(at: Promise<unknown>, answering = pay(api)): Promise<void> {
   const early = answering.then((answer) =>
     Promise.reject(new Error(`answered too early: ${answer.status} ${answer.text}`)),
   );
-  // The kill cuts this connection.
+  // The kill closes this connection.
   early.catch(() => undefined);
   await Promise.race([at, early]);
 }
@@ -64,7 +64,7 @@ async function killAndRestart(): Promise<void> {
   api = await stage.start(node, { BATCH_MAX: "1" });
 }
 
-/** The same header again until something else than 503 comes back. */
+/** Sends the same header until the response is not a 503. */
 async function sentAgain(sending = () => pay(api)): Promise<Answer> {
   for (const deadline = Date.now() + 60_000; ; await sleep(100)) {
     const answer = await sending();
@@ -81,23 +81,23 @@ async function expectBoughtOnce(answer: Answer): Promise<void> {
   await chargedOnce(chain, signed);
 }
 
-describe("a process killed with SIGKILL loses neither money nor result", () => {
+describe("process killed with SIGKILL", () => {
   test.each([
     ["while it simulates the transfer", "eth_call", "received"],
     ["when it is about to sign the settlement", "eth_estimateGas", "settling"],
     ["when it has stored the settlement but not broadcast it", "eth_sendRawTransaction", "settling"],
-  ])("before the settlement is submitted: %s", async (_, method, expected) => {
-    await standing(node.hold(method, payer.address).reached);
+  ])("A process killed before submitting, %s, charges once and returns the result", async (_, method, expected) => {
+    await reaches(node.hold(method, payer.address).reached);
     expect([await state(), await settlements(chain, payer.address)]).toEqual([expected, []]);
     await killAndRestart();
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("after the broadcast, before the chain shows it: nothing is broadcast beside it, and it is charged once", async () => {
+  test("A process killed after the broadcast but before a block does not broadcast again and charges once", async () => {
     const pending = async () => (await chain.client.getTxpoolStatus()).pending;
     await chain.client.setAutomine(false);
     try {
-      await standing(expect.poll(pending, PATIENT).toBe(1));
+      await reaches(expect.poll(pending, PATIENT).toBe(1));
       expect(await state()).toBe("settling");
       const waiting = node.hold("eth_getTransactionReceipt", "0x");
       await killAndRestart();
@@ -113,19 +113,19 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     }
   });
 
-  test("when the chain shows the settlement and the process has not looked yet", async () => {
-    await standing(node.hold("eth_getLogs", payer.address).reached);
+  test("A process killed after the settlement is mined but before it has looked still returns the result", async () => {
+    await reaches(node.hold("eth_getLogs", payer.address).reached);
     await expect.poll(() => settlements(chain, payer.address), PATIENT).toHaveLength(1);
     expect(await state()).toBe("settling");
     await killAndRestart();
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("while it stores its settlement, before a sale that is not made at once", async () => {
+  test("A process killed while it stores the settlement of a session opens the session once", async () => {
     signed = await signPayment(payer, { value: SESSION_PRICES.entry });
     const start = () => post(`${api.url}/test/scam/start`, v2(signed));
     const looking = node.hold("eth_getLogs", payer.address);
-    await standing(looking.reached, start());
+    await reaches(looking.reached, start());
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("SELECT 1 FROM payment WHERE nonce = $1 FOR UPDATE", [binary(signed.authorization.nonce)]);
@@ -143,11 +143,11 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     expect([again.status, isReplay(again)]).toEqual([200, true]);
   });
 
-  test("after the settlement, before its result is stored", async () => {
+  test("A process killed after settling but before storing the result still returns it", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
-      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      await reaches(stage.untilBlocked("INSERT INTO certificate"));
       expect([await state(), await certificates()]).toEqual(["settling", 0]);
       await api.kill();
       await endBlocked(stage.database, "INSERT INTO certificate");
@@ -157,10 +157,10 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("while its result is being committed: the result is there, and replayed", async () => {
+  test("A process killed while its result is being committed replays that result", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("SELECT pg_advisory_lock(1)");
-      await standing(stage.untilBlocked("COMMIT"));
+      await reaches(stage.untilBlocked("COMMIT"));
       expect(await state()).toBe("settling");
       await api.kill();
     });
@@ -171,7 +171,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
     await expectBoughtOnce(answer);
   });
 
-  test("after its result is stored, before the client has read it", async () => {
+  test("A process killed before the client has read the stored result replays it", async () => {
     const { hostname, port } = new URL(api.url);
     const client = openSocket(Number(port), hostname).on("error", () => undefined);
     const headers = Object.entries(v2(signed)).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -185,7 +185,7 @@ describe("a process killed with SIGKILL loses neither money nor result", () => {
   });
 });
 
-test("a process that slept through its lease changes nothing when it wakes up, and answers like the one that took over", async () => {
+test("A process that slept through its lease changes nothing when it wakes, and responds like its successor", async () => {
   const looking = node.hold("eth_getLogs", payer.address);
   const asleep = api;
   const late = pay(asleep);
@@ -205,7 +205,7 @@ test("a process that slept through its lease changes nothing when it wakes up, a
   }
 });
 
-describe("what nobody retries is finished by the next process", () => {
+describe("payment without a retry", () => {
   const published = async () =>
     (await send(`${api.url}/verify?wallet=${payer.address}`)).body as { verified: boolean; certs: { id: string }[] };
 
@@ -220,11 +220,11 @@ describe("what nobody retries is finished by the next process", () => {
     await expectBoughtOnce(answer);
   }
 
-  test("its client went away after the settlement was seen, before it and its result were stored", async () => {
+  test("The next process finishes a payment whose client left before the settlement was stored", async () => {
     await withClient(stage.database.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
-      await standing(stage.untilBlocked("INSERT INTO certificate"));
+      await reaches(stage.untilBlocked("INSERT INTO certificate"));
       await api.kill();
       await endBlocked(stage.database, "INSERT INTO certificate");
       await client.query("ROLLBACK");
@@ -235,17 +235,17 @@ describe("what nobody retries is finished by the next process", () => {
   });
 });
 
-test("a sign-in that was used up shows nothing after a kill; the wallet signs in once more and loses nothing", async () => {
+test("A sign-in used up before a kill returns nothing, and the wallet signs in again without a loss", async () => {
   await keepPayments(stage.owner, [{ payer: payer.address, receivedAt: new Date(), state: "fulfilled" }]);
   const header = await signIn(payer, challengeIn(await send(purchasesUrl(api.url))));
   await withClient(stage.database.ownerUrl, async (client) => {
     await client.query("BEGIN");
     await client.query("LOCK TABLE payment IN ACCESS EXCLUSIVE MODE");
-    await standing(stage.untilBlocked("SELECT * FROM ("), present(purchasesUrl(api.url), header));
+    await reaches(stage.untilBlocked("SELECT * FROM ("), present(purchasesUrl(api.url), header));
     await api.kill();
     await client.query("ROLLBACK");
   });
-  // It still calls itself as before.
+  // The new process keeps the old base URL.
   api = await stage.start(node, { BATCH_MAX: "1", BASE_URL: api.url });
   const url = purchasesUrl(api.url);
   expect((await present(url, header)).text).toMatch(/invalid_siwx_nonce: The nonce was used before/);

@@ -21,14 +21,14 @@ interface NodeStatus {
   readonly ok: boolean;
 }
 
-test("of 64 payers, every one is served and charged once although the node that is asked first is killed among them", async () => {
+test("Although the first node is killed in between, every one of 64 payers is served and charged once", async () => {
   const [first, second, tester] = await Promise.all([
     forFile(startMortalNode(chain.rpcUrl)),
     forFile(startMortalNode(chain.rpcUrl)),
     forFile(startMortalNode(sepolia.rpcUrl)),
   ]);
   await fundRelayer(chain);
-  // The test network's node is away from the start, and stops nothing.
+  // The test network's node is down from the start, which must not prevent anything.
   tester.kill();
   const api = await forFile(
     startApiProcess({
@@ -49,7 +49,7 @@ test("of 64 payers, every one is served and charged once although the node that 
   let served = 0;
   const paying = signed.map(async (payment) => {
     let answer = await post(`${api.url}/test/basic`, v2(payment));
-    // What a client does with 503 and 409: the same payment again.
+    // On a 503 or 409, a client sends the same payment again.
     for (let again = 0; again < 20 && answer.status !== 200; again++) {
       await new Promise((resolve) => setTimeout(resolve, 500));
       answer = await post(`${api.url}/test/basic`, v2(payment));

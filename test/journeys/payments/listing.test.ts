@@ -22,7 +22,7 @@ const config = { facilitator: { remote: `${facilitator.url}/x402`, auth } };
 const service = await forFile(startService({ chain, config }));
 const url = `${service.url}/test/basic`;
 
-test("a remote facilitator gets what lists the route: the 402's resource and extensions, as a stock client echoes them", async () => {
+test("A remote facilitator gets the 402's resource and extensions for its listing, as a stock client echoes them", async () => {
   const client = new x402Client().register("eip155:*", new ExactEvmScheme(await newPayer(chain)));
   const challenge = challengeOf(await post(url));
   const answer = await wrapFetchWithPayment(fetch, client)(url, { method: "POST" });
@@ -41,7 +41,7 @@ test("a remote facilitator gets what lists the route: the 402's resource and ext
   });
 });
 
-test("extensions of the client's own go along unchanged, and none are made up", async () => {
+test("The client's own extensions are passed on unchanged, and none are added", async () => {
   const own = { bazaar: { info: { x: [1, null, "é"] }, schema: {} }, "x-own": { deep: { y: 2 } } };
   const payer = await newPayer(chain);
   const header = { "PAYMENT-SIGNATURE": await signedWith(payer, own) };
@@ -58,7 +58,7 @@ async function signedWith(payer: Awaited<ReturnType<typeof newPayer>>, extension
   return Buffer.from(JSON.stringify(payload)).toString("base64");
 }
 
-test("a token of the Coinbase Developer Platform is for this request, and short-lived", async () => {
+test("A Coinbase Developer Platform token is limited to this request and to two minutes", async () => {
   expect((await post(url, v1(await signPayment(await newPayer(chain))))).status).toBe(200);
   const [scheme, token = ""] = facilitator.asked().headers.authorization?.split(" ") ?? [];
   expect(scheme).toBe("Bearer");
@@ -74,7 +74,7 @@ test("a token of the Coinbase Developer Platform is for this request, and short-
   });
 });
 
-test("a header logs in as it is set, and a refused login says which variable to look at", async () => {
+test("A configured header is sent as the login, and a rejected login names the variable to check", async () => {
   const settler = createRemoteSettler(facilitator.url, { type: "header", name: "x-api-key", value: "k3y" });
   const signed = await signPayment(await newPayer(chain));
   const payment = { network: BASE.id, ...signed, resource: { url, description: "", mimeType: "application/json" } };

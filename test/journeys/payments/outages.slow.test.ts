@@ -13,7 +13,7 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ALONE, startService } from "../../support/service/service.ts";
 
 let payer: LocalAccount;
-/** What the node in front of the chain refuses at the moment. */
+/** The methods that the node in front of the chain currently rejects. */
 const broken = new Set<string>();
 const basic = () => `${service.url}/test/basic`;
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
   payer = await newPayer(chain);
 });
 
-/** A node that answers some methods with an error, in which it repeats what it was asked. */
+/** A node that returns an error for some methods and echoes the request in it. */
 async function forward(incoming: IncomingMessage): Promise<{ status: number; body: string }> {
   const asked = await text(incoming);
   const calls = [JSON.parse(asked)].flat() as { method: string }[];
@@ -58,7 +58,7 @@ function expectToWait(answer: Answer): void {
   expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
 }
 
-test("while the chain cannot be read nothing is submitted: 503, and the same header is taken afterwards", async () => {
+test("While the chain is unreachable, nothing is submitted, and the same header is accepted afterwards", async () => {
   const signed = await signPayment(payer);
   for (const method of ["eth_getBlockByNumber", "eth_call"])
     expectToWait(await whileBroken([method], () => post(basic(), v2(signed))));
@@ -67,7 +67,7 @@ test("while the chain cannot be read nothing is submitted: 503, and the same hea
   await chargedOnce(chain, signed);
 });
 
-test("a settlement whose broadcast failed is broadcast again, while the client waits for its answer", async () => {
+test("A settlement whose broadcast failed is broadcast again while the client waits", async () => {
   const signed = await signPayment(payer);
   const { waiting } = await whileBroken(["eth_sendRawTransaction"], async () => {
     const waiting = post(basic(), v2(signed));
@@ -80,7 +80,7 @@ test("a settlement whose broadcast failed is broadcast again, while the client w
   await chargedOnce(chain, signed);
 });
 
-/** Another payment, while the first one waits: what did not leave us is not charged, and submitted when it is sent again. */
+/** Expects a second payment that could not be submitted to be uncharged, and to buy when it is sent again. */
 async function cannotBeSubmitted(): Promise<void> {
   const signed = await signPayment(await newPayer(chain));
   expectToWait(await whileBroken(["eth_estimateGas"], () => post(basic(), v2(signed))));
@@ -89,7 +89,7 @@ async function cannotBeSubmitted(): Promise<void> {
   await chargedOnce(chain, signed);
 }
 
-test("what settled while we could not look is answered when it is sent again, without a second charge", async () => {
+test("A settlement that the service could not see yields its result on a retry, without a second charge", async () => {
   const signed = await signPayment(payer);
   expectToWait(await whileBroken(["eth_getLogs"], () => post(basic(), v2(signed))));
   await chargedOnce(chain, signed);
@@ -97,7 +97,7 @@ test("what settled while we could not look is answered when it is sent again, wi
   await chargedOnce(chain, signed);
 });
 
-test("no answer, log line or row of the database holds a signature in clear", async () => {
+test("No response, log line, or database row contains a plain signature", async () => {
   expect(service.logged.filter((line) => line.includes('"level":40')).length).toBeGreaterThan(3);
   await expectNoSignatureAnywhere(service);
 });

@@ -11,14 +11,14 @@ import { type ApiProcess, startApiStage } from "../../support/service/api-proces
 import { PAY_TO } from "../../support/service/environment.ts";
 
 const KILLS = Number(process.env.KILLS ?? 8);
-/** Enough for batches: they come while others of theirs are unmined. */
+/** Enough payers for batches, which form while earlier ones are unmined. */
 const PAYERS = 64;
-/** At least, however slow the machine is. */
+/** The minimum number of purchases per payer, however slow the machine is. */
 const EACH_BUYS = 1;
 const seed = Number(process.env.KILL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 vi.setConfig({ testTimeout: 60_000 + KILLS * 6_000 });
 
-/** How long after the last kill every payment must have its answer. */
+/** The time after the last kill within which every payment must have its result. */
 const ANSWERED_WITHIN_MS = 60_000;
 
 let overSince = Number.POSITIVE_INFINITY;
@@ -35,7 +35,7 @@ const stage = await forFile(startApiStage());
 nodes.push(...(await Promise.all([0, 1].map(() => forFile(startHoldingNode(stage.chain))))));
 running.push(...(await Promise.all(nodes.map((through) => stage.start(through)))));
 
-test(`${KILLS} kills at random moments under ${PAYERS} payers who send each payment until it is answered: one charge, one result, never 402`, async () => {
+test(`${KILLS} random kills under ${PAYERS} payers who retry each payment lead to one charge and one result per payment, and never to a 402`, async () => {
   onTestFailed(() => console.error(`KILLS=${KILLS} KILL_SEED=${seed}`));
   const payers: LocalAccount[] = [];
   while (payers.length < PAYERS) payers.push(await newPayer(stage.chain, 1_000_000_000n));
@@ -51,7 +51,7 @@ test(`${KILLS} kills at random moments under ${PAYERS} payers who send each paym
   await expectEachBoughtOnce(bought);
 });
 
-/** Moments are counted in calls to the chain, so that a slow machine is killed at the same places as a fast one. */
+/** Moments are counted in calls to the chain, so that slow and fast machines are killed at the same points. */
 async function killAgainAndAgain(slot: number, kills: number): Promise<void> {
   const [random, through] = [chance(seed + slot), nodes[slot] as HoldingNode];
   for (let kill = 0; kill < kills; kill++) {
@@ -68,15 +68,15 @@ async function buyUntilOver(account: LocalAccount, index: number): Promise<Purch
   const random = chance(seed + 100 + index);
   const bought: Purchase[] = [];
   while (Date.now() < overSince || bought.length < EACH_BUYS) {
-    // Valid for longer than the test lasts on a slow machine.
+    // Valid for longer than the test takes on a slow machine.
     bought.push(await buy(await signPayment(account, { validBefore: unixNow() + 3_600n }), random));
-    // Leaves a slow machine the strength to start processes.
+    // Leaves a slow machine enough time to start processes.
     await sleep(50);
   }
   return bought;
 }
 
-/** The same header, to whichever process, until something else than 503 comes back. */
+/** Sends the same header to random processes until the response is not a 503. */
 async function buy(signed: Signed, random: () => number): Promise<Purchase> {
   const statuses: number[] = [];
   let text = "";
@@ -91,7 +91,7 @@ async function buy(signed: Signed, random: () => number): Promise<Purchase> {
   return { nonce: signed.authorization.nonce, statuses, text };
 }
 
-/** The chain's logs are the truth: what they show as paid has one record and one stored answer, and nothing else has any. */
+/** Expects one record and one stored response for each payment in the chain's logs, and none for any other payment. */
 async function expectEachBoughtOnce(bought: readonly Purchase[]): Promise<void> {
   const unanswered = bought.filter(({ statuses }) => statuses.at(-1) !== 200);
   expect(unanswered.map(({ statuses, text }) => ({ statuses, text }))).toEqual([]);

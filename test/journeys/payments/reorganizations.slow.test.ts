@@ -17,9 +17,9 @@ const chain = await forFile(startTestChain({ slotsInAnEpoch: 3, roomMinutes: 90 
 const service = await forFile(startService({ chain }));
 const basic = (at = service) => `${at.url}/test/basic`;
 const facilitator = await forFile(startFacilitator(chain));
-/** The same service behind a facilitator over HTTP: no transaction of ours is sent again by itself. */
+/** The same service behind a facilitator over HTTP, so no transaction is resent by the service's own relayer. */
 const remote = await forFile(startService({ chain, config: { facilitator: { remote: facilitator.url } } }));
-// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+// anvil has the state of loaded blocks only at its head, so the finalized block must be one that it has mined.
 await chain.mine(10);
 
 async function paid(payer: LocalAccount, at = service): Promise<{ signed: Signed; answer: Answer }> {
@@ -34,7 +34,7 @@ const loseLastBlock = () => reorganize(chain, 1, []);
 const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
 const soon = { timeout: 20_000, interval: 200 };
 
-test("a settlement that a reorganization removed is settled again, and its certificate says where", async () => {
+test("A settlement that a reorganization removed is settled again, and its certificate shows the new block", async () => {
   const payer = await newPayer(chain);
   const { signed, answer } = await paid(payer);
   await loseLastBlock();
@@ -53,7 +53,7 @@ test("a settlement that a reorganization removed is settled again, and its certi
   await chargedOnce(chain, signed);
 });
 
-test("a settlement that is gone for good is marked: its certificate stays, and no longer verifies", async () => {
+test("A permanently removed settlement is marked, and its certificate remains but is no longer valid", async () => {
   const payer = await newPayer(chain);
   const { signed, answer } = await paid(payer);
   await loseLastBlock();
@@ -78,17 +78,17 @@ test("a settlement that is gone for good is marked: its certificate stays, and n
   await nothingCharged(chain, payer);
 });
 
-test("what was refused and settled by a stranger is sold, and never submitted when a reorganization removes it", async () => {
+test("A rejected payment that a stranger settled is sold, and is never submitted when a reorganization removes it", async () => {
   const payer = await newPayer(chain, 0n);
   const signed = await signPayment(payer);
   expect(expectPaymentRequired(await post(basic(remote), v2(signed)))).toMatch(/balance/);
   await chain.fund(payer.address, PRICES.basic);
   await broadcast(chain, signed);
-  // A node that lags does not know it yet.
+  // A lagging node does not know it yet.
   const again = () => post(basic(remote), v2(signed));
   await expect.poll(async () => (await again()).status, soon).toBe(200);
   const answer = await again();
-  /** How often the resolver has looked at it, and is done. */
+  /** The number of finished attempts of the resolver. */
   const looks = () =>
     withClient(remote.database.ownerUrl, async (client) => {
       const text = "SELECT attempts FROM payment WHERE payer = $1 AND lease_until < now()";
@@ -104,7 +104,7 @@ test("what was refused and settled by a stranger is sold, and never submitted wh
   await nothingCharged(chain, payer);
 });
 
-describe("a settlement that a reorganization moved", () => {
+describe("settlement that a reorganization moved", () => {
   /** A payment with at least one block after it. */
   async function paidBeforeLast() {
     const payer = await newPayer(chain);
@@ -114,14 +114,14 @@ describe("a settlement that a reorganization moved", () => {
     return { ...bought, payer, place };
   }
 
-  /** Its block and all after it are replaced; `offset` is counted from its block. */
+  /** Replaces the payment's block and all later ones. `offset` is counted from its block. */
   async function replaced({ block }: { readonly block: number }, raw: Hex, offset: number): Promise<void> {
-    // A chain like Base makes as many blocks as its clock asks for.
+    // A chain like Base makes as many blocks as its clock requires.
     const { number: head } = await chain.client.getBlock();
     await reorganize(chain, Number(head) - block + 1, [[raw, offset]]);
   }
 
-  /** The record, the receipt and the replay say one thing, now and when it is final; nothing was submitted again. */
+  /** Expects the record, the receipt, and the replay to agree, now and once final, without a second submission. */
   async function expectMoved(
     { signed, answer, payer }: Awaited<ReturnType<typeof paidBeforeLast>>,
     place: { readonly transaction: Hex; readonly block: number },
@@ -147,14 +147,14 @@ describe("a settlement that a reorganization moved", () => {
     await chargedOnce(chain, signed);
   }
 
-  test("to another block keeps its certificate, which says the new block", async () => {
+  test("A settlement moved to another block keeps its certificate, which shows the new block", async () => {
     const bought = await paidBeforeLast();
     const { transaction, block } = bought.place;
     await replaced(bought.place, await rawOf(chain, transaction), 1);
     await expectMoved(bought, { transaction, block: block + 1 });
   });
 
-  test("to another transaction keeps its certificate, which says the new transaction; the old one bought nothing", async () => {
+  test("A settlement moved to another transaction keeps its certificate, which shows the new transaction, and the old one has no receipt", async () => {
     const bought = await paidBeforeLast();
     const raw = await anotherTransaction(chain, bought.signed);
     await replaced(bought.place, raw, 0);
@@ -166,7 +166,7 @@ describe("a settlement that a reorganization moved", () => {
   });
 });
 
-test("a settlement that vanished while it is still valid is handed to the facilitator again, once, and final afterwards", async () => {
+test("A vanished settlement that is still valid goes to the facilitator once more and becomes final", async () => {
   const payer = await newPayer(chain);
   const signed = await signPayment(payer);
   const answer = await post(basic(remote), v2(signed, { id: "vanished-and-paid-again" }));
@@ -176,7 +176,7 @@ test("a settlement that vanished while it is still valid is handed to the facili
   await loseLastBlock();
   await nothingCharged(chain, payer);
   await expect.poll(() => facilitator.handed.get(signed.authorization.nonce), soon).toBe(2);
-  // What lists the route goes along again, without the client.
+  // The listing data is sent again, without the client.
   expect(facilitator.asked().body).toEqual(handed);
   await expect.poll(() => settlements(chain, payer.address), soon).toHaveLength(1);
   await chain.finalize();

@@ -35,7 +35,7 @@ const settledHeader = (answer: Answer, name = "payment-response") =>
   JSON.parse(Buffer.from(answer.headers.get(name) ?? "", "base64").toString()) as Record<string, unknown>;
 const isReplay = (answer: Answer) => answer.headers.get("x-idempotent-replay") === "true";
 
-/** A payment that has been made, and its answer. */
+/** Buys once, and returns the payment with its response. */
 async function paid(
   headersOf: (signed: Signed) => Record<string, string> = v2,
 ): Promise<{ signed: Signed; first: Answer }> {
@@ -59,8 +59,8 @@ function expectReplay(answer: Answer, first: Answer): void {
   expect(settledHeader(answer)).toEqual(settledHeader(first));
 }
 
-describe("the same payment", () => {
-  test("sent 20 times at once is charged once and gets one answer 20 times, 19 of them as replays", async () => {
+describe("repeated payment", () => {
+  test("A payment sent 20 times concurrently is charged once, and 19 of 20 responses are replays", async () => {
     const signed = await signPayment(payer);
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(basic(), v2(signed))));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -83,7 +83,7 @@ describe("the same payment", () => {
     expect(body.certs).toMatchObject([{ id: answers[0]?.body.id }]);
   });
 
-  test("sent to two processes at once is charged once, whichever answers", async () => {
+  test("A payment sent to two processes at the same time is charged once, whichever responds first", async () => {
     const { database, config } = service;
     const other = await startService({
       chain,
@@ -103,7 +103,7 @@ describe("the same payment", () => {
     await other.stop();
   });
 
-  test("whose client hung up is finished all the same, and replayed when the client comes back", async () => {
+  test("A payment whose client hung up is completed and replayed when the client returns", async () => {
     const fresh = await newPayer(chain);
     const signed = await signPayment(fresh);
     const client = new AbortController();
@@ -117,14 +117,14 @@ describe("the same payment", () => {
     expect([answer.status, isReplay(answer)]).toEqual([200, true]);
   });
 
-  test("is replayed while what stands beside it cannot be read", async () => {
+  test("A payment is replayed even if its links cannot be read", async () => {
     const { signed, first } = await paid();
     const alone = offering({ hooks: { links: () => Promise.reject(new Error("the database is slow")) } });
     const replay = await alone.request("/test/basic", { method: "POST", headers: v2(signed) });
     expect([replay.status, await replay.text(), replay.headers.get("link")]).toEqual([200, first.text, null]);
   });
 
-  test("is replayed after the price has changed", async () => {
+  test("A payment is replayed after the price has changed", async () => {
     const { signed, first } = await paid();
     const dearer = offering({ terms: { ...TERMS, price: 2n * TERMS.price } });
     const replay = await dearer.request("/test/basic", { method: "POST", headers: v2(signed) });
@@ -137,7 +137,7 @@ describe("the same payment", () => {
   });
 });
 
-/** The same gate and journal behind a route that was changed: the service after its operator raised the price, say. */
+/** The same gate and journal behind a changed route, for example after the operator raised the price. */
 function offering(changed: Partial<Pick<PaidRoute, "terms" | "hooks">>): Hono {
   const route = paidRoute({
     id: "test.basic",
@@ -169,12 +169,12 @@ function offering(changed: Partial<Pick<PaidRoute, "terms" | "hooks">>): Hono {
   );
 }
 
-describe("a payment that was made", () => {
+describe("payment that has been made", () => {
   test.each<[string, () => string, string | null]>([
-    ["on another route", () => `${service.url}/test/suite`, null],
-    ["with a body that it did not have", basic, '{"a":1}'],
-    ["with a query that it did not have", () => `${basic()}?a=1`, null],
-  ])("buys nothing %s: 409, nothing charged", async (_, url, body) => {
+    ["sent to another route", () => `${service.url}/test/suite`, null],
+    ["sent with a different body", basic, '{"a":1}'],
+    ["sent with a different query", () => `${basic()}?a=1`, null],
+  ])("A settled payment %s is a 409 without another charge", async (_, url, body) => {
     const { signed } = await paid();
     const answer = await post(url(), v2(signed), body);
     expectProblem(answer, 409, "payment_conflict");
@@ -182,7 +182,7 @@ describe("a payment that was made", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("buys nothing else by its nonce with other signed terms", async () => {
+  test("Other signed terms under the same nonce buy nothing", async () => {
     const { signed } = await paid();
     const { nonce } = signed.authorization;
     const other = await signPayment(payer, { nonce, value: PRICES.suite });
@@ -199,7 +199,7 @@ describe("a payment that was made", () => {
     ["another amount over its signature", async (s) => ({ ...s, authorization: { ...s.authorization, value: 1n } })],
   ];
 
-  test.each(forgeries)("shows its result to nobody with %s: 400", async (_, forge) => {
+  test.each(forgeries)("A header with %s is a 400 and does not return the result", async (_, forge) => {
     const { signed, first } = await paid();
     const answer = await post(basic(), v2(await forge(signed)));
     expectProblem(answer, 400, "malformed_request");
@@ -210,8 +210,8 @@ describe("a payment that was made", () => {
   });
 });
 
-// The chain never goes back: the tests after this one live five minutes later.
-test("the same payment is replayed after its window is over", async () => {
+// The chain's clock never goes back, so the tests after this one run five minutes later.
+test("A payment is replayed after its window has ended", async () => {
   const { signed, first } = await paid();
   const late = await signPayment(payer);
   await chain.increaseTime(300);
@@ -221,4 +221,4 @@ test("the same payment is replayed after its window is over", async () => {
   await chargedOnce(chain, signed);
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plain signature", () => expectNoSignatureAnywhere(service));
