@@ -29,7 +29,7 @@ const MINUTES = 60_000;
 let ahead = 0;
 const now = () => new Date(Date.now() + ahead);
 
-/** 0x4e59…: takes a salt and creation code, and is on the local chains. */
+/** The deterministic deployment proxy. It takes a salt and creation code, and the local chains have it. */
 const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
 
 const stage = await forFile(
@@ -46,12 +46,12 @@ beforeEach(() => {
   ahead = 0;
 });
 
-/** What tells a purchase from others. */
+/** The index of each purchase, encoded in its transaction. */
 const placesOf = (purchases: readonly ListedPurchase[]): readonly number[] =>
   purchases.map(({ transaction }) => Number(BigInt(transaction)) - 1);
 
-describe("the list", () => {
-  test("has what settled: not what is under way, was reversed, or was never submitted", async () => {
+describe("GET /purchases", () => {
+  test("The list has settled payments, without pending, reversed, and never submitted ones", async () => {
     const payer = newAccount();
     const states = ["received", "settling", "settled", "fulfilled", "reversed", "bait"] as const;
     const receivedAt = new Date("2026-05-01T12:00:00.000Z");
@@ -74,9 +74,9 @@ describe("the list", () => {
     ]);
   });
 
-  test("has at most 20 purchases and half a megabyte of answers on a page, and one at least", async () => {
+  test("A page has at most 20 purchases and 512 KiB of responses, but at least one purchase", async () => {
     const [many, large] = [newAccount(), newAccount()];
-    // All at the same moment: no page may leave any of them out.
+    // All have the same timestamp, and no page may skip any of them.
     const receivedAt = new Date("2026-05-01T12:00:00.000Z");
     const rows = (payer: Signatory, count: number, answer: object) =>
       keepPayments(owner, new Array(count).fill({ payer: payer.address, receivedAt, state: "fulfilled", answer }));
@@ -89,7 +89,7 @@ describe("the list", () => {
     expect((await signInAt(url, large)).text.length).toBeLessThan(1_048_576);
   });
 
-  test("is of the wallet that signed in alone, in order, whatever is in the journal and wherever pages end", async () => {
+  test("The list has exactly the purchases of the wallet that signed in, in order, for any journal and page size", async () => {
     const times = fc.integer({ min: 0, max: 6 }).map((second) => new Date(Date.UTC(2026, 5, 1) + second * 1_000));
     const payment = fc.record({
       of: fc.constantFrom(0, 0, 0, 1, 2),
@@ -128,8 +128,8 @@ describe("the list", () => {
   });
 });
 
-describe("a test that may be running", () => {
-  test("keeps the answer to its order to itself for an hour, and that to its start shares its token where it is shown at another address", async () => {
+describe("test that may be running", () => {
+  test("The list withholds the response to an order for an hour, and marks the session's token as shared if another address reads it", async () => {
     const run = await startRun({ ...stage, at: service.url }, "scam", { first: "control" });
     await send(`${service.url}/test/scam/attempt?wallet=${run.account.address}&session=${run.token}`, {
       method: "POST",
@@ -155,7 +155,7 @@ describe("a test that may be running", () => {
     expect(later).toMatchObject({ answer: { body: { deliverable: { type: "order" } } }, answer_state: "stored" });
   });
 
-  test("shows an order whose answer got lost like one that was answered", async () => {
+  test("An order whose response was lost is shown like any other", async () => {
     const payer = newAccount();
     const order = { payer: payer.address, receivedAt: now() };
     await keepPayments(owner, [
@@ -175,7 +175,7 @@ describe("a test that may be running", () => {
 });
 
 describe("used nonces", () => {
-  test("are kept for an hour, and then deleted", async () => {
+  test("A used nonce is kept for an hour and then deleted", async () => {
     const pool = connect(service.database.apiUrl, 1);
     onTestFinished(() => pool.end());
     const rest = "ab".repeat(28);
@@ -188,11 +188,11 @@ describe("used nonces", () => {
   });
 });
 
-describe("a smart wallet", () => {
+describe("smart wallet that signs in", () => {
   const asWallet = (address: Hex, { signMessage }: Signatory): Signatory => ({ address, signMessage });
   const refusalOf = async (wallet: Signatory) => challengeOf(await signInAt(url, wallet)).error?.split(":")[0];
 
-  test("signs in by its owner (ERC-1271), on the chain that it is on; its owner is another wallet", async () => {
+  test("A smart wallet signs in through its owner (ERC-1271) on its chain, and its owner is a different wallet", async () => {
     const owning = newAccount();
     const { address } = await deployWallet(chain, owning.address);
     await keepPayments(owner, [{ payer: address, receivedAt: now(), state: "fulfilled" }]);
@@ -201,7 +201,7 @@ describe("a smart wallet", () => {
     expect(await refusalOf(asWallet(address, newAccount()))).toBe("invalid_siwx_signature");
   });
 
-  test("that is deployed signs in by a wrapped signature too, and one that is not is told to deploy first", async () => {
+  test("A deployed wallet may wrap its signature, and an undeployed one gets an error that tells it to deploy first", async () => {
     const owning = newAccount();
     const wrapping = (address: Hex): Signatory => ({
       address,
@@ -216,7 +216,7 @@ describe("a smart wallet", () => {
     );
   });
 
-  test("that is not there yet signs in where its factory is allowed (ERC-6492), and nowhere else", async () => {
+  test("An undeployed wallet signs in only if its factory is allowed (ERC-6492)", async () => {
     const owning = newAccount();
     const { bytecode } = artifactOf("SmartWallet");
     const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode, args: [owning.address] });
@@ -236,7 +236,7 @@ describe("a smart wallet", () => {
     expect(await chain.client.getCode({ address })).toBeUndefined();
   });
 
-  test("is told to come back while its chain cannot be read, with the same header; an account signs in meanwhile", async () => {
+  test("While its chain is unreachable, a smart wallet gets a 503 and can retry the same header, but an account signs in", async () => {
     const rpcUrls = { ...service.config.rpcUrls, "eip155:8453": "http://127.0.0.1:9" };
     const { sealingKey } = service.config;
     const shared = { sealingKey, baseUrl: service.url };
