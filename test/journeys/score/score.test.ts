@@ -22,7 +22,7 @@ import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// Bought from the service over the real index: one Ponder for the whole file.
+// Buys from the service over the real index, with one Ponder for the whole file.
 
 const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
 const escrow = await deployEscrow(chain);
@@ -46,8 +46,8 @@ async function buy(path: string, price: bigint, body: unknown): Promise<Answer> 
 
 const score = (wallet: string) => buy("/score", PRICES.score, { wallet });
 
-describe("a score", () => {
-  test("of a payee that was examined as a seller has the newest exam beside escrow outcomes, as a fact without points", async () => {
+describe("POST /score", () => {
+  test("The score of a payee with seller exams lists the newest one among its escrow outcomes, as a fact without points", async () => {
     const merchant = (await newPayer(chain, 0n)).address.toLowerCase() as `0x${string}`;
     const before = await score(merchant);
     expect([before.headers.get("link"), before.text.includes("seller.example")]).toEqual([null, false]);
@@ -71,7 +71,7 @@ describe("a score", () => {
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
 
-  test("bought with a stock client carries all of its facts, and computes to the same offline", async () => {
+  test("A score bought with a stock client has all of its facts and replays to the same value offline", async () => {
     const client = new x402Client().register("eip155:8453", new ExactEvmScheme(agent));
     const answer = await wrapFetchWithPayment(fetch, client)(`${service.url}/score`, {
       method: "POST",
@@ -89,7 +89,7 @@ describe("a score", () => {
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
 
-  test("names the certificate that a point comes from, as soon as there is one", async () => {
+  test("A score names the certificate that a point comes from", async () => {
     const bought = await buy("/test/suite", PRICES.suite, null);
     const { body, text } = await score(agent.address);
     expect(body).toMatchObject({ score: 30, tier: "D", evidence: [{ url: bought.body.cert_url }] });
@@ -99,7 +99,7 @@ describe("a score", () => {
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
 
-  test("is sold by what a verification record names, called exactly as given", async () => {
+  test("The paid_score link of a verification record sells the score as given", async () => {
     const wallet = agent.address.toLowerCase();
     const { body: record } = await send(`${service.url}/verify?wallet=${wallet}`);
     const { method, url } = record.paid_score as { readonly method: string; readonly url: string };
@@ -114,7 +114,7 @@ describe("a score", () => {
     expect([paid.status, await paid.json()]).toMatchObject([200, { wallet, score: expect.any(Number) }]);
   });
 
-  test("of a batch is the record that one wallet gets, in the order asked for, at one block", async () => {
+  test("A batch has the same records as single scores, in the requested order, at one block", async () => {
     const others = await Promise.all(Array.from({ length: 24 }, () => newPayer(chain, 0n)));
     const wallets = [...others.map(({ address }) => address), agent.address];
     const { text } = await buy("/score/batch", PRICES.scores, { wallets });
@@ -126,7 +126,7 @@ describe("a score", () => {
   });
 });
 
-describe("a sale in the escrow", () => {
+describe("escrow sale", () => {
   const merchant = newMerchant();
   const [released, refused, failed] = [
     { status: 200, body: '{"goods":1}' },
@@ -134,7 +134,7 @@ describe("a sale in the escrow", () => {
     { status: 500, body: '{"error":"we are sorry"}' },
   ];
 
-  /** Sold for 1 USDC, delivered, and ended on the chain as the index has read it. */
+  /** Sells for 1 USDC, delivers, and waits until the index has the outcome. Returns the buyer. */
   async function sell(response: { readonly status: number; readonly body: string }) {
     const held = await hold({ chain, escrow }, merchant.address);
     await deliver(service, merchant, { id: held.id, ...response });
@@ -152,7 +152,7 @@ describe("a sale in the escrow", () => {
     return JSON.parse(text) as ScoreDocument;
   };
 
-  test("is its buyer's payment to the merchant, and in the merchant's record", async () => {
+  test("A released sale counts as the buyer's payment to the merchant and in the merchant's record", async () => {
     const buyer = await sell(released);
     const { payments, payees } = (await read(buyer)).inputs.chain;
     expect(payments.days).toMatchObject([{ count: 1, value: "1000000" }]);
@@ -161,7 +161,7 @@ describe("a sale in the escrow", () => {
     expect(components.escrow_outcomes).toMatchObject({ points: 1, facts: [{ buyers: 1, days: 1 }] });
   });
 
-  test("whose input the merchant refused is not in its record, and its buyer has paid nobody", async () => {
+  test("Input that the merchant rejected does not count in its record, and its buyer's payment is not counted", async () => {
     const buyer = await sell(refused);
     expect((await read(merchant.address)).inputs.chain.escrow).toMatchObject({
       buyers: 1,
@@ -172,14 +172,14 @@ describe("a sale in the escrow", () => {
     expect(components.independent_counterparties.facts).toMatchObject([{ reason: "reciprocal_flow" }]);
   });
 
-  test("that failed is in its record", async () => {
+  test("A failed sale counts in the merchant's record", async () => {
     await sell(failed);
     const { escrow: record } = (await read(merchant.address)).inputs.chain;
     expect(record).toMatchObject({ buyers: 1, release_days: 1, refunded_buyers: 1, refund_days: 1 });
   });
 });
 
-describe("a scored verdict", () => {
+describe("POST /arbiter/verify/scored", () => {
   const claim = {
     category: "payload-hash",
     conditions: {
@@ -194,7 +194,7 @@ describe("a scored verdict", () => {
     payee: { wallet: stranger, score: 0, tier: "unrated" },
   });
 
-  test("has both parties' tiers in the signed document, and the plain one's verdict and facts", async () => {
+  test("The signed document has both parties' tiers, with the same verdict and facts as a plain one", async () => {
     const scored = await buy("/arbiter/verify/scored", PRICES.scoredVerdict, { ...claim, parties: parties() });
     expect(scored.body).toMatchObject({ verdict: "release", parties: tiers() });
     const keys = await parseKeySet(await (await fetch(`${service.url}/.well-known/jwks.json`)).text());
@@ -206,7 +206,7 @@ describe("a scored verdict", () => {
     expect(page).toMatch(/risk tier D \(30 of 100\), not used to decide/);
   });
 
-  test("needs parties, unless the deal is a payment of our escrow, whose parties the chain shows", async () => {
+  test("A scored verdict needs parties, unless the deal is one of the service's escrow payments", async () => {
     const signed = await signPayment(agent, { value: PRICES.scoredVerdict, to: PAY_TO });
     const path = `${service.url}/arbiter/verify/scored`;
     const refused = await post(path, v2(signed), JSON.stringify({ ...claim, deal_ref: randomUUID() }));
@@ -225,13 +225,14 @@ describe("a scored verdict", () => {
     });
   });
 
-  test("is not sold while the index is down, and a plain one is", async () => {
+  test("While the index is down, a plain verdict is sold and a scored one is not", async () => {
     indexer.letGo();
     await indexer.ended;
     const reader = await newPayer(chain);
     const body = JSON.stringify({ ...claim, parties: parties() });
     const path = `${service.url}/arbiter/verify`;
-    // Views stay when the indexer dies: after a minute what they say is too old. A service with another clock sees it at once.
+    // The views remain after the indexer stops, and are stale one minute later. A service with a later clock detects
+    // that immediately.
     const later = await startService({
       chain,
       database: service.database,
