@@ -38,7 +38,7 @@ const config = {
 const service = await forFile(startService({ chain, config }));
 const owner = await forFile(connectOwner(service.database));
 
-test("a shop that sells through an escrow is bought an exam, and gets a public record of level full", async () => {
+test("A shop that sells through an escrow passes an exam and gets a public record of level full", async () => {
   const payer = await newPayer(chain, 5_000_000n);
   const url = `${origin}/haiku`;
   consent = await lineFor(service.url, url, payer);
@@ -53,12 +53,12 @@ test("a shop that sells through an escrow is bought an exam, and gets a public r
   expect(outcomesOf(record)).toMatchObject({ purchase: "pass", forgery: "pass", lost_answer: "pass" });
   expect(await chain.usdcBalance(examiner)).toBe(before - 300_000n);
   await eventually(() => chain.usdcBalance(account.address), 297_000n);
-  // The examiner is a party of what the service arbitrates, and every evaluation says so.
+  // The examiner is a party to these escrow deals, and every evaluation states that.
   const { rows } = await owner.query<{ document: string }>("SELECT document FROM escrow_evaluation");
   expect(rows).toHaveLength(3);
   for (const { document } of rows)
     expect(JSON.parse(document)).toMatchObject({ payer: examiner.toLowerCase(), service_is: "payer" });
-  // The external arbiter takes no claim about a deal of the examiner.
+  // The arbiter accepts no claim about a deal of the examiner.
   const conditions = { payload_text: "haiku", expected_sha256: "0".repeat(64) };
   const parties = { payer: examiner, payee: account.address };
   const claim = { category: "payload-hash", conditions, parties };

@@ -41,7 +41,7 @@ const service = await forFile(
 );
 const payer = await newPayer(chain, 50_000_000n);
 
-test("an honest seller whose file names its wallet gets a public record of level full, for three payments and no more", async () => {
+test("An honest seller that names the buyer's wallet gets a public record of level full for exactly three payments", async () => {
   const { honest } = shops;
   const url = `${honest.url}/haiku`;
   honest.place(await lineFor(service.url, url, payer));
@@ -92,7 +92,7 @@ test("an honest seller whose file names its wallet gets a public record of level
 test.each([
   ["replayed", "replay"],
   ["freeHead", "terms"],
-] as const)("the seller with a fault that is %s fails %s, and the record says so in public", async (name, check) => {
+] as const)("The %s seller fails the check %s in public", async (name, check) => {
   const url = `${shops[name].url}/haiku`;
   shops[name].place(await lineFor(service.url, url, payer));
   const { answer } = await buyExam(service.url, payer, { url });
@@ -102,7 +102,7 @@ test.each([
   expect(record.valid_until).not.toBeNull();
 });
 
-test("two exams at once on one account are told apart", async () => {
+test("Two simultaneous exams from one account are kept apart", async () => {
   const both = [shops.one, shops.other];
   const records = await Promise.all(
     both.map(async (shop) => {
@@ -120,7 +120,7 @@ test("two exams at once on one account are told apart", async () => {
   expect(await Promise.all(both.map(({ payTo }) => chain.usdcBalance(payTo)))).toEqual([3_000n, 3_000n]);
 });
 
-test("of five orders of one origin at the same moment one is charged, and nothing is paid back for a quote that is gone", async () => {
+test("Only one of five simultaneous orders for an origin is charged, and a quote that is gone causes no refund", async () => {
   const { crowded } = shops;
   const url = `${crowded.url}/haiku`;
   crowded.place(await lineFor(service.url, url, payer));
@@ -139,7 +139,7 @@ test("of five orders of one origin at the same moment one is charged, and nothin
   const record = await ended(service.url, sold?.body.id);
   expect(record).toMatchObject({ status: "complete", certified: false, level: null, refund: null });
   expect(await chain.usdcBalance(examiner)).toBe(ours);
-  // The same payment gets the same answer, and another one waits while the origin is left alone.
+  // A later payment has to wait while the origin is left alone.
   const [one] = signed.filter((_, place) => answers[place]?.status === 503);
   const later = await post(
     `${service.url}/test/seller`,
@@ -149,7 +149,7 @@ test("of five orders of one origin at the same moment one is charged, and nothin
   expect([later.status, later.text]).toEqual([503, expect.stringContaining("left alone")]);
 });
 
-test("an order whose line is gone when the exam begins asks nothing of the seller, certifies nothing and is not paid back", async () => {
+test("If the consent line is gone when the exam begins, the seller gets no request, and the order is not refunded", async () => {
   const { withdrawn } = shops;
   const url = `${withdrawn.url}/haiku`;
   withdrawn.place(await lineFor(service.url, url, payer), 1);
@@ -164,12 +164,12 @@ test("an order whose line is gone when the exam begins asks nothing of the selle
     refund: null,
   });
   expect(record.note).toMatch(/gone from the origin's file when the exam began/);
-  // Two files and a quote for the intake, and a file for the exam.
+  // Two files and a quote at intake, and one file for the exam.
   expect(withdrawn.requests()).toBeLessThanOrEqual(4);
   expect(await chain.usdcBalance(withdrawn.payTo)).toBe(0n);
 });
 
-test("a line that is taken away during the exam keeps no FAIL unpublished", async () => {
+test("Removing the consent line during the exam does not prevent a public FAIL", async () => {
   const { regretting } = shops;
   const url = `${regretting.url}/haiku`;
   regretting.place(await lineFor(service.url, url, payer));
@@ -180,7 +180,7 @@ test("a line that is taken away during the exam keeps no FAIL unpublished", asyn
   expect(body).toMatchObject({ tested: true, verified: false, reasons: [{ code: "current_fail" }, {}] });
 });
 
-test("a correction may grant one exam free of charge, to whom the operator gave the token, if the file names the buyer", async () => {
+test("A correction may grant a free exam to the holder of the operator's token, if the file names the buyer", async () => {
   const { wronged } = shops;
   const [origin, url, token] = [wronged.url, `${wronged.url}/haiku`, "7".repeat(32)];
   const pool = await forFile(new pg.Pool({ connectionString: service.database.apiUrl, max: 2 }));
@@ -231,7 +231,7 @@ test.each([
   [{ url: `${service.url}/test/basic`, method: "POST" }, "own_service"],
   [{ url: `${shops.refused.url}/nothing` }, "not_paid"],
   [{ url: `${shops.refused.url}/haiku`, max_price: "0.000999" }, "too_dear"],
-])("%j is refused as %s before anybody is asked to pay", async (order, code) => {
+])("%j is rejected as %s before any payment", async (order, code) => {
   const { status, text } = await refusing(order);
   expect([status, text]).toEqual([422, expect.stringContaining(`${code}: `)]);
 });

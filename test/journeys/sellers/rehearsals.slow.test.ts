@@ -15,7 +15,7 @@ import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-// The seller's exam in test money, held by the service: nothing of it may reach a record.
+// Seller exams in test money that the service holds. They must leave nothing in any record.
 
 const SEPOLIA = NETWORKS["eip155:84532"];
 const chain = await forFile(startTestChain({ network: SEPOLIA.id, mining: { everySeconds: 1 } }));
@@ -43,7 +43,7 @@ await chain.fund(examiner, 1_000_000n);
 const unpaid = (url: string): Promise<Answer> =>
   post(`${service.url}/rehearsal/seller`, { "content-type": "application/json" }, JSON.stringify({ url }));
 
-/** Orders a rehearsal with the stock client, and waits for its result. */
+/** Orders a rehearsal with the stock client and waits for its result. */
 async function rehearsed(url: string, account: LocalAccount = payer) {
   const client = new x402Client().register(SEPOLIA.id, new ExactEvmScheme(account));
   const order = await wrapFetchWithPayment(fetch, client)(`${service.url}/rehearsal/seller`, {
@@ -62,7 +62,7 @@ async function rehearsed(url: string, account: LocalAccount = payer) {
   return { status: order.status, ordered, result };
 }
 
-/** What the log, the exams, and the pages of a seller have. */
+/** Expects nothing in the log, the exams, and the seller's pages. */
 async function expectNoTrace(origin: string): Promise<void> {
   for (const table of ["seller_exam", "seller_exam_result", "seller_exam_signature", "certificate"])
     expect([table, (await owner.query(`SELECT FROM ${table}`)).rowCount]).toEqual([table, 0]);
@@ -72,8 +72,8 @@ async function expectNoTrace(origin: string): Promise<void> {
   expect((await send(`${service.url}/verify?origin=${origin}`)).body).toMatchObject({ tested: false });
 }
 
-describe("a rehearsal of the seller's exam", () => {
-  test("of a careful seller reaches the level full, names the exam as the next step, and leaves no trace", async () => {
+describe("POST /rehearsal/seller", () => {
+  test("A careful seller's rehearsal reaches level full, names the exam as the next step, and leaves no trace", async () => {
     const { honest } = shops;
     const url = `${honest.url}/haiku`;
     honest.place(await lineFor(service.url, url, payer));
@@ -89,7 +89,7 @@ describe("a rehearsal of the seller's exam", () => {
     await expectNoTrace(honest.url);
   });
 
-  test("of a seller with a fault says what failed and how to fix it, and shows a shop that passes", async () => {
+  test("A faulty seller's rehearsal explains the failures and their remedies, and shows a shop that passes", async () => {
     const { replayed } = shops;
     const url = `${replayed.url}/haiku`;
     replayed.place(await lineFor(service.url, url, payer));
@@ -111,7 +111,7 @@ describe("a rehearsal of the seller's exam", () => {
     await expectNoTrace(replayed.url);
   });
 
-  test("is refused before a charge without a line for the wallet, for the real network, and while money is short", async () => {
+  test("A rehearsal is rejected without a charge for a missing line, the real network, or a lack of test money", async () => {
     const { refused } = shops;
     const url = `${refused.url}/haiku`;
     expectProblem(await unpaid(url), 422, "unacceptable");
