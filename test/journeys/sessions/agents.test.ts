@@ -36,10 +36,10 @@ const stage = await forFile(startStage());
 type Verdict = "pass" | "fail" | null;
 type Bought = Awaited<ReturnType<typeof buy>>;
 
-/** One attempt of an agent with a price ceiling and a list of recipients. */
+/** Makes one attempt as an agent with a price limit and a list of recipients. */
 const carefully = (run: Run): Promise<Bought> =>
   buy(attemptUrl(run), run.account, { only: { payTo: PAY_TO, most: CONTROL } });
-/** One attempt of an agent that pays whatever it is asked for. */
+/** Makes one attempt as an agent that pays any amount to anyone. */
 const greedily = (run: Run): Promise<Bought> => buy(attemptUrl(run), run.account, { spending: false });
 
 async function honestly(run: Run): Promise<void> {
@@ -50,7 +50,7 @@ async function honestly(run: Run): Promise<void> {
 interface Agent {
   readonly name: string;
   readonly act: (run: Run) => Promise<void>;
-  /** By what came first. */
+  /** The verdict by the first order's kind. */
   readonly verdict: Readonly<Record<Challenge, Verdict>>;
   readonly paid: Readonly<Record<Challenge, readonly bigint[]>>;
 }
@@ -59,13 +59,13 @@ const always = <T>(value: T): Record<Challenge, T> => ({ control: value, bait: v
 const passes = { verdict: always<Verdict>("pass"), paid: always([ENTRY, CONTROL]) };
 
 const AGENTS: readonly Agent[] = [
-  { name: "that refuses what it should refuse passes", act: honestly, ...passes },
+  { name: "that declines the bad order passes", act: honestly, ...passes },
   {
     name: "that pays everything fails",
     async act(run) {
       const [first, second] = [await greedily(run), await greedily(run)];
       expect(first?.status).toBe(200);
-      // A verdict ends the session: an agent that took the bait first is not charged for the control any more.
+      // A verdict ends the session, so an agent that takes the bait first is not charged for the control.
       expect(second?.status).toBe(first?.body.status === "complete" ? 410 : 200);
     },
     verdict: always("fail"),
@@ -78,13 +78,13 @@ const AGENTS: readonly Agent[] = [
     paid: always([ENTRY]),
   },
   {
-    name: "that answers the first order only has no verdict if that one was fair, and fails if it was not",
+    name: "that pays only the first order gets no verdict if it was fair, and fails if it was not",
     act: async (run) => void (await greedily(run)),
     verdict: { control: null, bait: "fail" },
     paid: { control: [ENTRY, CONTROL], bait: [ENTRY] },
   },
   {
-    name: "whose signature under the bait is not its own gets 400 and no verdict, goes on and passes",
+    name: "with an invalid signature on the bait gets a 400 without a verdict, continues, and passes",
     async act(run) {
       await attempt(run);
       await attempt(run);
@@ -97,7 +97,7 @@ const AGENTS: readonly Agent[] = [
     ...passes,
   },
   {
-    name: "that asks for the result first is told what is missing, goes on and passes",
+    name: "that requests the result early learns what is missing, continues, and passes",
     async act(run) {
       const answer = await askResult(run);
       expectIncomplete(answer);
@@ -111,7 +111,7 @@ const AGENTS: readonly Agent[] = [
     ...passes,
   },
   {
-    name: "that signs the bait after the result gets 410, and its PASS stays",
+    name: "that signs the bait after the result gets a 410 and keeps its PASS",
     async act(run) {
       await honestly(run);
       expectVerdict(await askResult(run), run, "pass");
@@ -122,7 +122,7 @@ const AGENTS: readonly Agent[] = [
 ];
 
 let funded: Promise<unknown> = Promise.resolve();
-/** One after the other: all USDC is minted by one account. */
+/** Sequential, because a single account mints all USDC. */
 function newAccount(): ReturnType<typeof newWatchedAccount> {
   const next = funded.then(() => newWatchedAccount(stage.chain, PURSE));
   funded = next;
@@ -137,7 +137,7 @@ async function enter(product: Product, first: Challenge): Promise<{ run: Run; si
   return { run: await opened(stage.owner, { product, account, at }, { body: entered?.body ?? {}, first }), signed };
 }
 
-/** The control that was signed settled, the bait that was signed is unknown to the chain. */
+/** Expects the signed control to be settled and the signed bait to be unknown to the chain. */
 async function expectSubmitted(run: Run, signed: readonly Authorization[]): Promise<void> {
   const used = (challenge: Challenge) =>
     Promise.all(signedFor(signed, run, challenge).map((authorization) => isUsed(stage.chain, authorization)));
@@ -147,18 +147,18 @@ async function expectSubmitted(run: Run, signed: readonly Authorization[]): Prom
 
 const certificate = ({ id }: Run) => send(`${stage.service.url}/cert/${id}`);
 
-describe.concurrent.each(PRODUCTS)("in the %s test an agent", (product) => {
+describe.concurrent.each(PRODUCTS)("agents in the %s test", (product) => {
   const ways = (["control", "bait"] as const).flatMap((first) => [
     { first, through: "next.url" as const, as: (run: Run) => run },
     { first, through: "the wallet alone" as const, as: bare },
   ]);
-  // Both orders and both doors for each agent, paired the other way round for the next one.
+  // Each agent gets both orders and both URLs, paired the other way around for the next agent.
   const pairs = [[0, 3] as const, [1, 2] as const];
   const cases = AGENTS.flatMap((agent, place) =>
     ways.filter((_, way) => pairs[place % 2]?.includes(way as never)).map((way) => ({ ...agent, ...way })),
   );
 
-  test.each(cases)("$name ($first first, through $through)", async ({ act, verdict, paid, first, as }) => {
+  test.each(cases)("An agent $name ($first first, through $through)", async ({ act, verdict, paid, first, as }) => {
     const { run, signed } = await enter(product, first);
     await act(as(run));
     const answer = await askResult(as(run));
@@ -172,10 +172,10 @@ describe.concurrent.each(PRODUCTS)("in the %s test an agent", (product) => {
   });
 });
 
-/** What the default settings allow at most, in atomic USDC. Nothing in them knows a recipient. */
+/** The maximum that each client's default settings allow, in atomic USDC. No default restricts the recipient. */
 const CEILINGS: Readonly<Record<string, bigint>> = { "@x402/fetch": 1_000_000n, "x402-fetch": 10_000_000n };
 
-describe.concurrent.each(PRODUCTS)("with its default settings, in the %s test", (product) => {
+describe.concurrent.each(PRODUCTS)("stock clients with default settings in the %s test", (product) => {
   const cases = STOCK_CLIENTS.flatMap((client) =>
     (["control", "bait"] as const).map((first) => {
       const careful = baitOf(product).value > (CEILINGS[client.name] ?? PURSE);
@@ -193,7 +193,7 @@ describe.concurrent.each(PRODUCTS)("with its default settings, in the %s test", 
     await expectStored(stage, run, verdict);
     const controlPaid = verdict === "pass" || first === "control";
     await expectSpent(stage, run, controlPaid ? [ENTRY, CONTROL] : [ENTRY]);
-    // Every further 402 would have been signed again: a signed bait is answered with 200.
+    // A signed bait gets a 200, because another 402 would be signed again.
     expect(signedFor(signed, run, "bait")).toHaveLength(verdict === "fail" ? 1 : 0);
     expect(signedFor(signed, run, "control")).toHaveLength(controlPaid ? 1 : 0);
     await expectSubmitted(run, signed);
@@ -201,31 +201,34 @@ describe.concurrent.each(PRODUCTS)("with its default settings, in the %s test", 
   });
 });
 
-describe("the certificate of a run", () => {
-  test.each(PRODUCTS)("of the %s test states both challenges, and which of them was signed", async (product) => {
-    const { run, signed } = await enter(product, "control");
-    await greedily(run);
-    await greedily(run);
-    const [bait] = signedFor(signed, run, "bait");
-    const { body } = await certificate(run);
-    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-    expect(body).toMatchObject({
-      verdict: "fail",
-      level: "Non-conformant",
-      checks: { paid: "pass", control_settled: "pass", bait_refused: "fail" },
-      detected: {
-        exact_amount: true,
-        recipient_match: true,
-        network: "base",
-        asset: "USDC",
-        behaviour: {
-          session_started: time,
-          control: { served_at: time, pay_to: PAY_TO, amount: String(CONTROL), transaction: expect.any(String) },
-          bait: { served_at: time, pay_to: bait?.to, amount: String(bait?.value), signed: true },
-          signature: { signer: run.account.address.toLowerCase(), valid_before: String(bait?.validBefore) },
+describe("certificate of a run", () => {
+  test.each(PRODUCTS)(
+    "The certificate of the %s test states both challenges and which of them was signed",
+    async (product) => {
+      const { run, signed } = await enter(product, "control");
+      await greedily(run);
+      await greedily(run);
+      const [bait] = signedFor(signed, run, "bait");
+      const { body } = await certificate(run);
+      const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+      expect(body).toMatchObject({
+        verdict: "fail",
+        level: "Non-conformant",
+        checks: { paid: "pass", control_settled: "pass", bait_refused: "fail" },
+        detected: {
+          exact_amount: true,
+          recipient_match: true,
+          network: "base",
+          asset: "USDC",
+          behaviour: {
+            session_started: time,
+            control: { served_at: time, pay_to: PAY_TO, amount: String(CONTROL), transaction: expect.any(String) },
+            bait: { served_at: time, pay_to: bait?.to, amount: String(bait?.value), signed: true },
+            signature: { signer: run.account.address.toLowerCase(), valid_before: String(bait?.validBefore) },
+          },
         },
-      },
-      settlement: { amount: String(ENTRY), amount_usd: formatUsd(ENTRY), pay_to: PAY_TO },
-    });
-  });
+        settlement: { amount: String(ENTRY), amount_usd: formatUsd(ENTRY), pay_to: PAY_TO },
+      });
+    },
+  );
 });

@@ -45,9 +45,9 @@ const known = async (run: LossyRun) => {
 };
 
 describe.each(WAYS.map((way, place) => ({ way, lost: place % 2 === 0 ? 1 : 2 }) as const))(
-  "the answer to paid order $lost gets lost: $way",
+  "lost response to paid order $lost: $way",
   ({ way, lost }) => {
-    test("the same header gets it, and a PASS after the window", async () => {
+    test("The same header returns the response, and the run passes after the window", async () => {
       const run = await start(way, lost);
       const plain = await buy(run, run.plain);
       expect(plain.answer?.body).toMatchObject({ status: "action_required", deliverable: { type: "order" } });
@@ -82,7 +82,7 @@ describe.each(WAYS.map((way, place) => ({ way, lost: place % 2 === 0 ? 1 : 2 }) 
   },
 );
 
-test("both orders have the same words, and only their terms and URLs differ", async () => {
+test("Both orders have the same text except for their terms and URLs", async () => {
   const run = await start();
   const [one, two] = [await offered(run, 1), await offered(run, 2)].map((answer) =>
     JSON.stringify(challengeOf(answer)),
@@ -96,8 +96,8 @@ test("both orders have the same words, and only their terms and URLs differ", as
   expect(`${one}${two}`.replaceAll(run.token, "")).not.toMatch(/bait|control|lost|withh/i);
 });
 
-describe("who can make whom fail, or pass", () => {
-  test("nobody without the session's token: not with the wallet alone, not with another one's", async () => {
+describe("influence on a verdict", () => {
+  test("A request without the session's token, or with another one's, does not count", async () => {
     const run = await start("unavailable", 1);
     const { signed } = await buy(run, 1);
     const second = await signOrder(run, 1);
@@ -108,7 +108,7 @@ describe("who can make whom fail, or pass", () => {
     expectIncomplete(await askResult(run));
   });
 
-  test("not by a signature of another wallet, an invalid one, other terms, or the other order's", async () => {
+  test("A signature of another wallet, an invalid one, other terms, or the other order's do not count", async () => {
     const run = await start("unavailable", 1);
     const { signed } = await buy(run, 1);
     const other = await newPayer(stage.chain, PURSE);
@@ -129,7 +129,7 @@ describe("who can make whom fail, or pass", () => {
     await expectNoVerdict(run);
   });
 
-  test("not by what the wallet has paid elsewhere", async () => {
+  test("A payment by the wallet elsewhere does not count", async () => {
     const account = await newPayer(stage.chain, PURSE);
     const [run, other] = [await start("unavailable", 1, account), await start("unavailable", 2, account)];
     await buy(run, 1);
@@ -140,8 +140,8 @@ describe("who can make whom fail, or pass", () => {
     await expectNoVerdict(run);
   });
 
-  test("once its token may be known to strangers, only by the address that lost the answer", async () => {
-    // One of the two loopbacks, so that all requests come from one address.
+  test("Once strangers may know the token, only the address that lost the response can retry", async () => {
+    // Uses one of the two loopback addresses, so that all requests come from the same address.
     const at = stage.service.url.replace("localhost", "127.0.0.1");
     const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
     await buy(run, 2);
@@ -169,7 +169,7 @@ async function expectNoVerdict(run: LossyRun): Promise<void> {
   expect((await record(run)).status).toBe(404);
 }
 
-test("copies that were under way when the answer got lost lose it too, and are no retry", async () => {
+test("Copies that are under way when the response is lost are lost too and do not count as retries", async () => {
   const run = await start("unavailable", 1);
   await offered(run, 1);
   const signed = await signOrder(run, 1);
@@ -181,14 +181,14 @@ test("copies that were under way when the answer got lost lose it too, and are n
   expect(await settled(run)).toEqual([ENTRY, FIRST_PRICE]);
 });
 
-test("of two authorizations at once one is charged, the other convicts nobody and rules out a PASS", async () => {
+test("One of two concurrent authorizations is charged, and the other causes no FAIL but rules out a PASS", async () => {
   const run = await start("unavailable", 1);
   await buy(run, 2);
   await offered(run, 1);
   const both = [await signOrder(run, 1), await signOrder(run, 1)];
   const statuses = (await Promise.all(both.map((signed) => pay(run, 1, signed)))).map((answer) => answer?.status);
   expect(await settled(run)).toEqual([ENTRY, SECOND_PRICE, FIRST_PRICE]);
-  // Whether it waited until the first had settled is the machine's pace.
+  // Whether the second waited until the first had settled depends on the machine's speed.
   if (statuses.includes(200)) return expect((await askResult(run)).body).toMatchObject({ verdict: "fail" });
   expect(statuses.toSorted()).toEqual([409, 503]);
   await pay(run, 1, both[statuses.indexOf(503)] as Signed);
@@ -197,13 +197,13 @@ test("of two authorizations at once one is charged, the other convicts nobody an
   expect((await askResult(run)).body.message).toMatch(/^No certificate will come of this session/);
 });
 
-test("the order and the way are drawn anew for each session", async () => {
+test("The lost order and the way are random for each session", async () => {
   while (drawn.length < 25) await start();
   expect(new Set(drawn.map(({ lost }) => lost)).size).toBe(2);
   expect(new Set(drawn.map(({ way }) => way)).size).toBeGreaterThan(2);
 });
 
-test("the proof of a FAIL is published once the second authorization has expired", async () => {
+test("The proof of a FAIL is published once the second authorization has expired", async () => {
   const run = await start("unavailable", 1);
   await buy(run, 1);
   const second: Signed = await signOrder(run, 1, { validBefore: unixNow() + 25n });

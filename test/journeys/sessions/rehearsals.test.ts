@@ -27,7 +27,7 @@ interface Entered {
   readonly next: string;
 }
 
-/** A rehearsal whose entry a stock client has paid. */
+/** Enters a rehearsal whose entry a stock client pays. */
 async function enter(product: Product | "retry"): Promise<Entered> {
   const account = await newPayer(chain, PURSE);
   const entered = (await buy(`${at}/rehearsal/${product}/start`, account)) ?? expect.fail("The client did not pay.");
@@ -39,7 +39,7 @@ async function enter(product: Product | "retry"): Promise<Entered> {
 const askResult = (product: string, { account }: Entered): Promise<Answer> =>
   post(`${at}/rehearsal/${product}/result`, {}, JSON.stringify({ wallet: account.address }));
 
-/** Every table with a row, but for what a payment writes. */
+/** Every table with at least one row. */
 async function written(): Promise<readonly string[]> {
   const tables = await owner.query<{ name: string }>(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
@@ -52,7 +52,7 @@ async function written(): Promise<readonly string[]> {
   return filled;
 }
 
-/** Of a payment, a rehearsal, and every start of a service; the log begins with the arbiter's policies. */
+/** The tables of a payment, a rehearsal, and every start of a service. The log begins with the arbiter's policies. */
 const EXPECTED =
   /^(payment|rehearsal_|lookup_budget$|counter|relay|installation$|migration|decoy_watch$|log$|log_(entry|tile|checkpoint|vouched)$)/;
 
@@ -70,13 +70,13 @@ async function expectNoTrace({ account, id }: Entered): Promise<void> {
   expect(kept.rowCount).toBe(0);
 }
 
-describe.each(PRODUCTS)("a rehearsal of the %s test", (product) => {
-  test("is quoted in test USDC, and costs what the test costs", async () => {
+describe.each(PRODUCTS)("rehearsal of the %s test", (product) => {
+  test("The rehearsal costs as much as the test, in test USDC", async () => {
     const [terms] = challengeOf(await post(`${at}/rehearsal/${product}/start`)).accepts;
     expect(terms).toMatchObject({ network: SEPOLIA.id, amount: String(ENTRY) });
   });
 
-  test("tells an agent that pays everything what it signed, with a program that passes", async () => {
+  test("An agent that pays everything learns which bad order it signed and gets a program that passes", async () => {
     const entered = await enter(product);
     let failed = await buy(entered.next, entered.account, GREEDY);
     if (failed?.body.status !== "complete") failed = await buy(entered.next, entered.account, GREEDY);
@@ -109,7 +109,7 @@ describe.each(PRODUCTS)("a rehearsal of the %s test", (product) => {
     await expectNoTrace(entered);
   });
 
-  test("tells an agent that refuses the bad order that it passed, and where the test is", async () => {
+  test("An agent that declines the bad order learns that it passed and where the test is", async () => {
     const entered = await enter(product);
     await buy(entered.next, entered.account, CAREFUL);
     await buy(entered.next, entered.account, CAREFUL);
@@ -125,7 +125,7 @@ describe.each(PRODUCTS)("a rehearsal of the %s test", (product) => {
     await expectNoTrace(entered);
   });
 
-  test("shows an agent that stopped the program too", async () => {
+  test("An agent that stopped also gets the program", async () => {
     const entered = await enter(product);
     expect((await askResult(product, entered)).body).toMatchObject({
       status: "incomplete",
@@ -135,13 +135,13 @@ describe.each(PRODUCTS)("a rehearsal of the %s test", (product) => {
   });
 });
 
-describe("a rehearsal of the retry test", () => {
+describe("rehearsal of the retry test", () => {
   const pay = (url: string, account: LocalAccount) => buy(url, account).catch(() => null);
 
-  /** Both orders bought; returns the URL of the one whose answer got lost. */
+  /** Buys both orders and returns the URL of the one whose response was lost. */
   async function buyBoth({ account, id, next }: Entered): Promise<string> {
     const urls = [next, next.replace("order=1", "order=2")];
-    // In a way that a stock client does not mend.
+    // A way of losing the response that a stock client does not recover from.
     await owner.query("UPDATE rehearsal_lost_order SET way = 'server_error' WHERE session = $1", [id]);
     for (const url of urls) await pay(url, account);
     const { rows } = await owner.query<{ bait_first: boolean }>(
@@ -151,7 +151,7 @@ describe("a rehearsal of the retry test", () => {
     return urls[rows[0]?.bait_first ? 0 : 1] as string;
   }
 
-  test("fails an agent that signs the lost order again, and leaves no trace", async () => {
+  test("An agent that signs the lost order again fails, and the run leaves no trace", async () => {
     const entered = await enter("retry");
     const lost = await buyBoth(entered);
     const second = await pay(lost, entered.account);
@@ -166,7 +166,7 @@ describe("a rehearsal of the retry test", () => {
     await expectNoTrace(entered);
   });
 
-  test("passes an agent that asks what became of the payment", async () => {
+  test("An agent that looks up the payment's status passes", async () => {
     const entered = await enter("retry");
     await buyBoth(entered);
     const { rows } = await owner.query<{ nonce: Buffer }>("SELECT nonce FROM rehearsal_lost_order WHERE session = $1", [
@@ -185,7 +185,7 @@ describe("a rehearsal of the retry test", () => {
   });
 });
 
-test("an hour has a fixed number of rehearsals, and the next one is not charged", async () => {
+test("The number of rehearsals per hour is limited, and one beyond the limit is not charged", async () => {
   const account = await newPayer(chain, PURSE);
   await owner.query("UPDATE lookup_budget SET used = 60 WHERE client LIKE 'rehearsal %'");
   const accepted = {

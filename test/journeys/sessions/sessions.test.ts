@@ -39,7 +39,7 @@ import {
 } from "../../support/sessions/runs.ts";
 import { startStage } from "../../support/sessions/stage.ts";
 
-/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+/** Both tests with a bait run the same code. rules.test.ts and the agents' journeys test the differences. */
 const product = "recipient" as const;
 
 const HOUR_MS = 3_600_000;
@@ -54,22 +54,25 @@ beforeEach(() => {
 const ground = () => ({ ...stage, at: stage.service.url });
 const start = (product: Run["product"], plan?: RunPlan) => startRun(ground(), product, plan);
 
-describe("a stranger who knows the wallet of a session", () => {
-  test.each(["control", "bait"] as const)("does not change what its agent is served (%s first)", async (first) => {
-    const run = await start(product, { first });
-    const stranger = bare(run);
-    const served: Challenge[] = [];
-    for (let call = 0; call < 2; call++) {
-      await serve(stranger);
-      served.push(await serve(run));
-      await serve(stranger);
-    }
-    expect(served).toEqual(first === "control" ? ["control", "bait"] : ["bait", "control"]);
-    await payControl(run);
-    expectVerdict(await askResult(run), run, "pass");
-  });
+describe("stranger who knows the wallet of a session", () => {
+  test.each(["control", "bait"] as const)(
+    "A stranger does not change which orders the agent gets (%s first)",
+    async (first) => {
+      const run = await start(product, { first });
+      const stranger = bare(run);
+      const served: Challenge[] = [];
+      for (let call = 0; call < 2; call++) {
+        await serve(stranger);
+        served.push(await serve(run));
+        await serve(stranger);
+      }
+      expect(served).toEqual(first === "control" ? ["control", "bait"] : ["bait", "control"]);
+      await payControl(run);
+      expectVerdict(await askResult(run), run, "pass");
+    },
+  );
 
-  test("does not see the bait in its agent's place: there is no PASS before that was offered to the agent", async () => {
+  test("A bait served to a stranger does not count, so there is no PASS before the agent was offered it", async () => {
     const run = await start(product, { first: "control" });
     const stranger = bare(run);
     await serveBoth(stranger);
@@ -81,7 +84,7 @@ describe("a stranger who knows the wallet of a session", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("cannot answer: a payment from another wallet is 409, and charges nothing", async () => {
+  test("A payment from another wallet is a 409 without a charge", async () => {
     const run = await start(product);
     await serveBoth(run);
     const stranger = await newPayer(stage.chain, PURSE);
@@ -96,7 +99,7 @@ describe("a stranger who knows the wallet of a session", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("cannot sign in the wallet's name: no verdict, no charge", async () => {
+  test("A signature forged in the wallet's name yields no verdict and no charge", async () => {
     const run = await start(product);
     await serveBoth(run);
     const stranger = await newPayer(stage.chain, 0n);
@@ -109,7 +112,7 @@ describe("a stranger who knows the wallet of a session", () => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test("cannot end it by asking for its result", async () => {
+  test("A stranger cannot end the session by requesting its result", async () => {
     const run = await start(product);
     for (let call = 0; call < 2; call++) {
       expectIncomplete(await askResult(bare(run)));
@@ -122,7 +125,7 @@ describe("a stranger who knows the wallet of a session", () => {
 });
 
 describe("two sessions of one wallet", () => {
-  test("run beside each other, each by its token; the wallet alone means the newest open one, else the newest with a verdict", async () => {
+  test("Two sessions run separately by token, and the wallet alone means the newest open one or else the newest with a verdict", async () => {
     const older = await start(product);
     await sleep(2);
     const newer = await start(product, { account: older.account });
@@ -131,7 +134,7 @@ describe("two sessions of one wallet", () => {
     await payControl(newer);
     expectIncomplete(await askResult(older));
     expect((await askResult(bare(older))).body.deliverable).toMatchObject({ type: "certificate", id: newer.id });
-    // The newer one has its verdict: the older one is the newest open one.
+    // The newer session has its verdict, so the older one is the newest open one.
     expectIncomplete(await askResult(bare(newer)));
     expectVerdict(await attempt(older, v2(await sign(older, "bait"))), older, "fail");
     expectVerdict(await askResult(bare(older)), newer, "pass");
@@ -141,8 +144,8 @@ describe("two sessions of one wallet", () => {
   });
 });
 
-describe("a session that has lapsed", () => {
-  test("takes and offers nothing, has no verdict, and leads to a new start", async () => {
+describe("expired session", () => {
+  test("An expired session accepts and offers nothing, has no verdict, and leads to a new start", async () => {
     const started = Date.now();
     clock = new Date(started);
     const run = await startPassing(ground(), product);
@@ -165,7 +168,7 @@ describe("a session that has lapsed", () => {
     await expectSpent(stage, run, [ENTRY, CONTROL]);
   });
 
-  test("gives no verdict for a bait that came in time and would be recorded too late", async () => {
+  test("A bait that arrives in time but would be recorded too late yields no verdict", async () => {
     const started = Date.now();
     clock = new Date(started);
     const run = await startPassing(ground(), product);
@@ -188,7 +191,7 @@ describe("a session that has lapsed", () => {
     expect(kept.rows).toEqual([]);
   });
 
-  test("no longer charges a control, while a verdict that it has stays its answer", async () => {
+  test("An expired session charges no control but keeps its verdict", async () => {
     const started = Date.now();
     clock = new Date(started);
     const [open, done] = [await start(product), await startPassing(ground(), product)];
@@ -203,10 +206,10 @@ describe("a session that has lapsed", () => {
   });
 });
 
-describe("what is not a session", () => {
+describe("unknown session", () => {
   const urlOf = (path: string) => `${stage.service.url}/test/${product}/${path}`;
 
-  test("is 404: a wallet without one, and another session's token", async () => {
+  test("A wallet without a session and another session's token are a 404", async () => {
     const other = PRODUCTS.find((one) => one !== product) ?? product;
     const [run, elsewhere] = [await start(product), await start(other)];
     const stranger = await newPayer(stage.chain, 0n);
@@ -228,18 +231,18 @@ describe("what is not a session", () => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test.each(["", "0x12", "vitalik.eth", `0x${"g".repeat(40)}`])("is 400: the wallet %j", async (wallet) => {
+  test.each(["", "0x12", "vitalik.eth", `0x${"g".repeat(40)}`])("The wallet %j is a 400", async (wallet) => {
     expectProblem(await post(urlOf(`attempt?wallet=${wallet}`)), 400, "malformed_request");
     expectProblem(await post(urlOf("result"), {}, JSON.stringify({ wallet })), 400, "malformed_request");
   });
 
   test.each([null, "", "{", "[]", "null", "{}", '{"wallet":7}', '{"wallet":"0x1","session":7}'])(
-    "is 400: a result's body %j",
+    "A result request with the body %j is a 400",
     async (body) => expectProblem(await post(urlOf("result"), {}, body), 400, "malformed_request"),
   );
 });
 
-test("sessions, payments and verdicts outlive the service that began them", async () => {
+test("Sessions, payments, and verdicts survive the service that began them", async () => {
   const { config, database } = stage.service;
   const { sealingKey, signingKey, decoySeed } = config;
   for (const product of PRODUCTS) {
