@@ -13,7 +13,7 @@ import { createDatabase } from "../support/service/database.ts";
 
 const run = promisify(execFile);
 
-/** The newest release before this commit; null until there is one. */
+/** The newest release before this commit, or null if there is none. */
 function releaseBefore(): string | null {
   if (process.env.RELEASE_BEFORE) return process.env.RELEASE_BEFORE;
   const tags = (...args: readonly string[]) =>
@@ -24,7 +24,7 @@ function releaseBefore(): string | null {
   return tags("--merged", "HEAD").find((tag) => !here.includes(tag)) ?? null;
 }
 
-/** The files of a release, with what it runs on. */
+/** Installs a release with its dependencies and returns its folder. */
 async function install(release: string): Promise<string> {
   const root = await folderForFile("trust-release-");
   await run("sh", ["-c", `git archive "${release}" | tar -x -C "${root}"`]);
@@ -32,7 +32,7 @@ async function install(release: string): Promise<string> {
   return root;
 }
 
-test("the release before runs on this schema beside this one, and each repeats the other's answers", async ({
+test("The previous release runs on this schema next to this one, and each replays the other's responses", async ({
   skip,
 }) => {
   const release = releaseBefore();

@@ -33,7 +33,7 @@ const start = async (port: number) => {
 };
 for (const port of ports) await start(port);
 
-/** What a process manager does. */
+/** Restarts a process as a process manager does. */
 async function restart(port: number): Promise<void> {
   const running = processes.get(port) as ApiProcess;
   process.kill(running.pid, "SIGTERM");
@@ -48,7 +48,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** One request on a connection of its own; never sent again. */
+/** Sends one request on a new connection, without a retry. */
 function ask(url: string, { method = "GET", path, headers = {}, body }: Asked): Promise<number | string> {
   return new Promise((resolve) => {
     const send = url.startsWith("https:") ? httpsRequest : httpRequest;
@@ -72,7 +72,7 @@ const READS: readonly (Asked & { readonly expected: number })[] = [
   { path: "/cert/0123456789abcdef.json", expected: 404 },
 ];
 
-/** Sends requests until there are enough of them and the restart is over; counts those without the right answer. */
+/** Sends requests until there are enough and the restart is over. Returns those with a wrong response. */
 async function underLoad(url: string, restarting: () => Promise<unknown>) {
   const lost: string[] = [];
   const paid: Signed[] = [];
@@ -105,7 +105,9 @@ async function expectNoneLost({ lost, sent, paid }: Awaited<ReturnType<typeof un
   for (const signed of paid) await chargedOnce(stage.chain, signed);
 }
 
-test("deploy/rolling-restart.sh restarts both processes behind nginx, and no request is lost", async ({ skip }) => {
+test("The script deploy/rolling-restart.sh restarts both processes behind nginx without losing a request", async ({
+  skip,
+}) => {
   const nginx = findNginx(join(folder, "nginx"));
   if (typeof nginx === "string") return skip(`nginx: ${nginx}`);
   const tls = join(folder, "tls");
@@ -122,7 +124,7 @@ test("deploy/rolling-restart.sh restarts both processes behind nginx, and no req
   });
   const front = await forFile(startNginx(() => configuration, nginx.command));
 
-  // In place of systemd: the same commands do the same to the processes of this test.
+  // Replaces systemd: the same commands do the same to this test's processes.
   const commands: string[] = [];
   const manager = createServer(async (asked, answer) => {
     const command = await text(asked);
@@ -153,9 +155,7 @@ test("deploy/rolling-restart.sh restarts both processes behind nginx, and no req
   expect(readFileSync(upstream, "utf8")).not.toContain("down");
 }, 300_000);
 
-test("a balancer that reads /ready needs no other sign: both processes restart, and no request is lost", async ({
-  skip,
-}) => {
+test("A balancer that only reads /ready loses no request while both processes restart", async ({ skip }) => {
   const program = unpackHaproxy(join(folder, "haproxy"));
   if (typeof program === "string") return skip(`HAProxy: ${program}`);
   const balancer = await forFile(startHaproxy(program, ports, folder));
