@@ -201,7 +201,9 @@ test("After three signatures that outlast the window, the page stops asking, and
   const beforeSigning = (page: Page) => page.clock.fastForward("10:30");
   const { page, windows, pay } = await openWith({ account, clockMs: 0, beforeSigning });
   await pay();
-  await expectMessage(page).toBe("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
+  await expectMessage(page).toBe(
+    "The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.",
+  );
   expect(windows).toHaveLength(3);
   expect(await settlements(chain, account.address)).toEqual([]);
   await page.context().close();

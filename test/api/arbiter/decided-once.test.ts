@@ -59,31 +59,31 @@ async function corrected(id: string, reading: TransactionReading = paidBy(DEAR))
 
 const before = (verdict: StoredVerdict) =>
   JSON.parse(verdict.document).facts.find(({ fact }: { readonly fact: string }) => fact === "decided_before")?.verdict;
-const told = (verdict: StoredVerdict) => [verdict.outcome, before(verdict) ?? null];
+const outcomeOf = (verdict: StoredVerdict) => [verdict.outcome, before(verdict) ?? null];
 
 const UNSEEN: TransactionReading = { outcome: "unavailable" };
 
 test("A corrected verdict keeps its transfer through all corrections, and no other verdict gets it", async () => {
-  expect(told(await claim("a"))).toEqual(["refund", null]);
+  expect(outcomeOf(await claim("a"))).toEqual(["refund", null]);
   const first = await corrected(idOf("a"), UNSEEN);
-  expect(told(first)).toEqual(["escalate", null]);
-  expect(told(await corrected(first.id))).toEqual(["refund", null]);
+  expect(outcomeOf(first)).toEqual(["escalate", null]);
+  expect(outcomeOf(await corrected(first.id))).toEqual(["refund", null]);
   const late = await claim("b");
-  expect(told(late)).toEqual(["escalate", idOf("a")]);
-  expect(told(await corrected(late.id))).toEqual(["escalate", idOf("a")]);
+  expect(outcomeOf(late)).toEqual(["escalate", idOf("a")]);
+  expect(outcomeOf(await corrected(late.id))).toEqual(["escalate", idOf("a")]);
 });
 
 test("An escalate leaves the transfer to the next claim, and a later correction does not take it back", async () => {
-  expect(told(await claim("a", UNSEEN))).toEqual(["escalate", null]);
-  expect(told(await claim("b"))).toEqual(["refund", null]);
-  expect(told(await corrected(idOf("a")))).toEqual(["escalate", idOf("b")]);
+  expect(outcomeOf(await claim("a", UNSEEN))).toEqual(["escalate", null]);
+  expect(outcomeOf(await claim("b"))).toEqual(["refund", null]);
+  expect(outcomeOf(await corrected(idOf("a")))).toEqual(["escalate", idOf("b")]);
 });
 
 test("The correction of an escalate decides the transfer if no other verdict has", async () => {
   await claim("a", UNSEEN);
   const correction = await corrected(idOf("a"));
-  expect(told(correction)).toEqual(["refund", null]);
-  expect(told(await claim("b"))).toEqual(["escalate", correction.id]);
+  expect(outcomeOf(correction)).toEqual(["refund", null]);
+  expect(outcomeOf(await claim("b"))).toEqual(["escalate", correction.id]);
 });
 
 test("Recording the same verdict again returns the first document", async () => {

@@ -110,7 +110,7 @@ const goldenOf = (category: string, verdict: string): Golden => {
 };
 
 /** The outcome of a verdict and the version that decided it. */
-const told = ({ document }: { readonly document: string }) => {
+const outcomeOf = ({ document }: { readonly document: string }) => {
   const { verdict, policy_version } = JSON.parse(document);
   return { verdict, policy_version };
 };
@@ -150,10 +150,10 @@ describe("verdicts of version 1 after version 2 took effect", () => {
       await recordVerdict(partsAt(BEFORE, seen), order, signal);
       const correction = await correctVerdict(partsAt(GOLDEN_NOW, seen), id, "a toy error");
       if (!("verdict" in correction)) throw new Error(`not corrected: ${correction.refused}`);
-      expect(told(correction.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
+      expect(outcomeOf(correction.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
       expect(correction.verdict.supersedes).toBe(id);
       const again = await correctVerdict(partsAt(GOLDEN_NOW, seen), correction.verdict.id, "another one");
-      expect("verdict" in again && told(again.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
+      expect("verdict" in again && outcomeOf(again.verdict)).toEqual({ verdict: "escalate", policy_version: 1 });
     },
   );
 });
@@ -164,14 +164,14 @@ describe("claims across versions", () => {
   test("A claim accepted under version 1 is decided by it, however late", async () => {
     const sale = saleOf(schemaAt(BEFORE).parse(claim));
     const stored = await arbiterAt(FROM, seen).decide(sale, "plain");
-    expect(told(stored)).toEqual({ verdict: "escalate", policy_version: 1 });
+    expect(outcomeOf(stored)).toEqual({ verdict: "escalate", policy_version: 1 });
     expect(stored.request.policyVersion).toBe(1);
   });
 
   test("A claim in a category that version 2 dropped is decided by version 1, and new ones are rejected", async () => {
     const ci = goldenOf("ci-status", "refund");
     const sale = saleOf(schemaAt(BEFORE).parse(ci.claim));
-    expect(told(await arbiterAt(FROM, ci.seen).decide(sale, "plain"))).toEqual({
+    expect(outcomeOf(await arbiterAt(FROM, ci.seen).decide(sale, "plain"))).toEqual({
       verdict: "refund",
       policy_version: 1,
     });
@@ -182,22 +182,22 @@ describe("claims across versions", () => {
     const request = schemaAt(FROM).parse(claim);
     expect(request.policyVersion).toBe(2);
     const stored = await arbiterAt(FROM, seen).decide(saleOf(request), "plain");
-    expect(told(stored)).toEqual({ verdict: "refund", policy_version: 2 });
+    expect(outcomeOf(stored)).toEqual({ verdict: "refund", policy_version: 2 });
     const correction = await correctVerdict(partsAt(FROM, seen), stored.id, "a toy error");
-    expect("verdict" in correction && told(correction.verdict)).toEqual({ verdict: "refund", policy_version: 2 });
+    expect("verdict" in correction && outcomeOf(correction.verdict)).toEqual({ verdict: "refund", policy_version: 2 });
   });
 
   test("A claim in a new category is accepted from that day on", async () => {
     expect(refusal(BEFORE, EVEN)).toEqual(["expected one of http-delivery, payload-hash, ci-status"]);
     const stored = await arbiterAt(FROM).decide(saleOf(schemaAt(FROM).parse(EVEN)), "plain");
-    expect(told(stored)).toEqual({ verdict: "release", policy_version: 2 });
+    expect(outcomeOf(stored)).toEqual({ verdict: "release", policy_version: 2 });
   });
 
   test("A claim under a version that this process does not know is left to another process", async () => {
     const sale = saleOf(schemaAt(FROM).parse(EVEN));
     const parts = { ...partsAt(FROM), policies: POLICY_VERSIONS, deals: { parties: unasked }, ownWallets: [] };
     await expect(createArbiter(parts).decide(sale, "plain")).rejects.toThrow(/even-number in policy version 2/);
-    expect(told(await arbiterAt(FROM).decide(sale, "plain")).policy_version).toBe(2);
+    expect(outcomeOf(await arbiterAt(FROM).decide(sale, "plain")).policy_version).toBe(2);
   });
 });
 

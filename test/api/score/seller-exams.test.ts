@@ -66,13 +66,13 @@ test("A score has the newest PASS that /payee shows and never a FAIL, for any hi
   const wallets: Address[] = [];
   for (const history of histories) wallets.push(await store(history));
   const found = await exams.newest(wallets, NOW);
-  const told = await Promise.all(
+  const listed = await Promise.all(
     wallets.map(async (wallet) => {
       const all = payeeExams(wallet, await reader.ofPayee(wallet, NOW), { baseUrl, now: NOW }).exams;
       return ["pass", "fail"].flatMap((result) => all.find((one) => one.result === result) ?? []);
     }),
   );
-  const short = ({ id, origin, result, level, control }: (typeof told)[number][number]) => ({
+  const short = ({ id, origin, result, level, control }: (typeof listed)[number][number]) => ({
     id,
     origin,
     result,
@@ -80,7 +80,7 @@ test("A score has the newest PASS that /payee shows and never a FAIL, for any hi
     control,
   });
   expect(found.map((some) => some.map(({ issuedAt, validUntil, ...one }) => [one, issuedAt, validUntil]))).toEqual(
-    told.map((some) => some.map((one) => [short(one), new Date(one.issued), new Date(one.valid_until)])),
+    listed.map((some) => some.map((one) => [short(one), new Date(one.issued), new Date(one.valid_until)])),
   );
   // The sample covers each case.
   expect(new Set(found.map((some) => some.map(({ result }) => result).join()))).toEqual(new Set(["", "pass"]));

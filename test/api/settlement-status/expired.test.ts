@@ -51,7 +51,7 @@ function expectTrue(given: World, question: Question, status: Status): void {
     });
 }
 
-interface Told {
+interface Observed {
   readonly question: Question;
   readonly status: Status;
   readonly head: number;
@@ -69,7 +69,7 @@ function unavailable(error: Error): null {
 /**
  * Asks processes that share their final facts, concurrently, and processes without any. Calls `each` with every status.
  */
-async function play(given: World, areOnBranch: boolean, each: (told: Told) => void): Promise<void> {
+async function play(given: World, areOnBranch: boolean, each: (observed: Observed) => void): Promise<void> {
   const scene: Scene = { head: 0, nodes: [], areOnBranch };
   const start = (facts: FinalFacts) => {
     const reader = nodesOf(given.branches, scene);

@@ -40,7 +40,7 @@ const ask = ({ authorization: { from, nonce } }: Signed, more: Record<string, st
 const before = ({ authorization: { validBefore } }: Signed) => ({ valid_before: String(validBefore) });
 
 /** Repeats the request until the status matches, because nodes lag and a search continues where it stopped. */
-async function told(question: () => Promise<Answer>, status: string): Promise<Answer> {
+async function untilStatus(question: () => Promise<Answer>, status: string): Promise<Answer> {
   let answer = await question();
   await eventually(async () => {
     answer = await question();
@@ -55,7 +55,7 @@ test("A payment to the service is found in its own database, even without logs",
   const signed = await signPayment(payer, { validBefore: base.unixNow() + 120n });
   await eventually(async () => (await post(`${service.url}/test/basic`, v2(signed))).status, 200);
   base.become(async (call, pass) => (call.method === "eth_getLogs" ? null : pass(call)));
-  await told(() => ask(signed), "settled");
+  await untilStatus(() => ask(signed), "settled");
 });
 
 interface Signer {
@@ -124,13 +124,13 @@ test("Every authorization has the status that the chain gives it, both before an
   await broadcast(chain, third.signed);
   await cancel(chain, canceled.payer, canceled.signed);
   const transfer = { transaction, to: STRANGER, value: String(paid.signed.authorization.value) };
-  const settled = await told(() => ask(paid.signed), "settled");
+  const settled = await untilStatus(() => ask(paid.signed), "settled");
   expect(settled.body).toMatchObject({ final: false, ...transfer });
   expect(settled.headers.get("cache-control")).toBe("no-store");
-  expect((await told(() => ask(canceled.signed, before(canceled.signed)), "canceled")).body.final).toBe(false);
+  expect((await untilStatus(() => ask(canceled.signed, before(canceled.signed)), "canceled")).body.final).toBe(false);
 
   await base.pass(3);
-  const closed = await told(() => ask(unused.signed, before(unused.signed)), "pending");
+  const closed = await untilStatus(() => ask(unused.signed, before(unused.signed)), "pending");
   expect(closed.body).toMatchObject({ window: "closed" });
   expect((await ask(unused.signed)).body).toMatchObject({ status: "pending", window: "unknown", valid_before: null });
 
@@ -160,7 +160,7 @@ test("Every authorization has the status that the chain gives it, both before an
     expect((await ask(old.signed, hint, narrow)).body).toMatchObject({ status: "settled", final: true, ...hint });
     const byEnd = await ask(paid.signed, before(paid.signed), narrow);
     expect(byEnd.body).toMatchObject({ status: "settled", final: true, ...transfer });
-    await told(() => ask(third.signed, {}, narrow), "settled");
+    await untilStatus(() => ask(third.signed, {}, narrow), "settled");
   } finally {
     await narrow.stop();
   }
@@ -173,7 +173,7 @@ test("Every authorization has the status that the chain gives it, both before an
   expect((await ask(unused.signed, before(unused.signed))).body).toMatchObject({ status: "expired" });
   const restarted = await startService({ ...plan, database: service.database });
   try {
-    await told(() => ask(later, before(later), restarted), "settled");
+    await untilStatus(() => ask(later, before(later), restarted), "settled");
     // Even after the nonce has paid for the other one, and after the first process is gone.
     expect((await ask(unused.signed, before(unused.signed), restarted)).body).toEqual(isExpired.body);
   } finally {
@@ -187,7 +187,7 @@ test("Every authorization has the status that the chain gives it, both before an
     const found = await ask(paid.signed, before(paid.signed), knowing);
     expect(found.body).toMatchObject({ status: "settled", ...transfer });
     base.become(null);
-    await told(() => ask(paid.signed, before(paid.signed), knowing), "settled");
+    await untilStatus(() => ask(paid.signed, before(paid.signed), knowing), "settled");
     expect((await ask(paid.signed, before(paid.signed), knowing)).body).toEqual(isPaid.body);
     // No node has the data: final facts are stored, and nothing else is guessed.
     base.become(pruned(Number.POSITIVE_INFINITY));
@@ -217,7 +217,7 @@ test("Every authorization has the status that the chain gives it, both before an
     for (let times = 0; times < 3; times++)
       expect(["settled", "used", undefined]).toContain((await ask(paid.signed, {}, other)).body.status);
     base.become(null);
-    await told(() => ask(paid.signed, {}, other), "settled");
+    await untilStatus(() => ask(paid.signed, {}, other), "settled");
   } finally {
     await other.stop();
   }
@@ -253,8 +253,8 @@ test("While no node answers, the route returns a 503", async () => {
 test("A settlement that a reorganization removes is pending again", async () => {
   const { signed } = await sign();
   await broadcast(chain, signed);
-  await told(() => ask(signed), "settled");
+  await untilStatus(() => ask(signed), "settled");
   await reorganize(chain, 5, []);
   await base.pass(1);
-  await told(() => ask(signed), "pending");
+  await untilStatus(() => ask(signed), "pending");
 });

@@ -144,7 +144,9 @@ async function retried(id: string): Promise<void> {
 }
 
 const sold = (shop: string, buyer: string, expected: RegExp): Promise<void> =>
-  soldAt(buyer, expected, async (values) => serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)));
+  soldAt(buyer, expected, async (values) =>
+    serveAsPrinted(await folderFor(block(`${shop}-run`)), printed(shop, values)),
+  );
 
 /** Expects a merchant's shop to return a 402 to an unpaid request and to sell to a buyer's program. */
 async function soldAt(

@@ -84,7 +84,7 @@ describe.each(PRODUCTS)("rehearsal of the %s test", (product) => {
     const [{ decoy }] = (
       await owner.query<{ decoy: Buffer }>("SELECT decoy FROM rehearsal_session WHERE id = $1", [entered.id])
     ).rows as [{ decoy: Buffer }];
-    const told = {
+    const expected = {
       status: "complete",
       rehearsal: true,
       verdict: "fail",
@@ -103,9 +103,9 @@ describe.each(PRODUCTS)("rehearsal of the %s test", (product) => {
         docs: `${at}/docs#${product}-test`,
       },
     };
-    expect(failed?.body).toMatchObject(told);
+    expect(failed?.body).toMatchObject(expected);
     expect(failed?.body).not.toHaveProperty("cert_url");
-    expect((await askResult(product, entered)).body).toMatchObject(told);
+    expect((await askResult(product, entered)).body).toMatchObject(expected);
     await expectNoTrace(entered);
   });
 
