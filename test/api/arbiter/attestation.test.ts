@@ -33,7 +33,7 @@ const read = (attestation: Attestation) => {
 };
 
 describe("attestation of a verdict", () => {
-  test("The document contains the typed data, the signer, and the signature.", async () => {
+  test("The document contains the typed data, the signer, and the signature", async () => {
     expect(await attest(FACTS, CHAIN_ID, createAccount(KEY))).toStrictEqual({
       domain: { name: "Agent Payment Trust Arbiter", version: "1", chainId: 8453 },
       types: {

@@ -104,7 +104,7 @@ describe("two attempts in version 1", () => {
     ["/503-404", [503, 404], "refund", [503, 404]],
     ["/503-429-200", [503, 429, 200], "escalate", [503, 429]],
   ] as const)(
-    "%s: the second attempt decides what the first one left open",
+    "%s: an undecided first attempt is followed by exactly one more",
     async (...[path, statuses, verdict, seen]) => {
       inTurn(path, ...statuses);
       const evidence = await run(path);

@@ -86,7 +86,7 @@ describe("false results that need two attempts", () => {
     expect(refunded).toEqual([404, 410]);
   });
 
-  test("The second attempt waits five seconds, or none if the first one decided nothing", async () => {
+  test("The second attempt comes five seconds later, or immediately if the first one decided nothing", async () => {
     await look([sends(404)]);
     expect(waited).toEqual([5_000]);
     await look([sends(503)]);
@@ -214,7 +214,7 @@ describe("firewall responses", () => {
     expect(judged(await look([to("/wall")]))).toEqual(["status unknown challenge"]);
   });
 
-  test.each([403, 405, 406, 428, 429])("A %i escalates without such a header", async (status) => {
+  test.each([403, 405, 406, 428, 429])("A %i escalates even without such a header", async (status) => {
     expect(judged(await look([sends(status)]))).toEqual(["status unknown undecided_status"]);
     expect(judged(await look([sends(status)], { expect_status: 200 }))).toEqual(["status unknown undecided_status"]);
   });
@@ -258,7 +258,7 @@ describe("empty body", () => {
 });
 
 describe("202 that the claim does not expect", () => {
-  test("A 202 releases with the agreed content and never refunds", async () => {
+  test("An unexpected 202 releases only with the agreed content and never refunds", async () => {
     const accepted = sends(202, {}, TEXT);
     expect((await look([accepted], { expect_sha256: sha256(TEXT) })).verdict).toBe("release");
     expect(judged(await look([accepted], { expect_sha256: sha256("else") }))).toEqual([

@@ -42,7 +42,7 @@ test.each(RELEASED)("A payment as offered is released: %s", async (_, given) => 
   expect(evidence.transfer).toMatchObject({ network: BASE.id, transaction: TX, logIndex: 7 });
 });
 
-describe("everything else", () => {
+describe("unproven breach", () => {
   test.each(ESCALATED)("%s: the claim escalates and decides no transfer", async (_, given, lines) => {
     const evidence = await evidenceOn(site, await given());
     const unread = factsNamed(evidence, "transaction").length === 0 ? UNREAD : [];

@@ -76,7 +76,7 @@ describe("socket guard", () => {
     expect(HOSTILE_URLS.length).toBeGreaterThanOrEqual(150);
   });
 
-  test("A public URL is connected to, so the next test can fail", async () => {
+  test("A public URL is connected to, which shows that the next test can fail", async () => {
     site.handlers.set("/fine", (_request, response) => response.end("fine"));
     expect(await attempt("http://public.example/fine")).toMatchObject({ failure: null, head: { status: 200 } });
     expect(site.dialled).toEqual([`${PUBLIC_ADDRESS}:80`]);

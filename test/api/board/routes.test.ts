@@ -102,7 +102,7 @@ describe("withholding of small parts", () => {
       ["no part, if each has five wallets or none,", of(5, 0, 6, 0), []],
       ["a part with four wallets, and every part with zero,", of(9, 4, 0, 0), [1, 2, 3]],
       ["a part with one wallet, and the smallest other if none is zero,", of(9, 1, 7, 8), [1, 2]],
-      ["two parts with few wallets and no more", of(9, 1, 7, 4), [1, 3]],
+      ["each of two parts with few wallets, and no other,", of(9, 1, 7, 4), [1, 3]],
       ["every part, if there is only one wallet,", of(1, 0, 0, 0), [0, 1, 2, 3]],
       ["no part of an empty total", of(0, 0), []],
     ])("%s is withheld", (_, parts, hidden) => {

@@ -89,7 +89,7 @@ describe("smart wallet as a payer of the escrow demo", () => {
       expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
     });
 
-    test("A foreign signature buys nothing, and a factory that burns all gas causes no transaction", async () => {
+    test("Another owner's signature buys nothing, and a factory that burns all gas causes no transaction", async () => {
       const payer = await undeployed();
       const forged = { ...payer, signTypedData: (await undeployed()).signTypedData };
       const sent = () => chain.client.getTransactionCount({ address: operator.arbiter });

@@ -51,7 +51,7 @@ describe("escrow outcomes on an unstable chain", async () => {
     at.chain.client.request({ method: "anvil_reorg", params: [depth, []] } as never);
 
   test.each(["unheard", "heard"] as const)(
-    "If the node fails at the broadcast, %s, the refund is executed once",
+    "If the node fails at the broadcast (%s), the refund is executed once",
     async (heard) => {
       const left = leaveAt(faulty, "eth_sendRawTransaction", heard);
       const answer = await deliver(service, merchant, { ...one, ...EMPTY });

@@ -207,7 +207,7 @@ describe("contests while the service is busy", async () => {
 
   const answerTo = async ({ id }: ContestableHold) => (await send(`${service.url}/escrow/contest/${id}`)).body;
 
-  test("An open contest never releases. It is answered after its window, or minute 30 refunds the payment", async () => {
+  test("An open contest never releases: its answer comes after the window, or minute 30 refunds the payment", async () => {
     const first = await open();
     // No one answers the first contest until `answerContests` runs below.
     await owner.query(

@@ -172,7 +172,7 @@ test("A payer whose fees cover no release gets a 429 once the daily gas is spent
     const refused = await deliver(strict, merchant, { ...third, ...GOOD });
     expectProblem(refused, 429, "payer_gas_spent");
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-    // An earlier decision is still repeated.
+    // An earlier decision is still returned.
     expect((await deliver(strict, merchant, { ...small, ...GOOD })).status).toBe(200);
     // This hold's fee pays for ten releases, so there is room again.
     expect((await deliver(strict, merchant, { ...large, ...GOOD })).status).toBe(200);

@@ -78,7 +78,7 @@ const isJsonType = (contentType: string | null): boolean => {
 };
 
 describe("rules of an evaluation", () => {
-  test("Every delivery is decided as the published rules say, and always the same way", () => {
+  test("Every delivery gets the decision of the published rules, and always the same one", () => {
     fc.assert(
       fc.property(anyDelivery, (delivery) => {
         const rule = evaluate(delivery);

@@ -18,7 +18,7 @@ const key = generatePrivateKey();
 const { address } = privateKeyToAccount(key);
 await scene.chain.setBalance(address, 10n ** 18n);
 
-/** Starts a process of the merchant that all tests in this file share. */
+/** Starts a process of the one merchant in this file. */
 async function open(env: Record<string, string> = {}): Promise<MerchantProcess> {
   const merchant = await openMerchant(scene, MERCHANTS.shared, {
     MERCHANT_PRIVATE_KEY: key,

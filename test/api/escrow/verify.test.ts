@@ -131,7 +131,7 @@ describe("hold named by its transaction", () => {
     expect(await isDecided(first)).toBe(false);
   });
 
-  test("A contract that accepts any signature does not claim a delivery that an account signed", async () => {
+  test("A contract that accepts any signature does not get a delivery that an account signed", async () => {
     const honest = newMerchant();
     const holds = await holdTogether(scene, [await anyonesWallet("1"), honest.address, await anyonesWallet("2")]);
     const own = holds[1] as Held;

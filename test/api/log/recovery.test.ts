@@ -25,7 +25,7 @@ const head = (size: number, root: Uint8Array): KnownHead => ({ size, root, sourc
 const LATE = "0".repeat(15);
 const KNOWN = ["1", "2", "3"].map((ref) => ({ type: "policy" as const, ref, members: { type: "PublishedPolicy" } }));
 
-describe("log of which others have seen more", () => {
+describe("log of which witnesses know more", () => {
   const known = (heads: readonly KnownHead[], silent: readonly string[] = []) => ({
     sources: 2,
     ask: async () => ({ heads, silent }),

@@ -159,7 +159,7 @@ test("Every missing or invalid setting is named", () => {
   });
 });
 
-test("A witness that is killed before or after its response forgets no cosignature over HTTP", async () => {
+test("Over HTTP, a witness killed before or after its response forgets no cosignature and signs no fork", async () => {
   const process = await witnessProcess(folder, "witness.example/w2", [log.signer.key.vkey]);
   const path = `/${createHash("sha256").update(ORIGIN).digest("hex")}/checkpoint`;
   const post = async (body: string) => {

@@ -207,7 +207,7 @@ describe("witness that has seen more than the database contains", async () => {
   await other.offer(witness);
   const danger = async () => (await at.of(witness))?.danger;
 
-  test("The danger stops the log from signing, and the witness's head is found", async () => {
+  test("A witness with a larger tree stops the log from signing, and its head is found", async () => {
     await at.offer(witness);
     expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing on may fork/);
     expect(at.distrusted()).toBe(1);

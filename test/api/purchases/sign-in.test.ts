@@ -253,7 +253,7 @@ test("A nonce is valid only for the URI and the network that it was issued for, 
   expect([here?.issuedAt("eip155:8453", nonce), there?.issuedAt("eip155:84532", nonce)]).toEqual([null, null]);
 });
 
-test("Of concurrent sign-ins with one nonce on two processes, exactly one succeeds", async () => {
+test("Exactly one of several concurrent sign-ins with one nonce on two processes succeeds", async () => {
   const { database, config } = service;
   const shared = { sealingKey: config.sealingKey, baseUrl: service.url };
   const other = await startService({ chain, now, database, config: shared });

@@ -110,7 +110,7 @@ test("The newest final block is never one that was only seen in an older range",
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST + 5));
 });
 
-test("A node that has fallen behind does not move anyone back to older blocks", async () => {
+test("A node that has fallen behind does not move the final block back", async () => {
   const reader = readerOf();
   expect(await reader.final(BASIS, spend)).toEqual(markOf(LAST));
   await age(601);
@@ -243,7 +243,7 @@ test("A claim lasts until its response arrives", async () => {
   expect((await pool.query("select from inflow where claimed_by is not null")).rowCount).toBe(0);
 });
 
-test("A response after its claim has lapsed is kept but replaces no newer one", async () => {
+test("A response that arrives after its claim has lapsed is kept but replaces no newer one", async () => {
   const [slow, next] = [
     { token: "slow", seconds: -1 },
     { token: "next", seconds: 30 },

@@ -131,7 +131,7 @@ test("While one of three nodes keeps up, an authorization that will settle is ne
     expect(seen.get(status), status).toBeGreaterThan(20);
 });
 
-test("The same is true if nodes respond in any order, many of them lag, and one response is wrong", async () => {
+test("A final status is true and never changes even if nodes respond in any order, many of them lag, and one response is wrong", async () => {
   const nodes = fc
     .record({
       lags: fc.array(fc.constantFrom<NodeKind>(0, 0, 460, MOST_BEHIND), { minLength: 16, maxLength: 16 }),

@@ -152,7 +152,7 @@ describe("GET /settlement parameters", () => {
   });
 
   test.each(["0", "9007199254740993", "18446744073709551616", String(2n ** 256n - 1n)])(
-    "A validBefore of %s is accepted exactly",
+    "A validBefore of %s is parsed exactly",
     (text) => {
       expect(questionOf(queryOf({ ...GOOD, valid_before: text })).validBefore).toBe(BigInt(text));
     },

@@ -165,7 +165,7 @@ test.each<readonly [string, number, readonly NodeKind[]]>([
   ["if no node has that state", 1_900, THEN("pruned", "pruned", "pruned")],
   ["if two nodes contradict one that shows it used by then", 600, THEN("stale", "stale", 0)],
   ["if only one node has the block", 1_900, [0, 0, 0, 0, "pruned", "pruned", 0]],
-])("A late use does not prove expiry %s", async (_, block, nodes) => {
+])("A used nonce does not prove expiry %s", async (_, block, nodes) => {
   expect(await unfound(block).ask(nodes)).toMatchObject({ status: "used", final: false, search: "nowhere" });
 });
 

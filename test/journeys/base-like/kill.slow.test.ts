@@ -22,7 +22,7 @@ const { base } = chain;
 const start = () => stage.start({ url: base.url }, { BASE_URL: "http://localhost:8402" });
 let api = await start();
 
-test("Killed once during a halt and once after the pool has dropped its transaction, a process still makes one charge and returns the result", async () => {
+test("A process killed during a halt, and again after the pool has dropped its transaction, still makes one charge and returns the result", async () => {
   const payer = await newPayer(chain);
   const signed = await signPayment(payer, { validBefore: unixNow() + 7_200n });
   const pay = (at: ApiProcess): Promise<Answer> => post(`${at.url}/test/basic`, v2(signed));

@@ -15,7 +15,7 @@ const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain, config: ALONE }));
 const account = privateKeyToAccount(RELAYER.key);
 
-test("Transactions from the facilitator's key elsewhere delay payments without a double charge or a wasted one", async () => {
+test("Transactions sent elsewhere with the facilitator's key delay payments, but each is still charged once", async () => {
   /** A wallet, a script, or a second installation that takes nonces at the same time. */
   const elsewhere = (async () => {
     let sent = 0;

@@ -89,7 +89,7 @@ test("A hold whose buyer does not return is still served, evaluated, and release
   expect(await chain.usdcBalance(buyer.address)).toBe(900_000n);
 });
 
-test("A hold refunded before it was served gets a 409, which repeats", async () => {
+test("A hold refunded before it was served gets a 409, and so does every retry", async () => {
   const { buyer, header } = await heldUnseen();
   await chain.increaseTime(1_801);
   const transaction = await heldIn(buyer.address);

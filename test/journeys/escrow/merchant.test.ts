@@ -54,7 +54,7 @@ describe("good delivery", async () => {
     return merchant.kill;
   });
 
-  /** Expects that the sale moved 99% to the merchant and the rest to the service. */
+  /** Expects the sale to have paid the merchant 99% and cost the buyer the full price. */
   const expectPaid = async (buyer: LocalAccount, sale: { readonly id: Hex; readonly pays: Pays }, before: bigint) => {
     await eventually(() => statusOf(scene, sale.id, sale.pays), "released" as const);
     expect([await balance(account), await balance(buyer)]).toEqual([before + 99_000n, 900_000n]);

@@ -144,7 +144,7 @@ const LIES: readonly (readonly [string, Conduct])[] = [
 ];
 
 test.concurrent.each(LIES)(
-  "A facilitator that %s causes no charge but a 503, and the same header buys once later",
+  "A facilitator that %s charges nothing and leads to a 503, and the same header buys once later",
   async (_, lie) => {
     const signed = await signPayment(aPayer());
     await expectToBuyNothing(signed, lie);

@@ -21,7 +21,7 @@ interface NodeStatus {
   readonly ok: boolean;
 }
 
-test("Although the first node is killed in between, every one of 64 payers is served and charged once", async () => {
+test("Every one of 64 payers is served and charged once although the first node is killed in between", async () => {
   const [first, second, tester] = await Promise.all([
     forFile(startMortalNode(chain.rpcUrl)),
     forFile(startMortalNode(chain.rpcUrl)),

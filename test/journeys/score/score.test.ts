@@ -99,7 +99,7 @@ describe("POST /score", () => {
     expect(await replayScores(text)).toMatchObject([{ same: true }]);
   });
 
-  test("The paid_score link of a verification record sells the score as given", async () => {
+  test("The paid_score link of a verification record, called as given, sells the score", async () => {
     const wallet = agent.address.toLowerCase();
     const { body: record } = await send(`${service.url}/verify?wallet=${wallet}`);
     const { method, url } = record.paid_score as { readonly method: string; readonly url: string };
