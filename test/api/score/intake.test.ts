@@ -35,7 +35,7 @@ test.each(Object.entries(COSTS))(
   },
 );
 
-describe("unscorable request", () => {
+describe("request that cannot be scored", () => {
   test.each([
     ["no wallet", "/score", {}, "", 400, ["wallet"]],
     ["no body", "/score", undefined, "", 400, [""]],

@@ -58,7 +58,7 @@ test("A tarball is immutable on a published service and revalidated on a local o
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-test("An unknown package is not_found, and an unbuilt one is not_available", async () => {
+test("An unknown package is not_found, and one that is not built is not_available", async () => {
   const [built, empty] = [await served(TARBALLS), await served(await emptyFolder())];
   for (const name of ["agent-payment-trust-verifier-9.9.9.tgz", "..%2fpackage.json", "built-from"])
     expect(await (await built.request(`/packages/${name}`)).text()).toBe("not_found");
