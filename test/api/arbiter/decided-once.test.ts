@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => pool.end());
 
-const unasked = async () => Promise.reject(new Error("not asked for"));
+const unasked = async () => Promise.reject(new Error("unexpected call"));
 
 /** The arbiter's dependencies. Every transaction reads as `reading`. */
 const partsWith = (reading: TransactionReading): VerdictParts => ({
@@ -46,7 +46,7 @@ async function claim(digit: string, reading: TransactionReading = paidBy(DEAR)):
   const schema = requestSchema({ ...CLAIMS, now: () => NOW, ownWallets: [] });
   const submitted = schema.parse({ category: "offer-breach", conditions: await conditionsOf({}) });
   const taken = await arbiter.admit(submitted, { payer: buyer, variant: "plain" });
-  if (!("input" in taken)) throw new Error("not taken in");
+  if (!("input" in taken)) throw new Error("The claim was not accepted.");
   const order = { id: idOf(digit), request: taken.input, supersedes: null, isScored: false };
   return recordVerdict(parts, order, new AbortController().signal);
 }

@@ -102,7 +102,7 @@ describe("false results that need two attempts", () => {
       category: "http-delivery",
       conditions: { url: "http://shop.example/" },
     });
-    const unasked = () => Promise.reject(new Error("not asked for"));
+    const unasked = () => Promise.reject(new Error("unexpected call"));
     const parts = {
       ...CLAIMS,
       fetcher: site.fetcher(),

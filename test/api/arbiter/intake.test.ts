@@ -136,12 +136,12 @@ describe("deal_ref that names a payment of the service's escrow", () => {
     const payer = await newPayer(chain);
     const headers = v2(await signPayment(payer));
     node.become(async (call, pass) =>
-      call.method === "eth_getLogs" ? refuse(call, -32000, "words of a node") : pass(call),
+      call.method === "eth_getLogs" ? refuse(call, -32000, "a node's message") : pass(call),
     );
     const answer = await handIn(scene.service, { ...GOOD, deal_ref: id }, headers);
     expectProblem(answer, 503, "not_available");
     expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(answer.text).not.toContain("words of a node");
+    expect(answer.text).not.toContain("a node's message");
     await nothingCharged(chain, payer);
     node.become(null);
     const again = await handIn(scene.service, { ...GOOD, deal_ref: id }, headers);

@@ -115,7 +115,7 @@ async function refusal({ jobId, terms }: Sold, { attestation }: VerdictDocument)
   const args = [{ ...terms, rejectFrom: BigInt(terms.rejectFrom) }, jobs, jobId, verdict, signature] as const;
   const call = { address: maker, abi: REFUSALS, functionName: "evaluate", account: CARRIER } as const;
   const error = await client.simulateContract({ ...call, args }).then(
-    () => new Error("taken"),
+    () => new Error("accepted"),
     (cause: Error) => cause,
   );
   return /Error: (\w+)\(/.exec(error.message)?.[1] ?? error.message;

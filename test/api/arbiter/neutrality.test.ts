@@ -27,7 +27,7 @@ const pool = await forFile(connect(scene.service.database.apiUrl));
 const scores = (tiers: PartyTiers | null): Tiers => ({
   prepare: async () => null,
   ready: async () => tiers !== null,
-  of: async () => tiers ?? Promise.reject(new Error("the index is away")),
+  of: async () => tiers ?? Promise.reject(new Error("the index is down")),
 });
 
 /** The service's arbiter, with these scores for the parties. */
@@ -117,7 +117,7 @@ describe("neutrality", () => {
       unavailable: expect.any(String),
     });
     expect(await away.admit(sale.input, { payer: PARTIES.payer, variant: "plain" })).toEqual({ input: sale.input });
-    await expect(away.decide(sale, "scored")).rejects.toThrow("the index is away");
+    await expect(away.decide(sale, "scored")).rejects.toThrow("the index is down");
     const tiers = {
       payer: { wallet: PARTIES.payer, score: 3, tier: "F" },
       payee: { wallet: PARTIES.payee, score: 99, tier: "A" },

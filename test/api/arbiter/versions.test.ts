@@ -38,7 +38,7 @@ const GOLDEN_NOW = new Date(issued_at);
 const BEFORE = new Date(Date.parse(TOY_DAY) - 1);
 const FROM = new Date(TOY_DAY);
 const signal = new AbortController().signal;
-const unasked = async () => Promise.reject(new Error("not asked for"));
+const unasked = async () => Promise.reject(new Error("unexpected call"));
 
 let pool: Pool;
 beforeEach(async () => {

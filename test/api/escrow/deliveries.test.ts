@@ -100,7 +100,7 @@ describe("conditions of an offer", () => {
   test.each([202, 405])("A false result about a delivered %i takes one attempt without a wait", async (status) => {
     const { expect: own } = promised(status, { expect: { expect_status: status, expect_contains: "frog" } });
     if (own === null) throw new Error("no conditions on the response");
-    const unasked = () => Promise.reject(new Error("not asked for"));
+    const unasked = () => Promise.reject(new Error("unexpected call"));
     let looks = 0;
     const fetcher = {
       attempt: async () => {

@@ -28,7 +28,7 @@ const PATIENT = { timeout: 60_000, interval: 50 };
 const without =
   (method: string): Fault =>
   async (call, pass) =>
-    call.method === method ? refuse(call, -32_000, `${method} is away`) : pass(call);
+    call.method === method ? refuse(call, -32_000, `${method} is unavailable`) : pass(call);
 
 test("A hold refunded after its release was decided but before it was mined gets no espresso", async () => {
   const buyer = await newPayer(chain, 1_000_000n);

@@ -131,7 +131,7 @@ describe("GET /settlement parameters", () => {
       if (error instanceof Problem) return error;
       throw error;
     }
-    throw new Error("it was taken");
+    throw new Error("The query was accepted.");
   }
 
   test.each([

@@ -179,7 +179,7 @@ test("A look-up tries the next node after one without the receipt or with an err
   let asked = 0;
   const reader: AuthorizationReader = {
     state: async () => ({ used: true, at: { number: 700, time: timeOf(700) } }),
-    stateAgain: () => Promise.reject(new Error("not asked")),
+    stateAgain: () => Promise.reject(new Error("unexpected call")),
     final: async () => ({ number: 250, hash: HASH, time: timeOf(250) }),
     endIn: async () => {
       if (asked++ === 0) return null;
@@ -187,8 +187,8 @@ test("A look-up tries the next node after one without the receipt or with an err
       return end;
     },
     search: async () => ({ transaction: HASH }),
-    blockSince: () => Promise.reject(new Error("not asked")),
-    usedBy: () => Promise.reject(new Error("not asked")),
+    blockSince: () => Promise.reject(new Error("unexpected call")),
+    usedBy: () => Promise.reject(new Error("unexpected call")),
     hashAt: async () => null,
     verifyContractSignature: async () => false,
     isDeployed: async () => false,

@@ -33,7 +33,7 @@ const PATIENT = { timeout: 30_000, interval: 50 };
 
 /** A node without logs: transactions are mined, but the service cannot see them. */
 const withoutLogs: Fault = async (call, pass) =>
-  call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are away") : pass(call);
+  call.method === "eth_getLogs" ? refuse(call, -32_000, "logs are unavailable") : pass(call);
 
 async function signed() {
   const buyer = await newPayer(chain, 1_000_000n);
