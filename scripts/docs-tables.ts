@@ -96,7 +96,7 @@ function routeLine(method: string, path: string, operation: Operation): RouteLin
   // No escrow contract is configured here, so the demo is described without a price.
   const price = info?.price.amount ?? (method === "POST" && path === DEMO_PATH ? formatUsd(DEMO_PRICE) : null);
   if (price !== null) return { ...line, price, cost: `${price} ${NETWORKS[network].money}` };
-  return { ...line, price, cost: "402" in responses ? "as its 402 says" : "free" };
+  return { ...line, price, cost: "402" in responses ? "see its 402" : "free" };
 }
 
 function routesTable(routes: readonly RouteLine[]): string {
