@@ -12,19 +12,19 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, type Signed, signCancellation, signPayment } from "../../support/payments/signing.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
-describe("reorganizations", async () => {
-  // A batch is mined, its block is reorganized away, and the same bytes are mined again, where other calls fail.
+describe("Reorganizations", async () => {
+  // A batch is mined, its block is reorganized away, and the same batch is mined again with different failing calls.
 
   const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
   const TOGETHER = 5;
   const soon = { timeout: 30_000, interval: 50 };
 
   const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
-  // Five that wait go at once, and fewer wait for them.
+  // A batch is sent as soon as five payments wait.
   const config = { batches: { most: TOGETHER, waitMs: 10_000 } };
   const service = await forFile(startService({ chain, config }));
   const { client } = chain;
-  // anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+  // anvil knows the state of loaded blocks only at its head, so the finalized block must be one that it mined.
   await chain.mine(10);
 
   const buy = (signed: Signed): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
@@ -32,7 +32,7 @@ describe("reorganizations", async () => {
   const sentByUs = () => client.getTransactionCount({ address: RELAYER.address });
   const recordOf = async (answer: Answer) => (await send(String(answer.body.cert_url))).body;
 
-  /** Five payments of a batch: the second, third and fourth are those that fail where something spoils them. */
+  /** Returns five payments of a batch and the transactions that make the second, third, and fourth fail. */
   async function scene() {
     const payers: LocalAccount[] = [];
     while (payers.length < TOGETHER) payers.push(await newPayer(chain));
@@ -59,15 +59,15 @@ describe("reorganizations", async () => {
     return { signed: signed as [Signed, Signed, Signed, Signed, Signed], spoiled };
   }
 
-  /** All of them in one batch, in a block with a payment that went before, and with what else is in the pool. */
-  async function minedTogether(signed: readonly Signed[], beside: readonly Hex[] = []) {
+  /** Mines the payments as one batch, in a block with an earlier payment and with the `competing` transactions. */
+  async function minedTogether(signed: readonly Signed[], competing: readonly Hex[] = []) {
     const before = await signPayment(await newPayer(chain));
     await client.setAutomine(false);
     const first = buy(before);
     await expect.poll(pending, soon).toBe(1);
     const answers = signed.map(buy);
     await expect.poll(pending, soon).toBe(2);
-    for (const raw of beside) await client.sendRawTransaction({ serializedTransaction: raw });
+    for (const raw of competing) await client.sendRawTransaction({ serializedTransaction: raw });
     await chain.mine();
     const { transactions } = await client.getBlock({ includeTransactions: true });
     await client.setAutomine(true);
@@ -79,7 +79,7 @@ describe("reorganizations", async () => {
     return { answers, hash, failed, again: [alone, batch] as Hex[] };
   }
 
-  /** One block in place of the last, with these in this order. */
+  /** Replaces the last block by one with these transactions in this order. */
   const minedAgain = (raws: readonly Hex[]) =>
     reorganize(
       chain,
@@ -99,7 +99,7 @@ describe("reorganizations", async () => {
     return answer;
   }
 
-  test("calls that failed and settle once the batch is mined again: each is charged once, and the same header has its result", async () => {
+  test("Calls that failed and then settle when the batch is mined again are charged once, and the same header gets its result", async () => {
     const { signed, spoiled } = await scene();
     const [, moved, copied, canceled] = signed;
     const { answers, hash, failed, again } = await minedTogether(signed, spoiled);
@@ -130,8 +130,8 @@ describe("reorganizations", async () => {
     expect(await sentByUs()).toBe(count);
   });
 
-  // The chain never goes back: what comes after this lives minutes later.
-  test("calls that settled and fail once the batch is mined again: neighbors are paid once, and what is gone for good is marked", async () => {
+  // This test advances the chain's clock by minutes, so it comes last.
+  test("Calls that settled and then fail when the batch is mined again are marked as reversed, and their neighbors are charged once", async () => {
     const { signed, spoiled } = await scene();
     const [, moved, copied, canceled] = signed;
     const { answers, failed, again } = await minedTogether(signed);
@@ -141,7 +141,7 @@ describe("reorganizations", async () => {
 
     await minedAgain([...spoiled, ...again]);
     expect(await failed()).toBe(3);
-    // The record of what a stranger settled says so; a result that was given stays given while the chain may still pay.
+    // A record settled by a stranger names that transaction. A delivered result is replayed as long as the chain may still pay.
     const [elsewhere] = await settlements(chain, copied.authorization.from);
     const settlementOf = async (place: number) => (await recordOf(given[place] as Answer)).settlement;
     await expect.poll(() => settlementOf(2), soon).toMatchObject({ transaction: elsewhere?.transaction });

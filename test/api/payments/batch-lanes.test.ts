@@ -9,7 +9,7 @@ import { forFile } from "../../support/for-file.ts";
 import { paymentOf, type Relaying, startBatching, startRelaying } from "../../support/payments/relaying.ts";
 import { highS, newPayer, signPayment } from "../../support/payments/signing.ts";
 
-// Which payments share a transaction, and when none does.
+// The conditions for payments to share a transaction.
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
@@ -17,7 +17,7 @@ const { client } = chain;
 const { address } = SETTLEMENT_BATCH;
 const code = (await client.getCode({ address })) as Hex;
 const MINUTE = 60_000;
-/** More than the calls of a test take, because time goes on meanwhile. */
+/** A margin for the real time that a test takes. */
 const LEFT_MS = 20_000;
 const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
 
@@ -41,7 +41,7 @@ afterEach(async () => {
   await client.setCode({ address, bytecode: code });
 });
 
-/** Makes everything that this process remembers that much older. Its time never goes back. */
+/** Advances the process's clock. It never goes back. */
 const later = (ms: number) => {
   ahead += ms;
 };
@@ -58,7 +58,7 @@ const passes = async ({ batching }: Process, ...given: readonly Payment[]) =>
 const batches = () => relaying.counted.mined.filter(({ payments }) => payments > 1);
 const another = async (process: Process) => (await passes(process, await payment(dan)))[0];
 
-/** The first goes at once; the two that come meanwhile share a transaction, before which something may happen. */
+/** Submits the first payment alone and the next two in one transaction. Runs `meanwhile` before they are mined. */
 async function shared({ batching }: Process, given: readonly Payment[], meanwhile: () => Promise<void>) {
   const [first, ...others] = given as [Payment, ...Payment[]];
   base.halt();
@@ -71,8 +71,8 @@ async function shared({ batching }: Process, given: readonly Payment[], meanwhil
   expect(await Promise.all(outcomes)).toEqual([true, true, true]);
 }
 
-describe("a payment may share a transaction", () => {
-  test("if it would settle and fits; what does not keeps no other from it, and is not taken along", async () => {
+describe("Sharing a transaction", () => {
+  test("Only a valid, simulated payment may share a transaction, and an invalid one does not prevent others from sharing", async () => {
     const process = begin();
     const [good, twin, other] = await threePayments();
     const signedBy = ({ transfer, purpose }: Payment, signature: Hex): Payment => ({
@@ -86,13 +86,13 @@ describe("a payment may share a transaction", () => {
       signedBy(other, `${other.transfer.signature}00`),
     ];
     expect(await passes(process, ...unfit, good)).toEqual([false, false, false, false, true]);
-    // The same payer's other payment has not been simulated.
+    // The payer's other payment has not been simulated.
     const longer = signedBy(good, `${good.transfer.signature}00`);
     for (const one of [...unfit, longer, await payment(ann)]) expect(await process.batching.submit(one)).toBe(false);
     expect(await relaying.rows()).toEqual([]);
   });
 
-  test("for a minute after its simulation", async () => {
+  test("A simulation allows sharing for one minute", async () => {
     const process = begin();
     const [one, two] = await threePayments();
     expect(await passes(process, one, two)).toEqual([true, true]);
@@ -102,7 +102,7 @@ describe("a payment may share a transaction", () => {
     expect(await process.batching.submit(two)).toBe(false);
   });
 
-  test("not for an hour after one of its payer's failed among others, and no neighbor is kept from it", async () => {
+  test("A payer whose payment failed in a batch pays alone for an hour, and its neighbors continue to share", async () => {
     const process = begin();
     const given = await threePayments();
     const next = await threePayments();
@@ -117,8 +117,8 @@ describe("a payment may share a transaction", () => {
   });
 });
 
-describe("no payment shares a transaction for ten minutes", () => {
-  test("after a batch that reverted as a whole; its payers pay alone for an hour", async () => {
+describe("Pauses of batching", () => {
+  test("A batch that reverted as a whole pauses batching for ten minutes, and its payers pay alone for an hour", async () => {
     const process = begin();
     const given = await threePayments();
     expect(await passes(process, ...given)).toEqual([true, true, true]);
@@ -138,7 +138,7 @@ describe("no payment shares a transaction for ten minutes", () => {
     expect(process.isOn).toEqual([true, false, true]);
   });
 
-  test("while the contract is not deployed, or another is there: one look, and no simulation", async () => {
+  test("A missing or different batch contract pauses batching for ten minutes after one code check without a simulation", async () => {
     for (const bytecode of ["0x", "0x5f5ffd"] as const) {
       await client.setCode({ address, bytecode });
       const process = begin();

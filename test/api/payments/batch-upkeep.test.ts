@@ -19,7 +19,7 @@ import { paymentOf, type Relaying, startBatching, startRelaying } from "../../su
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 
-// What becomes of a batch between its commit and a final block, with the time and the passes that the test makes.
+// A batch between its commit and a final block. The test controls time and upkeep passes.
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
@@ -36,7 +36,7 @@ beforeEach(async () => {
   return () => relaying.stop();
 });
 
-/** New payers' payments, in a process that sends so many together and knows that all of them would settle. */
+/** Creates payments of new payers in a process that batches up to `most` and has simulated all of them successfully. */
 async function passed(count: number, most = count - 1) {
   const payers: LocalAccount[] = [];
   while (payers.length < count) payers.push(await newPayer(chain));
@@ -48,7 +48,7 @@ async function passed(count: number, most = count - 1) {
   return { batching, payers, payments, sent };
 }
 
-/** In the pool: the first payment in a transaction of its own, and all that come while it is unmined in a second one. */
+/** Puts two transactions in the pool, one with the first payment and one with all the others. */
 async function pooled(batching: Batching, [first, ...others]: readonly Payment[]) {
   base.halt();
   const outcomes = [batching.submit(first as Payment)];
@@ -72,14 +72,14 @@ const batchOf = (payments: readonly Payment[]) =>
     payments.map(({ transfer }) => transfer),
   );
 
-/** How many payments a batch's calldata settles. */
+/** Returns the number of payments that a batch's calldata settles. */
 async function itemsOf(hash: Hex): Promise<number> {
   const { input } = await client.getTransaction({ hash });
   const [, , , items] = decodeFunctionData({ abi: settlementBatchAbi, data: input }).args as readonly Hex[];
   return size(items ?? "0x") / ITEM_BYTES;
 }
 
-test("a batch whose nonce another use of the key took frees its payments once that is final, and each is sent again, once", async () => {
+test("A batch whose nonce was taken by another use of the key frees its payments once that is final, and each is sent again once", async () => {
   const { batching, payments } = await passed(4);
   const account = relaying.relayer.address;
   await pooled(batching, payments);
@@ -102,17 +102,17 @@ test("a batch whose nonce another use of the key took frees its payments once th
   expect([carriers.size, await hashes(), await sentByUs()]).toEqual([1, [1, 1, 1], 3]);
 });
 
-describe("a batch that a spike of fees has replaced, with the same nonce and calldata,", () => {
+describe("A batch replaced during a fee spike, with the same nonce and calldata", () => {
   test.each([
-    ["is mined as it is now", 1],
-    ["is mined as it was", 0],
-  ] as const)("%s: each payment is charged once, and its process sees it", async (_, mined) => {
+    ["replacement", 1],
+    ["original", 0],
+  ] as const)("Each payment is charged once and reported when the %s is mined", async (_, mined) => {
     const { batching, payments } = await passed(4);
     const { settled, batch } = await pooled(batching, payments);
     await base.fees(50);
     await base.resume();
     await base.pass(1);
-    // What nobody has heard of is replaced all the same; then the pool still has the first.
+    // The replacements never reach the pool, so it still has the originals.
     if (mined === 0) base.pool.fate("swallowed", 2);
     await relaying.tendAfter(31, relaying.another());
     const rows = await relaying.rows();
@@ -134,7 +134,7 @@ describe("a batch that a spike of fees has replaced, with the same nonce and cal
   });
 });
 
-test("a batch that a reorganization removed is broadcast again; who fails in it then, and who no longer does, is read again", async () => {
+test("A batch that a reorganization removed is broadcast again, and its failed payments are read again", async () => {
   const { batching, payers, payments } = await passed(4);
   const [payer, payment] = [payers[2] as LocalAccount, payments[2] as Payment];
   const neighbors = payments.filter((one) => one !== payment);
@@ -143,7 +143,7 @@ test("a batch that a reorganization removed is broadcast again; who fails in it 
   const { settled, batch } = await pooled(batching, payments);
   await base.resume();
   expect(await settled).toEqual(allSettled(payments));
-  /** The upkeep sees that the block is gone, and broadcasts; it sees where the transaction is now. */
+  /** Runs the passes in which the upkeep sees that the block is gone, broadcasts again, and finds the new block. */
   const tended = async () => {
     for (let pass = 0; pass < 3; pass++) await relaying.tendAfter(31, relaying.another());
   };
@@ -173,11 +173,11 @@ test("a batch that a reorganization removed is broadcast again; who fails in it 
   expect(batches.map(({ failed }) => failed)).toEqual([0, 1, 0]);
 });
 
-test("one purpose has one item in a batch, whoever waits for it; a purpose that nobody holds has none", async () => {
+test("A batch has one item per purpose, however many runs wait for it, and none for a purpose without a live lease", async () => {
   const journal = createJournal(relaying.pool, SEAL);
   const { batching, payments, sent: batches } = await passed(4, 6);
   const [first, twice, lost, held] = payments as [Payment, Payment, Payment, Payment];
-  /** As a run that has the payment, and one from which that run took it over. */
+  /** Returns the payment as the run that now has its lease sees it, and as a run that lost the lease sees it. */
   const leased = async (payment: Payment) => {
     const { from, nonce, ...terms } = payment.transfer.authorization;
     const entered = newPayment({ ...terms, payTo: terms.to, payer: from.toLowerCase() as Hex });

@@ -17,7 +17,7 @@ import { RELAYER, startService } from "../../support/service/service.ts";
 const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
 const ELSEWHERE = "0x000000000000000000000000000000000000dEaD";
 const soon = { timeout: 10_000, interval: 20 };
-/** Long enough for all payments of a test to get into the batch that forms. */
+/** Long enough for all payments of a test to join the forming batch. */
 const WAIT_MS = 1_500;
 
 const chain = await forFile(startTestChain());
@@ -35,7 +35,7 @@ beforeEach(async () => {
 });
 afterEach(() => chain.client.setAutomine(true));
 
-/** What the relayer has sent in this test, in order. */
+/** Returns the relayer's transactions of this test, in order. */
 async function sent() {
   const blocks = await blocksFrom(chain, Number(first));
   const ours = blocks
@@ -49,8 +49,8 @@ async function sent() {
 const pending = async () => (await chain.client.getTxpoolStatus()).pending;
 
 /**
- * A payment that is not mined yet, and those that come meanwhile: their transaction is in the pool, too, when
- * `meanwhile` runs. Then all are mined. Returns the answers to the others.
+ * Keeps one payment unmined while the others arrive, so that the others share a transaction. Runs `meanwhile` while
+ * both transactions are in the pool, then mines them. Returns the responses to the others.
  */
 async function paidTogether(others: readonly Signed[], meanwhile: () => Promise<unknown> = async () => undefined) {
   const alone = await signPayment(await newPayer(chain));
@@ -73,7 +73,7 @@ const newPayers = async (count: number) => {
   return payers;
 };
 
-/** Everybody before is charged, and nobody after, whatever happens to the one in the middle. */
+/** Checks that the four neighbors of a failing payment are charged. Returns the failing payment and its response. */
 async function withNeighbors(payer: Awaited<ReturnType<typeof newPayer>>, meanwhile: () => Promise<unknown>) {
   const neighbors = await newPayers(4);
   const signed = await Promise.all(
@@ -88,7 +88,7 @@ async function withNeighbors(payer: Awaited<ReturnType<typeof newPayer>>, meanwh
   return { answer: bad, signed: own };
 }
 
-test("payments that arrive while one is unmined share a transaction, which costs less", async () => {
+test("Payments that arrive while another is unmined share a transaction, which costs less gas per payment", async () => {
   const signed = await Promise.all((await newPayers(10)).map((payer) => signPayment(payer)));
   expect(statuses(await paidTogether(signed))).toEqual(signed.map(() => 200));
   for (const one of signed) await chargedOnce(chain, one);
@@ -97,7 +97,7 @@ test("payments that arrive while one is unmined share a transaction, which costs
   expect(Number(batch?.gas) / 10 / Number(alone?.gas)).toBeLessThan(0.7);
 });
 
-test("one payer's payments share it, too, as far as its balance goes", async () => {
+test("Payments of one payer share a transaction as far as its balance covers them", async () => {
   const payer = await newPayer(chain, 3n * PRICES.basic);
   const signed = await Promise.all([1, 2, 3].map(() => signPayment(payer)));
   expect(statuses(await paidTogether(signed))).toEqual([200, 200, 200]);
@@ -105,8 +105,8 @@ test("one payer's payments share it, too, as far as its balance goes", async () 
   expect(nonces.toSorted()).toEqual(signed.map(({ authorization }) => authorization.nonce).toSorted());
 });
 
-describe("a payer whose payment fails within a batch", () => {
-  /** Its own transaction comes before ours. */
+describe("A payer whose payment fails within a batch", () => {
+  /** Empties the payer's balance in a transaction that is mined before ours. */
   const movesAway = async (payer: Awaited<ReturnType<typeof newPayer>>) => {
     await chain.setBalance(payer.address, 10n ** 18n);
     await chain.client.writeContract({
@@ -122,7 +122,7 @@ describe("a payer whose payment fails within a batch", () => {
     });
   };
 
-  test("costs its neighbors nothing, is told why, and pays alone from then on", async () => {
+  test("A payer whose payment fails in a batch gets the reason and then pays alone, and its neighbors are charged as usual", async () => {
     const payer = await newPayer(chain);
     const { answer, signed } = await withNeighbors(payer, () => movesAway(payer));
     expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
@@ -137,7 +137,7 @@ describe("a payer whose payment fails within a batch", () => {
     expect((await sent()).slice(once).map(({ to }) => to)).toEqual([USDC.toLowerCase(), BATCH, USDC.toLowerCase()]);
   });
 
-  test("because it got code in between is not even called", async () => {
+  test("A batch does not call a payer that got code after its simulation", async () => {
     const payer = await newPayer(chain);
     const burner = await newPayer(chain, 0n);
     await chain.client.setCode({
@@ -153,7 +153,7 @@ describe("a payer whose payment fails within a batch", () => {
     expect(batch?.gas).toBeLessThan(400_000n);
   });
 
-  test("three times within an hour is not let in until the first is an hour old", async () => {
+  test("A payer with three failures within an hour gets 429 until the first is an hour old", async () => {
     const payer = await newPayer(chain);
     const change = (text: string) =>
       withClient(database.ownerUrl, (client) => client.query(text, [binary(payer.address)]));
@@ -171,7 +171,7 @@ describe("a payer whose payment fails within a batch", () => {
     expect((await change("SELECT FROM payment WHERE payer = $1")).rowCount).toBe(3);
     const [other] = await newPayers(1);
     expect((await buy(await signPayment(other as typeof payer))).status).toBe(200);
-    // Had the transaction reverted with everybody's payments, nobody would be to blame.
+    // A payer is not blamed when the whole transaction reverted.
     const blame = (reverted: boolean) =>
       change(`UPDATE relay SET reverted = ${reverted} FROM relay_member, payment
         WHERE relay_id = relay.id AND purpose = digest AND payer = $1 AND reason = 'reverted'`);

@@ -18,13 +18,14 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { ARBITER_KEY } from "../../support/service/environment.ts";
 import { RELAYER, startService } from "../../support/service/service.ts";
 
-/** go-ethereum's own signer, built from its module. */
+/** go-ethereum's signer, built from its module. */
 
 const clef = buildClef();
+const isMissing = "missing" in clef;
 if ("missing" in clef) console.log(`clef is skipped: ${clef.missing}`);
 
-test.skipIf("missing" in clef)(
-  "clef signs transactions, authorizations, and verdicts as the key does; while it is away, nothing is charged or lost",
+test.skipIf(isMissing)(
+  "Clef signs transactions, authorizations, and verdicts exactly as the key does, and an outage of Clef charges and loses nothing",
   { timeout: 300_000 },
   async () => {
     if ("missing" in clef) return;

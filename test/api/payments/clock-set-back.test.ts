@@ -6,11 +6,11 @@ import { forFile } from "../../support/for-file.ts";
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 
-// A clock that is set back makes nothing that was read from the chain younger than it is.
+// Setting the clock back must not make a cached chain reading look fresh.
 
 const GAS = 100_000n;
 const ETHER = 10n ** 18n;
-/** Longer than readings of the chain are remembered, much shorter than what the clock was set back by. */
+/** Longer than a chain reading is cached, and much shorter than the clock adjustment. */
 const FORGOTTEN_MS = 2_001;
 
 const chain = await forFile(startTestChain());
@@ -33,7 +33,7 @@ const baseFee = async (wei: bigint) => {
   await chain.mine();
 };
 
-test("fees are read again", async () => {
+test("Cached fees expire after the clock is set back", async () => {
   await baseFee(10n ** 7n);
   const { maxFeePerGas: quiet } = await relaying.relayer.terms(GAS);
   setClockBack();
@@ -43,7 +43,7 @@ test("fees are read again", async () => {
   expect((await relaying.relayer.terms(GAS)).maxFeePerGas).toBeGreaterThan(quiet * 20n);
 });
 
-test("what is final is read again, and so what was sent ends final", async () => {
+test("The final block is read again after the clock is set back, so a sent transaction becomes final", async () => {
   const finality = createFinality(client);
   const first = await finality.confirmed();
   await send("a payment");
@@ -51,7 +51,7 @@ test("what is final is read again, and so what was sent ends final", async () =>
   expect(await relaying.rows()).toMatchObject([{ state: "mined" }]);
   setClockBack();
   await chain.mine(10);
-  // Longer than two readings of what is final are compared.
+  // Longer than the period over which two readings of the final block are compared.
   passTime(61_000);
   expect((await finality.confirmed())?.number).toBeGreaterThan(first?.number ?? 0n);
   await relaying.tendAfter(30);

@@ -19,7 +19,7 @@ import { binary } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
 const SOMEBODY = devAccount(8).address;
-/** Above what the relayer offers: the first in its block. */
+/** Above the relayer's offer, so this transaction comes first in its block. */
 const URGENT = 100_000_000_000n;
 const soon = { timeout: 20_000, interval: 50 };
 
@@ -27,7 +27,7 @@ let payer: LocalAccount;
 let signed: Signed;
 
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
-// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+// anvil knows the state of loaded blocks only at its head, so the finalized block must be one that it mined.
 await chain.mine(10);
 const node = await forFile(startHoldingNode(chain));
 const service = await forFile(startService({ chain, config: { ...ALONE, rpcUrls: eachNetwork(() => node.url) } }));
@@ -39,7 +39,7 @@ beforeEach(async () => {
 
 const pay = (): Promise<Answer> => post(`${service.url}/test/basic`, v2(signed));
 
-/** Puts a call of the token into the pool, ahead of everybody else's. */
+/** Submits a token call that is mined ahead of all other transactions. */
 const call = (data: Hex): Promise<Hex> =>
   chain.client.sendTransaction({
     account: devAccount(0),
@@ -67,7 +67,7 @@ async function cancellation(): Promise<Hex> {
 const spending = async (to: Address): Promise<Hex> =>
   transfer(await signPayment(payer, { to, nonce: signed.authorization.nonce }));
 
-/** Does it when the service has simulated the transfer and promised itself to submit it. */
+/** Runs `act` after the service has simulated the transfer and before it submits it. */
 async function beforeSubmission(act: () => Promise<Hex>): Promise<{ answer: Answer; transaction: Hex }> {
   const submitting = node.hold("eth_estimateGas", payer.address);
   const answering = pay();
@@ -78,7 +78,7 @@ async function beforeSubmission(act: () => Promise<Hex>): Promise<{ answer: Answ
   return { answer: await answering, transaction };
 }
 
-/** Does it when the relayer's transaction waits in the pool, and overtakes it. */
+/** Runs `act` while the relayer's transaction is in the pool, so that the act is mined first. */
 async function beforeItsBlock(act: () => Promise<Hex>): Promise<{ answer: Answer; transaction: Hex }> {
   await chain.client.setAutomine(false);
   try {
@@ -97,10 +97,10 @@ async function beforeItsBlock(act: () => Promise<Hex>): Promise<{ answer: Answer
 const relayed = () => chain.client.getTransactionCount({ address: RELAYER.address });
 
 describe.each([
-  ["between our check and our submission", beforeSubmission, 0],
-  ["while our transaction waits for its block", beforeItsBlock, 1],
+  ["between the check and the submission", beforeSubmission, 0],
+  ["while the relayer's transaction is pending", beforeItsBlock, 1],
 ] as const)("%s", (_, meanwhile, ours) => {
-  test("a stranger broadcasts the authorization: charged once, and the result names the stranger's transaction", async () => {
+  test("An authorization that a stranger broadcasts is charged once, and the result names the stranger's transaction", async () => {
     const before = await relayed();
     const { answer, transaction } = await meanwhile(() => transfer(signed));
     expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 200 });
@@ -113,20 +113,23 @@ describe.each([
   });
 
   test.each([
-    ["cancels it", () => cancellation()],
-    ["spends its nonce on somebody else", () => spending(SOMEBODY)],
-  ])("the payer %s: 503 until that is final, then 402; nothing is charged or submitted again", async (__, act) => {
-    const before = await relayed();
-    const { answer } = await meanwhile(act);
-    expectProblem(answer, 503, "payment_pending");
-    expectProblem(await pay(), 503, "payment_pending");
-    await chain.mine(8);
-    await expect.poll(async () => (await row())?.state, soon).toBe("void");
-    expect(expectPaymentRequired(await pay())).toMatch(/canceled or spent elsewhere/);
-    expect(await row()).toEqual({ state: "void", reason: "nonce_consumed", kept: false });
-    await nothingCharged(chain, payer);
-    expect((await relayed()) - before).toBe(ours);
-  });
+    ["canceled by its payer", () => cancellation()],
+    ["whose nonce its payer spends on someone else", () => spending(SOMEBODY)],
+  ])(
+    "An authorization %s gets 503 until that is final, then 402, and is never charged or submitted again",
+    async (__, act) => {
+      const before = await relayed();
+      const { answer } = await meanwhile(act);
+      expectProblem(answer, 503, "payment_pending");
+      expectProblem(await pay(), 503, "payment_pending");
+      await chain.mine(8);
+      await expect.poll(async () => (await row())?.state, soon).toBe("void");
+      expect(expectPaymentRequired(await pay())).toMatch(/canceled or spent elsewhere/);
+      expect(await row()).toEqual({ state: "void", reason: "nonce_consumed", kept: false });
+      await nothingCharged(chain, payer);
+      expect((await relayed()) - before).toBe(ours);
+    },
+  );
 });
 
 const row = () =>
@@ -136,4 +139,4 @@ const row = () =>
     return (await client.query<{ state: string; reason: string; kept: boolean }>(text, values)).rows[0];
   });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));

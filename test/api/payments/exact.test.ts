@@ -19,7 +19,7 @@ import { NETWORKS } from "../../../api/platform/networks.ts";
 import { devAccount } from "../../../scripts/embedded/dev-accounts.ts";
 import { altered, highS, signPayment } from "../../support/payments/signing.ts";
 
-describe("the terms", () => {
+describe("Signed terms", () => {
   const NOW = 1_900_000_000n;
   const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
   const TERMS: Terms = {
@@ -49,16 +49,16 @@ describe("the terms", () => {
     );
   };
 
-  describe("signed terms that a route takes", () => {
+  describe("Accepted terms", () => {
     test.each<[string, Partial<PresentedPayment["authorization"]>]>([
       ["the exact terms", {}],
       ["20 seconds left", { validBefore: NOW + 20n }],
       ["valid since the second before the chain's head", { validAfter: NOW - 4n }],
       ["valid for 24 hours", { validBefore: NOW + 86_400n }],
-    ])("%s", (_, change) => expect(errorOf(change)).toBeNull());
+    ])("A route accepts an authorization with these terms: %s", (_, change) => expect(errorOf(change)).toBeNull());
   });
 
-  describe("signed terms that a route refuses, and why", () => {
+  describe("Refused terms", () => {
     const elsewhere = "0x00000000000000000000000000000000c0ffee02";
     test.each<[string, Partial<PresentedPayment["authorization"]>, RegExp]>([
       ["another receiver", { to: elsewhere }, /pays 0x0+c0ffee02; it must pay 0x0+c0ffee01/],
@@ -72,20 +72,22 @@ describe("the terms", () => {
       ["19 seconds left", { validBefore: NOW + 19n }, /at least 20 seconds/],
       ["valid for a second more than 24 hours", { validBefore: NOW + 86_401n }, /until 2030-\S+; .* at most 24 hours/],
       ["valid forever", { validBefore: 2n ** 256n - 1n }, /until unix time \d{78}; .* at most 24 hours/],
-    ])("%s", (_, change, why) => expect(errorOf(change)).toMatch(why));
+    ])("A route refuses an authorization with these terms and gives the reason: %s", (_, change, why) =>
+      expect(errorOf(change)).toMatch(why),
+    );
   });
 
-  describe("terms that a client claims beside what it signed", () => {
+  describe("Terms that a client claims in addition to its signature", () => {
     test.each<[string, ClaimedTerms, PresentedPayment["version"]]>([
-      ["all of them, as published", { scheme: "exact", network: "eip155:8453", asset: USDC, amount: "250000" }, "v2"],
+      ["all terms, as published", { scheme: "exact", network: "eip155:8453", asset: USDC, amount: "250000" }, "v2"],
       [
-        "addresses in any case",
+        "addresses in different letter case",
         { asset: USDC.toLowerCase(), payTo: "0x00000000000000000000000000000000C0FFEE01" },
         "v2",
       ],
       ["the short name in version 1", { scheme: "exact", network: "base" }, "v1"],
-      ["nothing", {}, "v2"],
-    ])("%s agree", (_, claimed, version) => expect(errorOf({}, claimed, version)).toBeNull());
+      ["no terms", {}, "v2"],
+    ])("A claim is accepted with %s", (_, claimed, version) => expect(errorOf({}, claimed, version)).toBeNull());
 
     test.each<[string, ClaimedTerms, PresentedPayment["version"], RegExp]>([
       ["another scheme", { scheme: "upto" }, "v2", /scheme upto/],
@@ -94,21 +96,23 @@ describe("the terms", () => {
       ["another asset", { asset: "0x036CbD53842c5426634e7929541eC2318f3dCF7e" }, "v2", /asset 0x036/],
       ["another amount", { amount: "10000" }, "v2", /claims 10000 atomic units, but the authorization is for 250000/],
       ["another receiver", { payTo: "0x00000000000000000000000000000000c0ffee02" }, "v2", /claims to pay/],
-    ])("%s contradicts it", (...[, claimed, version, why]) => expect(errorOf({}, claimed, version)).toMatch(why));
+    ])("A claim is refused with %s", (...[, claimed, version, why]) =>
+      expect(errorOf({}, claimed, version)).toMatch(why),
+    );
 
-    test("the price of a route counts, not the price that a client claims for it", () =>
+    test("The route's price decides, not the price that the client claims", () =>
       expect(errorOf({ value: 10_000n }, { amount: "10000" })).toMatch(/exactly 250000/));
   });
 
   test.each([
     [20n, true],
     [19n, false],
-  ])("an authorization with %i seconds left may be submitted: %s", (left, open) =>
+  ])("An authorization with %i seconds left may be submitted: %s", (left, open) =>
     expect(windowOpen(NOW + left, NOW)).toBe(open),
   );
 });
 
-describe("the signature", async () => {
+describe("The signature", async () => {
   const account = devAccount(3);
   const payer = account.address.toLowerCase() as Hex;
   const BASE = NETWORKS["eip155:8453"];
@@ -120,17 +124,17 @@ describe("the signature", async () => {
   const parity = signature.endsWith("1b") ? 0 : 1;
   const withV = (v: string): Hex => `${signature.slice(0, 130)}${v}` as Hex;
 
-  /** In 64 bytes: the parity is the highest bit of s. */
+  /** The 64-byte form, with the parity in the highest bit of s. */
   const compact = (yParity: number): Hex =>
     `${signature.slice(0, 66)}${(BigInt(`0x${signature.slice(66, 130)}`) | (BigInt(yParity) << 255n)).toString(16).padStart(64, "0")}` as Hex;
   const wrapped = (inner: Hex): Hex =>
     serializeErc6492Signature({ address: zeroAddress, data: "0x1234", signature: inner });
 
-  describe("a signature that Circle's contract accepts from an account without code", () => {
-    test("is the account's own over this digest", async () =>
+  describe("Signatures that Circle's contract accepts from an account without code", () => {
+    test("The account's signature over this digest is accepted", async () =>
       expect(isAccountSignature(payer, digest, signature)).toBe(true));
 
-    test("ends in 27 or 28", async () => {
+    test("A signature that ends in 27 or 28 is accepted", async () => {
       const seen = new Set<string>();
       for (let i = 0; i < 24 && seen.size < 2; i++) {
         const other = await signPayment(account);
@@ -142,20 +146,20 @@ describe("the signature", async () => {
     });
   });
 
-  describe("a signature in another form", () => {
+  describe("Other signature encodings", () => {
     const other = privateKeyToAccount(generatePrivateKey()).address;
     test.each<[string, Hex]>([
       ["v as 0 or 1", withV(`0${parity}`)],
       ["64 bytes (ERC-2098)", compact(parity)],
       ["a wrapping that would deploy a wallet (ERC-6492)", wrapped(signature)],
       ["a wrapping of 64 bytes", wrapped(compact(parity))],
-    ])("is the same signature: %s", (_, form) => {
+    ])("Another encoding is normalized to the same signature: %s", (_, form) => {
       expect(accountSignature(payer, digest, form)).toBe(signature);
       expect(settledWith({ payer, digest, signature: form }, {})).toBe(signature);
       expect(accountSignature(other, digest, form)).toBeNull();
     });
 
-    test("is left to a contract that has forms of its own, but for the wrapping", () => {
+    test("A contract receives its signature unchanged, except that the ERC-6492 wrapping is removed", () => {
       const settled = (form: Hex, deploys?: (one: Hex) => boolean) =>
         settledWith({ payer: other, digest, signature: form }, { ...(deploys && { deploys }) });
       for (const form of [withV("00"), compact(parity), "0x01", `${signature}${"ab".repeat(500)}`] as const) {
@@ -163,14 +167,14 @@ describe("the signature", async () => {
         expect(settled(wrapped(form))).toBe(form);
         expect(settled(wrapped(form), () => true)).toBe(wrapped(form));
       }
-      // A contract would make the call of the inner one.
+      // A contract would make the inner wrapping's call.
       expect(settled(wrapped(wrapped("0x01")))).toBe(wrapped(wrapped("0x01")));
     });
   });
 
-  describe("a signature that it does not accept", () => {
+  describe("Signatures that Circle's contract rejects", () => {
     test.each<[string, Hex]>([
-      ["the other v", withV(parity === 0 ? "1c" : "1b")],
+      ["the opposite v", withV(parity === 0 ? "1c" : "1b")],
       ["v as 29", withV("1d")],
       ["the copy with s in the upper half of the order", highS(signature)],
       ["64 bytes of a signature with v as 28, as in ERC-2098 with v as 27", compact(parity === 0 ? 1 : 0)],
@@ -182,9 +186,11 @@ describe("the signature", async () => {
       ["zeros", `0x${"00".repeat(64)}1b`],
       ["r of zero", `0x${"00".repeat(32)}${signature.slice(66)}` as Hex],
       ["r beyond the field", `0x${"ff".repeat(32)}${signature.slice(66)}` as Hex],
-    ])("%s", async (_, other) => expect(isAccountSignature(payer, digest, other)).toBe(false));
+    ])("A malformed signature is rejected: %s", async (_, other) =>
+      expect(isAccountSignature(payer, digest, other)).toBe(false),
+    );
 
-    test("has any one byte altered", () =>
+    test("A signature with any one byte altered is rejected", () =>
       fc.assert(
         fc.asyncProperty(fc.integer({ min: 0, max: 64 }), async (byte) => {
           expect(isAccountSignature(payer, digest, altered(signature, byte))).toBe(false);
@@ -192,12 +198,12 @@ describe("the signature", async () => {
         { numRuns: 30 },
       ));
 
-    test("is another account's", async () => {
+    test("Another account's signature is rejected", async () => {
       const other = await signPayment(devAccount(4), signed.authorization);
       expect(isAccountSignature(payer, digest, other.signature)).toBe(false);
     });
 
-    test("is the payer's own, for another network", async () => {
+    test("The payer's signature for another network is rejected", async () => {
       const other = await signPayment(account, signed.authorization, SEPOLIA);
       expect(isAccountSignature(payer, digest, other.signature)).toBe(false);
       expect(isAccountSignature(payer, authorizationDigest(authorization, SEPOLIA), other.signature)).toBe(true);
@@ -209,14 +215,14 @@ describe("the signature", async () => {
       ["start", { validAfter: 1n }],
       ["end", { validBefore: 1n }],
       ["nonce", { nonce: `0x${"00".repeat(32)}` }],
-    ])("is the payer's own, for another %s", async (_, change) =>
+    ])("The payer's signature over a different %s is rejected", async (_, change) =>
       expect(isAccountSignature(payer, authorizationDigest({ ...authorization, ...change }, BASE), signature)).toBe(
         false,
       ),
     );
   });
 
-  test("the digest of any authorization, on every network, is that of its typed data", () => {
+  test("The digest of any authorization equals the hash of its typed data on every network", () => {
     const hex = (bytes: number) => fc.bigInt({ min: 0n, max: 256n ** BigInt(bytes) - 1n }).map(asHex(bytes));
     const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
     const times = { validAfter: uint, validBefore: uint };

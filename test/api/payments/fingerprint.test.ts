@@ -11,7 +11,7 @@ const print = (body: string | Uint8Array, query = "", { route = "score", method 
     body: typeof body === "string" ? bytes(body) : body,
   }).toString("hex");
 
-/** The same JSON value with the keys of every object in another order. */
+/** Returns the same JSON value with the keys of every object in another order. */
 function shuffled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shuffled);
   if (typeof value !== "object" || value === null) return value;
@@ -22,59 +22,59 @@ function shuffled(value: unknown): unknown {
   );
 }
 
-describe("two requests are the same request", () => {
-  test("when only the order of keys and the white space differ", () =>
+describe("Equal fingerprints", () => {
+  test("Key order and white space do not change the fingerprint", () =>
     expect(print('{"a":1,"b":{"c":[1,2],"d":null}}')).toBe(print(' { "b": {"d":null, "c":[1, 2]}, "a": 1.0 }')));
 
-  test("whatever the value, when only the order of keys differs", () =>
+  test("Key order does not change the fingerprint of any JSON value", () =>
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(print(JSON.stringify(value))).toBe(print(JSON.stringify(shuffled(value), null, 2)));
       }),
     ));
 
-  test("when only the order of query parameters differs", () =>
+  test("The order of query parameters does not change the fingerprint", () =>
     expect(print("", "b=2&a=1&a=0")).toBe(print("", "a=0&a=1&b=2")));
 
-  test("when a character of the query is encoded differently", () =>
+  test("The encoding of a query character does not change the fingerprint", () =>
     expect(print("", "q=%20x")).toBe(print("", "q=+x")));
 });
 
-describe("two requests are different requests", () => {
+describe("Different fingerprints", () => {
   const base = print('{"a":1}', "q=1");
   test.each([
-    ["another value", print('{"a":2}', "q=1")],
-    ["another type", print('{"a":"1"}', "q=1")],
-    ["another key", print('{"b":1}', "q=1")],
-    ["another query value", print('{"a":1}', "q=2")],
-    ["a query parameter more", print('{"a":1}', "q=1&q=1")],
+    ["a different value", print('{"a":2}', "q=1")],
+    ["a different type", print('{"a":"1"}', "q=1")],
+    ["a different key", print('{"b":1}', "q=1")],
+    ["a different query value", print('{"a":1}', "q=2")],
+    ["an additional query parameter", print('{"a":1}', "q=1&q=1")],
     ["no query", print('{"a":1}')],
-    ["another route", print('{"a":1}', "q=1", { route: "score.batch" })],
-    ["another method", print('{"a":1}', "q=1", { method: "GET" })],
+    ["a different route", print('{"a":1}', "q=1", { route: "score.batch" })],
+    ["a different method", print('{"a":1}', "q=1", { method: "GET" })],
     ["no body", print("", "q=1")],
-    ["the body's text as JSON string", print(JSON.stringify('{"a":1}'), "q=1")],
-  ])("with %s", (_, other) => expect(other).not.toBe(base));
+    ["the body's text as a JSON string", print(JSON.stringify('{"a":1}'), "q=1")],
+  ])("A request with %s has a different fingerprint", (_, other) => expect(other).not.toBe(base));
 
-  test("when values of the query are split at a different place", () =>
+  test("Query values split at a different place have different fingerprints", () =>
     expect(print("", "a=1%26b%3D2")).not.toBe(print("", "a=1&b=2")));
 
-  test("when the order of a list differs", () => expect(print("[1,2]")).not.toBe(print("[2,1]")));
+  test("Lists in a different order have different fingerprints", () => expect(print("[1,2]")).not.toBe(print("[2,1]")));
 
-  test("when bodies that are not JSON differ in one byte", () =>
+  test("Non-JSON bodies that differ in one byte have different fingerprints", () =>
     expect(print(Buffer.from([0xff, 1]))).not.toBe(print(Buffer.from([0xff, 2]))));
 });
 
-describe("the JSON value of a body", () => {
+describe("The JSON value of a body", () => {
   test.each<[string, Uint8Array, unknown]>([
-    ["an empty body is null", bytes(""), null],
-    ["an object is itself", bytes('{"a":[1]}'), { a: [1] }],
-    ["text that is no JSON is none", bytes("{a:1}"), undefined],
-    ["bytes that are no UTF-8 are none", Buffer.from([0x22, 0xff, 0x22]), undefined],
-    ["two values are none", bytes("{}{}"), undefined],
+    ["An empty body is null", bytes(""), null],
+    ["An object is returned unchanged", bytes('{"a":[1]}'), { a: [1] }],
+    ["Text that is not JSON is undefined", bytes("{a:1}"), undefined],
+    ["Bytes that are not UTF-8 are undefined", Buffer.from([0x22, 0xff, 0x22]), undefined],
+    ["Two values are undefined", bytes("{}{}"), undefined],
   ])("%s", (_, body, value) => expect(bodyJson(body)).toEqual(value));
 });
 
-describe("what the journal stores of a request", () => {
+describe("Values that the journal can store", () => {
   const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
 
   test.each<[string, unknown]>([
@@ -83,7 +83,7 @@ describe("what the journal stores of a request", () => {
     ["any Unicode text", "é 😀 \u0001 \ud83d\ude00"],
     ["objects and lists", { a: [{ b: null }, "c"] }],
     ["64 levels", nested(64)],
-  ])("the journal can store %s", (_, value) => expect(isStorable(value)).toBe(true));
+  ])("The journal can store %s", (_, value) => expect(isStorable(value)).toBe(true));
 
   test.each<[string, unknown]>([
     ["U+0000", "a\u0000"],
@@ -91,5 +91,5 @@ describe("what the journal stores of a request", () => {
     ["half a surrogate pair", ["\ud83d"]],
     ["half a surrogate pair in a name", { "\ude00": 1 }],
     ["65 levels", nested(65)],
-  ])("the journal cannot store %s", (_, value) => expect(isStorable(value)).toBe(false));
+  ])("The journal cannot store %s", (_, value) => expect(isStorable(value)).toBe(false));
 });

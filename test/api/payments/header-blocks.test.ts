@@ -14,11 +14,11 @@ import { HAS_NGINX, type Measured, MOST_HEADER_BYTES, measured, stockNginx } fro
 import { newPayer } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-// Stock nginx reads the headers of an answer into 4 KB, and turns what does not fit into a 502.
+// Stock nginx has a 4 KB buffer for response headers and returns 502 if they do not fit.
 
 const HOST = `${"a".repeat(52)}.example`;
 
-/** The service under a host name of 60 letters, on one of its two networks, with a limit on requests. */
+/** Starts the service on one network, under a 60-character host name. */
 async function open(network: Network) {
   const chain = await forFile(startTestChain({ network }));
   const escrowAddresses =
@@ -36,7 +36,7 @@ const [main] = stages as [(typeof stages)[0]];
 const challengeIn = ({ headers }: Measured) =>
   JSON.parse(Buffer.from(headers.get("payment-required") ?? "", "base64").toString()) as PaymentRequired;
 
-/** Every paid route of the service, with its 402. */
+/** Returns every paid route of the service with its 402. */
 async function unpaid({ direct, service }: typeof main) {
   const paths = service.mounted.filter(({ method }) => method === "POST").map(({ path }) => path);
   const answers = await Promise.all(
@@ -45,7 +45,7 @@ async function unpaid({ direct, service }: typeof main) {
   return answers.filter(({ answer }) => answer.status === 402);
 }
 
-/** What the example of the route's entry for the bazaar would buy. */
+/** Returns the example body from the route's bazaar entry. */
 const exampleIn = ({ extensions }: PaymentRequired): string => {
   const { bazaar } = (extensions ?? {}) as { bazaar?: { info: { input: { body: unknown } } } };
   return JSON.stringify(bazaar?.info.input.body ?? {});
@@ -56,7 +56,7 @@ const tooLong = (answers: readonly (readonly [name: string, Measured])[]) =>
     headerBytes > MOST_HEADER_BYTES ? [`${name} ${status}: ${headerBytes} bytes`] : [],
   );
 
-test("the header block of every answer to a plain request stays below 4,000 bytes", async () => {
+test("The header block of every response to an unpaid request stays below 4,000 bytes", async () => {
   const answers = [];
   for (const { method, path } of main.service.mounted)
     for (const accept of ["application/json", "text/html"])
@@ -81,8 +81,8 @@ function inVersion1({ accepted: { scheme }, payload }: PaymentPayload, id: Netwo
   return { "x-payment": Buffer.from(JSON.stringify(payment)).toString("base64") };
 }
 
-describe.each(stages)("on $network", (stage) => {
-  test("what every paid route sells, and the same again, fits in 4,000 bytes in both versions", async () => {
+describe.each(stages)("$network", (stage) => {
+  test("Results and replays of every paid route fit in 4,000 header bytes in both versions", async () => {
     const answers: (readonly [string, Measured])[] = [];
     const payable = (await unpaid(stage)).map(({ path, answer }) => ({ path, challenge: challengeIn(answer) }));
     for (const { path, challenge } of payable) {
@@ -107,7 +107,7 @@ describe.each(stages)("on $network", (stage) => {
   });
 });
 
-test("a 402 that gives a reason fits as well: with the bazaar's entry, or with the offers after a payment", async () => {
+test("A 402 with a reason fits in 4,000 header bytes, with the bazaar entry or with the offers after a payment", async () => {
   const answers: (readonly [string, Measured])[] = [];
   const wrong = JSON.stringify({ wallets: Array(400).fill("x"), conditions: {} });
   for (const stage of stages) {
@@ -139,7 +139,7 @@ test("a 402 that gives a reason fits as well: with the bazaar's entry, or with t
   }
 });
 
-test.runIf(HAS_NGINX)("nginx with nothing but proxy_pass hands on every 402", async () => {
+test.runIf(HAS_NGINX)("Stock nginx with only proxy_pass forwards every 402", async () => {
   for (const stage of stages)
     for (const { path } of await unpaid(stage))
       expect([path, (await measured(stage.at + path, { method: "POST" })).status]).toEqual([path, 402]);

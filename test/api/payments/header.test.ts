@@ -41,40 +41,40 @@ const PARSED = {
   paymentId: null,
 };
 
-describe("a payment header that can be read", () => {
-  test("no header is no payment", () => expect(read(undefined, undefined)).toBeNull());
+describe("Valid payment headers", () => {
+  test("A request without a payment header carries no payment", () => expect(read(undefined, undefined)).toBeNull());
 
-  test("PAYMENT-SIGNATURE is version 2, with everything in lower case and amounts exact", () =>
+  test("PAYMENT-SIGNATURE is read as version 2, with lowercase hex and exact amounts", () =>
     expect(presented(V2)).toEqual({ ...PARSED, version: "v2", claimed: {} }));
 
-  test("X-PAYMENT is version 1 and claims its scheme and network", () =>
+  test("X-PAYMENT is read as version 1 and claims its scheme and network", () =>
     expect(presented(undefined, V1)).toEqual({
       ...PARSED,
       version: "v1",
       claimed: { scheme: "exact", network: "base" },
     }));
 
-  test("what a client accepted is read as its claim, whatever unknown fields and odd types it has", () => {
+  test("The client's `accepted` object is read as its claim, despite unknown fields and wrong types", () => {
     const accepted = { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: 7, amount: "1", extra: [] };
     expect(presented({ ...V2, accepted, resource: { url: "x" }, extensions: {} })).toMatchObject({
       claimed: { scheme: "exact", network: "eip155:8453", asset: "0xA", payTo: undefined, amount: "1" },
     });
   });
 
-  test("amounts and times may be JSON integers", () =>
+  test("Amounts and times may be JSON integers", () =>
     expect(presented(withAuthorization({ value: 250_000, validBefore: 1_900_000_000 }))).toMatchObject(PARSED));
 
-  test("the largest uint256 is an amount", () =>
+  test("The largest uint256 is a valid amount", () =>
     expect(presented(withAuthorization({ value: String(2n ** 256n - 1n) }))).toMatchObject({
       authorization: { value: 2n ** 256n - 1n },
     }));
 
-  test("the envelope names the version, whatever the header is called", () => {
+  test("The envelope decides the version, not the header's name", () => {
     expect(presented(undefined, V2)).toEqual({ ...PARSED, version: "v2", claimed: {} });
     expect(presented(V1)).toEqual({ ...PARSED, version: "v1", claimed: { scheme: "exact", network: "base" } });
   });
 
-  test("the same authorization in both headers is one payment, of version 2 if either of them is", () => {
+  test("The same authorization in both headers is one payment, of version 2 if either envelope is", () => {
     const header = encode(V2);
     expect(read(header, header)).toMatchObject({ ...PARSED, version: "v2" });
     expect(presented(V2, V1)).toMatchObject({ ...PARSED, version: "v2" });
@@ -82,7 +82,7 @@ describe("a payment header that can be read", () => {
     expect(presented(V1, V1)).toMatchObject({ ...PARSED, version: "v1" });
   });
 
-  test("one authorization may be spelled in two ways, and its identifier may be in either header", () => {
+  test("One authorization may be written differently in each header, and either header may carry its identifier", () => {
     const respelled = withAuthorization({ from: AUTHORIZATION.from.toLowerCase(), value: 250_000 });
     const named = { ...respelled, extensions: { "payment-identifier": { info: { id: "an-identifier-of-it" } } } };
     expect(presented(V2, respelled)).toMatchObject({ ...PARSED, version: "v2" });
@@ -90,7 +90,7 @@ describe("a payment header that can be read", () => {
     expect(presented(named, V1)).toMatchObject({ paymentId: "an-identifier-of-it" });
   });
 
-  test.each([16, 128])("a payment identifier may have %i characters", (length) => {
+  test.each([16, 128])("A payment identifier may have %i characters", (length) => {
     const id = "a-_9".repeat(32).slice(0, length);
     expect(presented({ ...V2, extensions: { "payment-identifier": { info: { required: false, id } } } })).toMatchObject(
       { paymentId: id },
@@ -98,12 +98,12 @@ describe("a payment header that can be read", () => {
   });
 
   test.each([{ required: false }, { required: false, id: null }])(
-    "an echoed payment-identifier extension without an id is not an identifier",
+    "An echoed payment-identifier extension without an id is not an identifier",
     (info) =>
       expect(presented({ ...V2, extensions: { "payment-identifier": { info } } })).toMatchObject({ paymentId: null }),
   );
 
-  test("a header of exactly the limit is read", () => {
+  test("A header of exactly the maximum size is read", () => {
     const padded = { ...V2, pad: "" };
     const room = Math.floor((MAX_HEADER_BYTES / 4) * 3) - JSON.stringify(padded).length;
     const header = encode({ ...padded, pad: "x".repeat(room) });
@@ -112,7 +112,7 @@ describe("a payment header that can be read", () => {
   });
 });
 
-describe("a payment header that cannot be read", () => {
+describe("Malformed payment headers", () => {
   const id = (value: unknown) => ({ ...V2, extensions: { "payment-identifier": { info: { id: value } } } });
   test.each<[string, unknown]>([
     ["an array", []],
@@ -134,15 +134,15 @@ describe("a payment header that cannot be read", () => {
     ["a long identifier", id("a".repeat(129))],
     ["an identifier with a space", id("a".repeat(20).replace("aa", "a "))],
     ["an identifier that is a number", id(1_234_567_890_123_456)],
-  ])("%s is malformed", (_, payload) => {
+  ])("A payment is malformed with %s", (_, payload) => {
     expect(read(encode(payload), undefined)).toEqual({ malformed: expect.any(String) });
   });
 
   test.each([
-    ["empty", ""],
-    ["base64 of no JSON", Buffer.from("hello").toString("base64")],
-    ["over the limit", "A".repeat(MAX_HEADER_BYTES + 4)],
-  ])("%s is malformed", (_, header) => {
+    ["that is empty", ""],
+    ["whose base64 is not JSON", Buffer.from("hello").toString("base64")],
+    ["above the maximum size", "A".repeat(MAX_HEADER_BYTES + 4)],
+  ])("A header %s is malformed", (_, header) => {
     expect(read(header, undefined)).toEqual({ malformed: expect.any(String) });
     expect(read(undefined, header)).toEqual({ malformed: expect.any(String) });
   });
@@ -151,7 +151,7 @@ describe("a payment header that cannot be read", () => {
   const accepted = { scheme: "exact", network: "eip155:8453" };
   test.each<[string, object | undefined, object | undefined, RegExp]>([
     ["two authorizations", V2, other, /contain different payments; send only one/],
-    ["a payment beside something else", V2, { x402Version: 1 }, /contain different payments/],
+    ["a payment in one header and another object in the other", V2, { x402Version: 1 }, /contain different payments/],
     ["two identifiers", id("the-first-identifier"), id("the-other-identifier"), /different payment identifiers/],
     [
       "version 1 with what version 2 accepted",
@@ -177,11 +177,11 @@ describe("a payment header that cannot be read", () => {
       undefined,
       /^PAYMENT-SIGNATURE .*x402Version missing; expected the number 1 or 2/,
     ],
-  ])("a contradiction says what it is: %s", (_, ...[signature, payment, said]) => {
-    expect(presented(signature, payment)).toEqual({ malformed: expect.stringMatching(said) });
+  ])("The error names the contradiction: %s", (_, ...[signature, payment, reason]) => {
+    expect(presented(signature, payment)).toEqual({ malformed: expect.stringMatching(reason) });
   });
 
-  test("a header that is sent twice, and JSON that names a member twice, are malformed", () => {
+  test("A header sent twice and JSON with a duplicate member are malformed", () => {
     const header = encode(V2);
     expect(read(`${header}, ${header}`)).toEqual({ malformed: expect.stringContaining("was sent more than once") });
     const twice = JSON.stringify(V2).replace("{", '{"x402Version":1,');
@@ -192,7 +192,7 @@ describe("a payment header that cannot be read", () => {
     expect(read(Buffer.from(colons).toString("base64"))).toMatchObject({ version: "v2" });
   });
 
-  test("members that no text can be made of, and JSON of thousands of levels, are malformed and nothing else", () => {
+  test("Members that cannot be converted to text and JSON thousands of levels deep are reported as malformed", () => {
     const odd = withAuthorization({ value: { toString: 1, valueOf: 1 } });
     expect(presented(odd, odd)).toEqual({ malformed: expect.stringContaining("payload.authorization.value") });
     const deep = Buffer.from(`{"x402Version":2,"payload":${"[".repeat(4_500)}${"]".repeat(4_500)}}`).toString("base64");
@@ -200,7 +200,7 @@ describe("a payment header that cannot be read", () => {
     expect(presented({ ...V2, note: "[".repeat(100) })).toMatchObject({ version: "v2" });
   });
 
-  test("the error names the field, and never the signature", () => {
+  test("The error names the field and never contains the signature", () => {
     const { malformed } = read(encode(withAuthorization({ nonce: "0x12" })), undefined) as {
       malformed: string;
     };
@@ -209,8 +209,8 @@ describe("a payment header that cannot be read", () => {
   });
 });
 
-describe("the base64 of a header", () => {
-  /** What the stock library reads; undefined for what it refuses. */
+describe("The base64 of a header", () => {
+  /** Returns what the stock library decodes, or undefined if it rejects the text. */
   function stock(text: string): { readonly value: unknown } | undefined {
     try {
       return { value: decodePaymentSignatureHeader(text) };
@@ -219,7 +219,7 @@ describe("the base64 of a header", () => {
     }
   }
 
-  test("what the stock library writes is written so and read back", () =>
+  test("Our encoding equals the stock library's and decodes to the same value", () =>
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = encodePaymentRequiredHeader(value as never);
@@ -228,7 +228,7 @@ describe("the base64 of a header", () => {
       }),
     ));
 
-  test("whatever it reads is read the same, and nothing that is not JSON in base64 is read at all", () => {
+  test("Decoding accepts and rejects the same texts as the stock library, and also accepts the URL alphabet", () => {
     const json = fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value)));
     const bytes = fc.oneof(
       json,
@@ -250,8 +250,8 @@ describe("the base64 of a header", () => {
     ["a line break", "MTIz\n"],
     ["a byte order mark", Buffer.from("\ufeff1").toString("base64"), 1],
     ["two byte order marks", Buffer.from("\ufeff\ufeff1").toString("base64")],
-    ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0xc3, 0x22]).toString("base64"), "\ufffd\ufffd"],
-  ])("so it is with %s", (_, text, value) => {
+    ["bytes that are not UTF-8", Buffer.from([0x22, 0xff, 0xc3, 0x22]).toString("base64"), "\ufffd\ufffd"],
+  ])("Decoding matches the stock library for %s", (_, text, value) => {
     const expected = value === undefined ? { malformed: "is not base64-encoded JSON" } : { value };
     expect(decodeJson(text)).toMatchObject(expected);
   });

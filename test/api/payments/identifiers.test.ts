@@ -29,8 +29,8 @@ beforeEach(async () => {
   id = randomUUID();
 });
 
-describe("a payment with a payment identifier", () => {
-  test("is replayed for a fresh signature too, which is never submitted", async () => {
+describe("A payment with a payment identifier", () => {
+  test("A fresh signature under the same identifier replays the purchase and is never submitted", async () => {
     const signed = await signPayment(payer);
     const first = await post(basic(), v2(signed, { id }));
     const fresh = await signPayment(payer);
@@ -41,8 +41,8 @@ describe("a payment with a payment identifier", () => {
     await chargedOnce(chain, signed);
   });
 
-  test.each<[string, () => Fresh, RegExp]>([["of another payee", () => ({ to: DEAD }), /it must pay/]])(
-    "is not replayed for an authorization %s: 402, and its own one still gets it",
+  test.each<[string, () => Fresh, RegExp]>([["for another payee", () => ({ to: DEAD }), /it must pay/]])(
+    "An authorization %s gets 402 instead of the replay, and the original authorization still gets it",
     async (_, fields, why) => {
       const signed = await signPayment(payer);
       const first = await post(basic(), v2(signed, { id }));
@@ -54,7 +54,7 @@ describe("a payment with a payment identifier", () => {
     },
   );
 
-  test("sent ten times at once with ten signatures is one purchase", async () => {
+  test("Ten concurrent requests with ten signatures under one identifier are one purchase", async () => {
     const all = await Promise.all(Array.from({ length: 10 }, () => signPayment(payer)));
     const answers = await Promise.all(all.map((signed) => post(basic(), v2(signed, { id }))));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
@@ -63,7 +63,7 @@ describe("a payment with a payment identifier", () => {
     expect(await settlements(chain, payer.address)).toHaveLength(1);
   });
 
-  test("cannot be used for another route: the answer is 409, and nothing is charged for it", async () => {
+  test("A used identifier on another route gets 409, and nothing is charged", async () => {
     const signed = await signPayment(payer);
     expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
     const other = await signPayment(payer, { value: PRICES.suite });
@@ -73,7 +73,7 @@ describe("a payment with a payment identifier", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("does not collide with another payer's same identifier", async () => {
+  test("Two payers may use the same identifier", async () => {
     const stranger = await newPayer(chain);
     const [mine, theirs] = [await signPayment(payer), await signPayment(stranger)];
     const first = await post(basic(), v2(mine, { id }));
@@ -85,7 +85,7 @@ describe("a payment with a payment identifier", () => {
     await chargedOnce(chain, theirs);
   });
 
-  test("does not give its result to a wrong signature under the same identifier", async () => {
+  test("A wrong signature under the same identifier does not get the result", async () => {
     const signed = await signPayment(payer);
     const first = await post(basic(), v2(signed, { id }));
     const stranger = await newPayer(chain);
@@ -96,7 +96,7 @@ describe("a payment with a payment identifier", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("is refused without it: only the payer knows it, anyone can read the authorization on the chain", async () => {
+  test("A retry without the identifier is refused, because anyone can read the authorization on the chain", async () => {
     const signed = await signPayment(payer);
     expect((await post(basic(), v2(signed, { id }))).status).toBe(200);
     for (const headers of [v2(signed), v2(signed, { id: randomUUID() })]) {
@@ -108,7 +108,7 @@ describe("a payment with a payment identifier", () => {
   });
 });
 
-test("an authorization that was paid without an identifier is the same purchase with one", async () => {
+test("An authorization paid without an identifier is the same purchase with one", async () => {
   const signed = await signPayment(payer);
   const first = await post(basic(), v2(signed));
   const again = await post(basic(), v2(signed, { id }));
@@ -117,7 +117,7 @@ test("an authorization that was paid without an identifier is the same purchase 
   await chargedOnce(chain, signed);
 });
 
-test("a refused payment frees its identifier for a new one", async () => {
+test("A refused payment frees its identifier for a new payment", async () => {
   const poor = await newPayer(chain, 0n);
   expect(expectPaymentRequired(await post(basic(), v2(await signPayment(poor), { id })))).toMatch(/balance/);
   await chain.fund(poor.address, PRICES.basic);
@@ -126,4 +126,4 @@ test("a refused payment frees its identifier for a new one", async () => {
   await chargedOnce(chain, signed);
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));

@@ -19,7 +19,7 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import { binary } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-/** What one payer may have in flight at once, and what its balance has to cover. */
+/** The number of payments that one payer may have in flight, which its balance must cover together. */
 
 const MOST = 16;
 
@@ -36,7 +36,7 @@ const pay = (signed: Signed, id?: string) => post(`${service.url}/test/basic`, v
 const signed = (payer: LocalAccount, count: number) =>
   Promise.all(Array.from({ length: count }, () => signPayment(payer)));
 
-/** The facilitator takes the payment and does nothing with it. */
+/** Makes the facilitator accept the payment and do nothing with it. */
 const keep = (one: Signed) => facilitator.treat(one, (_, answer) => answer.writeHead(200).end("{}"));
 
 const rowsOf = ({ address }: LocalAccount) =>
@@ -45,8 +45,8 @@ const rowsOf = ({ address }: LocalAccount) =>
     return (await client.query<object>(text, [Buffer.from(address.slice(2), "hex")])).rows;
   });
 
-describe("a payer's payments in flight", () => {
-  test("are 16 at most, however many come at once: the others get 503, leave nothing, and are taken later", async () => {
+describe("A payer's payments in flight", () => {
+  test("A payer has at most 16 payments in flight, and the others get 503, are not stored, and are accepted later", async () => {
     const payer = await newPayer(chain);
     const all = await signed(payer, MOST + 9);
     for (const one of all) keep(one);
@@ -60,14 +60,14 @@ describe("a payer's payments in flight", () => {
     expect(await rowsOf(payer)).toEqual(Array(MOST).fill({ state: "settling", reason: null }));
     const [taken] = all.filter((one) => !turnedAway.includes(one));
     const [waiting] = turnedAway;
-    if (taken === undefined || waiting === undefined) throw new Error("nobody waits");
+    if (taken === undefined || waiting === undefined) throw new Error("no payment waits");
     await broadcast(chain, taken);
     expect((await pay(taken)).status).toBe(200);
     await broadcast(chain, waiting);
     expect((await pay(waiting)).status).toBe(200);
   });
 
-  test("enter one after the other, whatever process asks: each sees those before it", async () => {
+  test("Payments of one payer are admitted one at a time across processes", async () => {
     const payment = newPayment();
     const WAITING = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
@@ -82,7 +82,7 @@ describe("a payer's payments in flight", () => {
     });
   });
 
-  test("are those that somebody is at: an abandoned one is not counted until it is taken again, as the last", async () => {
+  test("An abandoned payment does not count until it is taken again, and then it is the last", async () => {
     const { key } = newPayment();
     const [first, second] = [newPayment({ payer: key.payer }), newPayment({ payer: key.payer })];
     const token = randomUUID();
@@ -93,14 +93,14 @@ describe("a payer's payments in flight", () => {
     expect(await ahead(second)).toEqual([]);
     await journal.take(first.key, "received", token);
     expect([await ahead(first), await ahead(second)]).toEqual([[second.key.nonce], []]);
-    // Another chain's money covers nothing here, and has nothing to cover.
+    // Payments on another chain are counted separately.
     const abroad = newPayment();
     const there = { ...abroad, key: { ...abroad.key, payer: key.payer, network: "eip155:84532" as const } };
     await journal.insert(there, token);
     expect(await ahead(there)).toEqual([]);
   });
 
-  test("are fewer after one has failed on the chain: as many as may still fail", async () => {
+  test("After a failure on the chain, a payer may have only as many in flight as may still fail", async () => {
     const { payer } = newPayment().key;
     const enter = (payment = newPayment({ payer }), token = randomUUID()) => journal.insert(payment, token);
     const [failing, token] = [newPayment({ payer }), randomUUID()];
@@ -111,8 +111,8 @@ describe("a payer's payments in flight", () => {
   });
 });
 
-describe("a payer's balance covers what is in flight together", () => {
-  test("of two that exceed it, one is taken, whichever comes first; the other is told why", async () => {
+describe("The balance for all payments in flight", () => {
+  test("If two payments exceed the balance, one is accepted and the other is refused with the reason", async () => {
     const payer = await newPayer(chain, 400_000n);
     const both = await signed(payer, 2);
     for (const one of both) keep(one);
@@ -130,7 +130,7 @@ describe("a payer's balance covers what is in flight together", () => {
     await chargedOnce(chain, taken);
   });
 
-  test("one that has settled meanwhile, unknown to its row, is not counted twice", async () => {
+  test("A payment that has settled without its row's knowledge is not counted twice", async () => {
     const payer = await newPayer(chain, 2n * PRICES.basic);
     const [first, second] = await signed(payer, 2);
     if (first === undefined || second === undefined) throw new Error("nothing signed");
@@ -143,13 +143,13 @@ describe("a payer's balance covers what is in flight together", () => {
   });
 });
 
-describe("a payment identifier", () => {
-  test("is free again when its payment was abandoned before it was submitted", async () => {
+describe("A payment identifier", () => {
+  test("An identifier is free again if its payment was abandoned before submission", async () => {
     const payer = await newPayer(chain);
     const [first, second] = await signed(payer, 2);
     if (first === undefined || second === undefined) throw new Error("nothing signed");
     const id = randomUUID();
-    // The head, which the checks need, is known; what simulates is not answered.
+    // The checks still get the head, but simulations fail.
     node.become(async (call, pass) => (call.method === "eth_call" ? away(call, pass) : pass(call)));
     expectProblem(await pay(first, id), 503, "payment_pending");
     node.become(null);

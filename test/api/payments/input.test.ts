@@ -31,7 +31,10 @@ interface RawRequest {
   readonly chunks?: readonly (string | Buffer)[];
 }
 
-/** A request as `fetch` would not send it. The answer counts even when the server closes before it has read everything. */
+/**
+ * Sends a request that `fetch` would not send. Returns the response even when the server closes the connection before
+ * it has read the whole request.
+ */
 const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawRequest): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(service.url);
@@ -48,29 +51,29 @@ const raw = ({ method, path = "/test/basic", headers = {}, chunks = [] }: RawReq
     outgoing.end();
   });
 
-describe("a payment header", () => {
+describe("Payment headers", () => {
   test.each<[string, Record<string, string>]>([
     ["that is not base64", { "PAYMENT-SIGNATURE": "{not base64}" }],
     ["of 12 KiB and a byte", { "PAYMENT-SIGNATURE": "A".repeat(12 * KIB + 1) }],
-  ])("%s is 400", async (_, headers) => {
+  ])("A payment header %s is rejected with 400", async (_, headers) => {
     const answer = await post(basic(), headers);
     expectProblem(answer, 400, "malformed_payment");
     expect(answer.text.length).toBeLessThan(KIB);
   });
 
-  test("larger than the server reads at all is 431, as a problem too", async () => {
+  test("A payment header above the server's own limit is rejected with 431 and a problem document", async () => {
     const answer = await raw({ method: "POST", headers: { "PAYMENT-SIGNATURE": "A".repeat(100 * KIB) } });
     expectProblem(answer, 431, "headers_too_large");
   });
 });
 
-describe("a request body", () => {
-  test("is not read before it is paid for: whatever it is, 402", async () => {
+describe("Request bodies", () => {
+  test("An unpaid request gets 402, whatever its body contains", async () => {
     for (const body of [null, "", "{", "not JSON", "\u0000", '{"a":1}', "x".repeat(64 * KIB)])
       expect(expectPaymentRequired(await post(basic(), {}, body))).toMatch(/Payment required/);
   });
 
-  test("that never ends does not hold up the 402", async () => {
+  test("A body that never ends does not delay the 402", async () => {
     const { hostname, port } = new URL(service.url);
     const answer = await new Promise<number>((resolve, reject) => {
       const open = request({ hostname, port, method: "POST", path: "/test/basic", agent: false }, (response) => {
@@ -83,7 +86,7 @@ describe("a request body", () => {
     expect(answer).toBe(402);
   });
 
-  test("that is not JSON is 400 when it is paid for, and nothing is charged", async () => {
+  test("A paid request whose body is not JSON gets 400 and is not charged", async () => {
     for (const body of ["{", "not JSON", "{}{}"]) {
       const answer = await post(basic(), v2(await signPayment(payer)), body);
       expectProblem(answer, 400, "malformed_request");
@@ -92,28 +95,28 @@ describe("a request body", () => {
   });
 
   test.each<[string, string]>([
-    ["text with a NUL character", '{"a":"\\u0000"}'],
-    ["half a surrogate pair", '["\\ud800"]'],
-  ])("with %s, which no journal can keep, is 400, and nothing is charged", async (_, body) => {
+    ["contains a NUL character", '{"a":"\\u0000"}'],
+    ["contains half a surrogate pair", '["\\ud800"]'],
+  ])("A paid request whose body %s cannot be stored, so it gets 400 and is not charged", async (_, body) => {
     expectProblem(await post(basic(), v2(await signPayment(payer)), body), 400, "malformed_request");
     await nothingCharged(chain, payer);
   });
 
-  test("declared as 64 KiB and one byte is 413, paid or not, and nothing is charged", async () => {
+  test("A body declared one byte above 64 KiB gets 413, paid or not, and is not charged", async () => {
     const body = "x".repeat(64 * KIB + 1);
     expectProblem(await post(basic(), {}, body), 413, "body_too_large");
     expectProblem(await post(basic(), v2(await signPayment(payer)), body), 413, "body_too_large");
     await nothingCharged(chain, payer);
   });
 
-  test("of 64 KiB and one byte without a declared length is 413 when it is paid for, and nothing is charged", async () => {
+  test("A paid body one byte above 64 KiB without a declared length gets 413 and is not charged", async () => {
     const chunks = [...Array(64).fill("x".repeat(KIB)), "x"];
     const answer = await raw({ method: "POST", headers: v2(await signPayment(payer)), chunks });
     expectProblem(answer, 413, "body_too_large");
     await nothingCharged(chain, payer);
   });
 
-  test("of exactly 64 KiB is taken", async () => {
+  test("A body of exactly 64 KiB is accepted", async () => {
     const rich = await newPayer(chain);
     const body = JSON.stringify("x".repeat(64 * KIB - 2));
     expect(body).toHaveLength(64 * KIB);
@@ -128,8 +131,8 @@ describe("a request body", () => {
   });
 });
 
-describe("a 402", () => {
-  test("carries the challenge of version 2 in its header", async () => {
+describe("The 402 response", () => {
+  test("A 402 carries the x402 version 2 challenge in its header", async () => {
     const answer = await post(basic());
     const { accepts, resource, x402Version, extensions } = challengeOf(answer);
     expect(x402Version).toBe(2);
@@ -149,7 +152,7 @@ describe("a 402", () => {
     expect(Object.keys(extensions ?? {}).sort()).toEqual(["bazaar", "offer-receipt", "payment-identifier"]);
   });
 
-  test("carries the challenge of version 1 in its body", async () => {
+  test("A 402 carries the x402 version 1 challenge in its body", async () => {
     const { body } = await post(`${service.url}/test/suite`);
     expect(body).toEqual({
       x402Version: 1,
@@ -172,7 +175,7 @@ describe("a 402", () => {
     });
   });
 
-  test("names the published address, whatever the request says about its host", async () => {
+  test("A 402 names the published URL and ignores the request's host headers", async () => {
     const headers = { host: "evil.example", "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" };
     const answer = await raw({ method: "POST", headers });
     expectPaymentRequired(answer);
@@ -181,7 +184,7 @@ describe("a 402", () => {
   });
 });
 
-test("browsers may read the payment headers of every answer", async () => {
+test("Browsers may read the payment headers of every response", async () => {
   const rich = await newPayer(chain);
   const answers = [
     await post(basic()),
@@ -209,7 +212,7 @@ test("browsers may read the payment headers of every answer", async () => {
     headers: {
       origin: "https://a.example",
       "access-control-request-method": "POST",
-      // @x402/fetch and @x402/axios send the first one.
+      // @x402/fetch and @x402/axios send the first header.
       "access-control-request-headers": "access-control-expose-headers,content-type,payment-signature,traceparent",
     },
   });
@@ -219,7 +222,7 @@ test("browsers may read the payment headers of every answer", async () => {
   ]);
 });
 
-describe("a method that a path does not support", () => {
+describe("Unsupported methods", () => {
   test.each(["GET", "HEAD"])("%s on a paid route is 405 with Allow", async (method) => {
     const answer = await raw({ method });
     expect(answer.status).toBe(405);
@@ -233,8 +236,8 @@ describe("a method that a path does not support", () => {
     expect(answer.headers.get("allow")).toBe("GET, HEAD, OPTIONS");
   });
 
-  test("PUT on a path that reads and accepts deliveries names both methods", async () =>
+  test("PUT on a path with a GET and a POST route lists both methods in Allow", async () =>
     expect((await raw({ method: "PUT", path: "/verify" })).headers.get("allow")).toBe("GET, HEAD, POST, OPTIONS"));
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));

@@ -28,7 +28,7 @@ const newPool = (max = 16) => connect(database.apiUrl, max);
 const journal = createJournal(await forFile(newPool()), SEAL);
 const other = createJournal(await forFile(newPool()), SEAL);
 
-/** A payment in the state, brought there under one lease. */
+/** Brings a new payment to the state under one lease. */
 async function paymentIn(state: State, more: Parameters<typeof newPayment>[0] = {}) {
   const [payment, token] = [newPayment(more), randomUUID()];
   expect(await journal.insert(payment, token)).toBe(1);
@@ -39,7 +39,7 @@ async function paymentIn(state: State, more: Parameters<typeof newPayment>[0] = 
 const ofPayment = ({ key }: NewPayment, text: string) => owner.query(text, [binary(key.nonce)]);
 const endLease = (payment: NewPayment) =>
   ofPayment(payment, "UPDATE payment SET lease_until = '-infinity' WHERE nonce = $1");
-/** Everything that the database says about a payment. */
+/** Returns all columns of a payment's row. */
 const rowOf = async (payment: NewPayment) =>
   (await ofPayment(payment, "SELECT *, payment::text AS everything FROM payment WHERE nonce = $1")).rows[0];
 const countOf = async (table: "certificate" | "settlement_mark" | "payment") =>
@@ -53,7 +53,10 @@ const waiting = async (wanted: number) =>
     }, PATIENT)
     .toBe(wanted);
 
-/** Starts all at once against a locked row, so that they truly meet there; answers how many rows each one changed. */
+/**
+ * Starts all attempts against a locked row, so that they really compete. Returns the number of rows that each one
+ * changed.
+ */
 async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<Entered>): Promise<Entered[]> {
   return withClient(database.ownerUrl, async (client) => {
     await client.query("BEGIN");
@@ -67,9 +70,9 @@ async function atOnce(payment: NewPayment, attempt: (by: Journal) => Promise<Ent
 
 const ONE_WINNER = [...Array(CROWD - 1).fill(0), 1];
 
-describe("two at once", () => {
+describe("Concurrent writers", () => {
   test.each(["received", "settling", "settled"] as const)(
-    "one of all that take a dead lease in %s wins",
+    "Exactly one of many concurrent takes of an expired lease wins for a payment that is %s",
     async (state) => {
       const payment = await paymentIn(state);
       await endLease(payment);
@@ -79,13 +82,13 @@ describe("two at once", () => {
     },
   );
 
-  test("one of all that revive a refused payment, paid after all, wins", async () => {
+  test("Exactly one of many concurrent revivals of a refused payment wins", async () => {
     const payment = await paymentIn("void");
     expect(await atOnce(payment, (by) => by.revive(payment.key, randomUUID(), payment))).toEqual(ONE_WINNER);
     expect((await rowOf(payment)).state).toBe("settling");
   });
 
-  test("a state that moved on while a take waited is not taken", async () => {
+  test("A take fails if the payment's state changed while it waited", async () => {
     const payment = await paymentIn("received");
     await endLease(payment);
     await withClient(database.ownerUrl, async (client) => {
@@ -101,9 +104,9 @@ describe("two at once", () => {
   });
 
   test.each([
-    ["the first insert commits: no other one counts", "COMMIT", 0],
-    ["the first insert fails: exactly one other counts", "ROLLBACK", 1],
-  ])("of one payment sent to many, %s", async (_, end, others) => {
+    ["commits, no other insert counts", "COMMIT", 0],
+    ["fails, exactly one other insert counts", "ROLLBACK", 1],
+  ])("When the first of several concurrent inserts of one payment %s", async (_, end, others) => {
     const pool = newPool(1);
     onTestFinished(() => pool.end());
     const first = createJournal(pool, SEAL);
@@ -115,7 +118,7 @@ describe("two at once", () => {
       await pool.query("BEGIN");
       expect(await first.insert(next(), randomUUID())).toBe(1);
       const inserts = [journal, other, journal, other].map((by) => by.insert(next(), randomUUID()));
-      // What a process sends at once shares a transaction.
+      // Concurrent statements of one process share a transaction.
       await waiting(2);
       await pool.query(end);
       const changed = (await Promise.all(inserts)).filter((rows) => rows === 1).length;
@@ -125,8 +128,8 @@ describe("two at once", () => {
   });
 });
 
-describe("a holder that slept while another took over", () => {
-  test("loses its write to a take that was committed while the write waited", async () => {
+describe("A run that lost its lease", () => {
+  test("A write loses to a take that committed while the write waited", async () => {
     const payment = await paymentIn("settled");
     await withClient(database.ownerUrl, async (client) => {
       await client.query("BEGIN");
@@ -143,7 +146,7 @@ describe("a holder that slept while another took over", () => {
   });
 });
 
-test("a commit that nobody acknowledged answers 503, leaves record and result both or neither, and the retry gets one", async () => {
+test("An unacknowledged commit gets 503, stores record and result together or not at all, and the retry gets its result", async () => {
   const link = await startDatabaseLink(database.apiUrl);
   const chain = await startTestChain();
   const service = await startService({ chain, database, config: { databaseUrl: link.url }, jobs: false });

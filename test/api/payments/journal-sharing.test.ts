@@ -12,7 +12,7 @@ import { unixNow } from "../../support/payments/signing.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-describe("statements that share a message", async () => {
+describe("Statements that share a message", async () => {
   const database = await freshDatabase();
   const owner = await forFile(connectOwner(database));
   const { share, shareAll } = createSharedMessages(await forFile(connect(database.ownerUrl, 4)));
@@ -36,9 +36,9 @@ describe("statements that share a message", async () => {
   const reasons = (settled: readonly PromiseSettledResult<unknown>[]) =>
     settled.map((one) => (one.status === "fulfilled" ? null : String(one.reason.message)));
 
-  test("what comes together is one transaction, and everyone gets the answer to what they asked", async () => {
+  test("Concurrent statements share a transaction, and each caller gets its own result", async () => {
     const answers = await Promise.all([add("c"), count("b"), add("a"), add("b"), count("c")]);
-    // In the order of their locks: a, b, then what is up to b; c, then what is up to c.
+    // They run in the order of their lock keys: a, b, the count up to b, c, the count up to c.
     expect(answers.map(({ rows }) => rows)).toEqual([
       [{ name: "c" }],
       [{ n: 2 }],
@@ -51,7 +51,7 @@ describe("statements that share a message", async () => {
     expect(new Set(rows.map(({ xid }) => xid)).size).toBe(1);
   });
 
-  test("one that fails fails alone, and leaves a connection that knows what it has prepared", async () => {
+  test("A failing statement fails alone and keeps the connection's prepared statements usable", async () => {
     const pool = await forFile(connect(database.ownerUrl, 1));
     const { share: shareOne } = createSharedMessages(pool);
     const ask = (name: string, text: string) => shareOne({ name, text, values: [] }, name);
@@ -67,7 +67,7 @@ describe("statements that share a message", async () => {
     expect(await session()).toEqual(before);
   });
 
-  test("when the connection is lost, all that shared it reject, and none of them is sent again", async () => {
+  test("A lost connection rejects every statement that shared it, and none is sent again", async () => {
     await owner.query("BEGIN");
     await owner.query("INSERT INTO shared (name) VALUES ('b')");
     const sent = Promise.allSettled([add("a"), add("b"), add("c")]);
@@ -80,7 +80,7 @@ describe("statements that share a message", async () => {
     expect((await add("d")).rows).toEqual([{ name: "d" }]);
   });
 
-  test("several of one payment take effect together or not at all, and those beside them on their own", async () => {
+  test("Statements of one payment take effect together or not at all, independently of other payments", async () => {
     const insert = (name: string) => ({
       name: "add",
       text: "INSERT INTO shared (name) VALUES ($1) RETURNING name",
@@ -97,16 +97,16 @@ describe("statements that share a message", async () => {
     expect(first).toEqual([[{ name: "a" }], [{ name: "b" }]]);
   });
 
-  test("what fails at COMMIT fails alone too", async () => {
+  test("A statement that fails at COMMIT fails alone", async () => {
     await owner.query("CREATE TABLE child (name text REFERENCES shared DEFERRABLE INITIALLY DEFERRED)");
     onTestFinished(async () => void (await owner.query("DROP TABLE child")));
-    const child = { name: "child", text: "INSERT INTO child (name) VALUES ($1)", values: ["nobody"] };
+    const child = { name: "child", text: "INSERT INTO child (name) VALUES ($1)", values: ["missing"] };
     const settled = await Promise.allSettled([add("a"), share(child, "b"), add("c")]);
     expect(reasons(settled)).toEqual([null, expect.stringContaining("foreign key"), null]);
     expect((await stored()).map(({ name }) => name)).toEqual(["a", "c"]);
   });
 
-  test("a transaction whose failure was overlooked does not count as committed", async () => {
+  test("A transaction whose failure was ignored is not reported as committed", async () => {
     const pool = await forFile(connect(database.ownerUrl, 1));
     const overlooked = inTransaction(pool, async (client) => {
       await client.query("INSERT INTO shared (name) VALUES ('a')");
@@ -116,8 +116,8 @@ describe("statements that share a message", async () => {
     expect(await stored()).toEqual([]);
   });
 
-  test("payers are locked in the order of their addresses, whichever they are", async () => {
-    // One of them has an address with the highest bit set, and two share their first bytes.
+  test("Payers are locked in the order of their addresses", async () => {
+    // One address has its highest bit set, and two share their first bytes.
     const random = Array.from({ length: 40 }, () => randomBytes(20).toString("hex"));
     const payers = [
       ...random,
@@ -138,13 +138,13 @@ describe("statements that share a message", async () => {
   });
 });
 
-describe("processes that share work", async () => {
+describe("Processes that share work", async () => {
   const ROWS = 90;
   const PROCESSES = 3;
   const soon = { timeout: 30_000, interval: 50 };
 
   const chain = await forFile(startTestChain());
-  // The final block is later than every window here.
+  // Makes the final block later than every window below.
   await chain.mine(5);
   const database = await freshDatabase();
   const owner = await forFile(connectOwner(database));
@@ -154,7 +154,7 @@ describe("processes that share work", async () => {
   );
   const [journal] = journals as [ReturnType<typeof createJournal>];
 
-  /** Submitted, never settled, and its window over: each of them takes one look and one write. */
+  /** Inserts payments that were submitted, never settled, and have expired. Each takes one lookup and one write. */
   async function abandoned(rows: number, scheme = "exact"): Promise<void> {
     for (let n = 0; n < rows; n++) {
       const [payment, token] = [newPayment({ validBefore: unixNow() - 60n, scheme }), randomUUID()];
@@ -165,13 +165,13 @@ describe("processes that share work", async () => {
     await owner.query("UPDATE payment SET next_attempt_at = now()");
   }
 
-  test("a claimed payment is nobody else's for half a minute, and then anyone's", async () => {
+  test("A claimed payment is reserved for 30 seconds and then available to any process", async () => {
     await abandoned(60);
     const claims = await Promise.all([...journals, ...journals].map((by) => by.due(10)));
     const nonces = claims.flat().map(({ key }) => key.nonce);
     expect([nonces.length, new Set(nonces).size]).toEqual([60, 60]);
     expect(await journal.due(10)).toEqual([]);
-    // As time does.
+    // Simulates 29 seconds.
     await owner.query("UPDATE payment SET next_attempt_at = next_attempt_at - interval '29 s'");
     expect(await journal.due(10)).toEqual([]);
     await owner.query("UPDATE payment SET next_attempt_at = next_attempt_at - interval '2 s'");
@@ -179,7 +179,7 @@ describe("processes that share work", async () => {
     await owner.query("TRUNCATE payment");
   });
 
-  test("three processes share what is due; what always fails keeps nobody from it", async () => {
+  test("Three processes share the due payments, and payments that always fail do not block the others", async () => {
     await abandoned(ROWS);
     const services = await Promise.all(Array.from({ length: PROCESSES }, () => startService({ chain, database })));
     const LEFT = "SELECT count(*)::int AS n FROM payment WHERE scheme = 'exact' AND state = 'settling'";
@@ -189,7 +189,7 @@ describe("processes that share work", async () => {
       const { rows } = await owner.query(
         "SELECT reason, attempts, count(*)::int AS n FROM payment GROUP BY reason, attempts",
       );
-      // One more than when it was inserted: nobody took one that somebody else had claimed.
+      // One attempt more than at insertion, so no payment was taken twice.
       expect(rows).toEqual([{ reason: "expired", attempts: 2, n: ROWS }]);
       const commands = services.map(({ logged }) => logged.filter((line) => line.includes('"msg":"gate"')).length);
       expect(commands.reduce((sum, n) => sum + n, 0)).toBe(ROWS * ["take", "look", "write"].length);
@@ -201,7 +201,7 @@ describe("processes that share work", async () => {
     }
   });
 
-  /** The only row of the journal, in a state; what it is, and what minutes do to it. */
+  /** Makes a payment in the state the journal's only row. Returns functions to read it and to age it by minutes. */
   async function only(state: State) {
     await owner.query("TRUNCATE payment");
     const [payment, token] = [newPayment(), randomUUID()];
@@ -223,10 +223,10 @@ describe("processes that share work", async () => {
     };
   }
 
-  test("what makes no progress for ten minutes is set aside; any progress brings it back", async () => {
+  test("A payment without progress for ten minutes is parked until it makes progress", async () => {
     const { key, token, row, claimAfter } = await only("settled");
     const fail = async () => {
-      // The run writes where the settlement is, which it was before.
+      // The run writes the same settlement as before.
       expect(await journal.write(key, token, WRITES.settle)).toBe(1);
       await journal.release(key, token, true);
     };
@@ -247,7 +247,7 @@ describe("processes that share work", async () => {
     expect(await journal.backlog()).toMatchObject({ unresolved: 1 });
   });
 
-  test("a fulfilled payment has two hours to become final before it is set aside", async () => {
+  test("A fulfilled payment has two hours to become final before it is parked", async () => {
     const { row, claimAfter } = await only("fulfilled");
     await claimAfter(119);
     expect(await row()).toEqual({ parked: false, later: false });

@@ -9,7 +9,7 @@ import { type Answer, post, send, v2 } from "../../support/payments/requests.ts"
 import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What a look at a payment costs its node, whatever the payment's age and however narrow the provider's ranges.
+// The RPC calls per payment lookup, for payments of any age and providers with narrow log ranges.
 
 const NARROW: Profile = {
   ...BASE,
@@ -17,7 +17,7 @@ const NARROW: Profile = {
   logs: {
     ...BASE.logs,
     maxBlocks: 50n,
-    // As Infura words it.
+    // Infura's wording.
     tooManyBlocks: () => ({ code: -32_602, message: "range 9000 exceeds limit of 50" }),
     tooManyBlocksStatus: 413,
   },
@@ -29,17 +29,17 @@ const service = await forFile(startService(plan));
 afterEach(() => base.become(null));
 
 const CALLS_A_LOOK = 4;
-/** The first call of a look is for the nonce's state. */
+/** The first call of a lookup reads the nonce's state. */
 const LOG_CALLS = CALLS_A_LOOK - 1;
 
-/** What the request cost, by method. */
+/** Returns the response and the RPC calls that it took, by method. */
 async function counted(ask: () => Promise<Answer>) {
   base.calls.reset();
   const answer = await ask();
   return { answer, calls: base.calls.total(), methods: base.calls.byMethod() };
 }
 
-test("a payment that settled long ago is found with no more calls than a new one", async () => {
+test("A payment that settled long ago is found with no more calls than a new one", async () => {
   const { again, signed } = await payUnseen(base, service);
   await base.pass(30);
   const { answer, calls } = await counted(again);
@@ -48,7 +48,7 @@ test("a payment that settled long ago is found with no more calls than a new one
   await chargedOnce(chain, signed);
 });
 
-test("one that its payer settled long before it arrived is found bit by bit, also across a restart", async () => {
+test("A payment that its payer settled long before it arrived is found step by step, even across a restart", async () => {
   const signed = await signPayment(await newPayer(chain), { validBefore: base.unixNow() + 43_200n });
   await broadcast(chain, signed);
   await base.pass(120);
@@ -73,7 +73,7 @@ test("one that its payer settled long before it arrived is found bit by bit, als
   await chargedOnce(chain, signed);
 });
 
-test("requests without a payment cost no call", async () => {
+test("Requests without a payment make no RPC calls", async () => {
   const { calls } = await counted(async () => {
     const answers = await Promise.all(
       service.mounted

@@ -3,7 +3,7 @@ import type { Arrival, Command, Row, State, StepEvent } from "../../../api/payme
 import type { Settlement, View } from "../../../api/platform/chain/view.ts";
 import type { StoredAnswer } from "../../../api/platform/http/answer.ts";
 
-/** Material for the tests of the payment machine: rows, requests, views of the chain, and a way to play them. */
+/** Fixtures for tests of the payment state machine. */
 
 export const SETTLEMENT: Settlement = {
   transaction: `0x${"11".repeat(32)}`,
@@ -22,7 +22,7 @@ export const EXPIRED: View = { nonce: "dead", reason: "expired" };
 export const REVERTED: View = { nonce: "reverted", transaction: `0x${"33".repeat(32)}` };
 export const BURNT: View = { nonce: "dead", reason: "nonce_consumed" };
 
-/** A journal row as that state leaves it, its lease dead unless the test says otherwise. */
+/** Returns a journal row in the given state, with an expired lease unless `change` overrides it. */
 export function row(state: State, change: Partial<Row> = {}): Row {
   const settled = state === "settled" || state === "fulfilled";
   return {
@@ -68,7 +68,7 @@ export const COMPLETED: StepEvent = { type: "completed", response: RESPONSE };
 export const HANDLE_FAILED: StepEvent = { type: "handleFailed" };
 export const chain = (view: View, windowOpen = true): StepEvent => ({ type: "chain", view, windowOpen });
 
-/** Every command that the machine gives while these outcomes come back. */
+/** Returns every command of the machine for these outcomes. */
 export function play(first: StepEvent, ...outcomes: readonly StepEvent[]): Command[] {
   let decision = step(START, first);
   const commands = [decision.command];
@@ -79,7 +79,7 @@ export function play(first: StepEvent, ...outcomes: readonly StepEvent[]): Comma
   return commands;
 }
 
-/** The same, in short: `write settling`, `take settled`, `answer wait held`. */
+/** Returns the commands of `play` in short form, such as `take settled → look → wait held`. */
 export const story = (first: StepEvent, ...outcomes: readonly StepEvent[]): string =>
   play(first, ...outcomes)
     .map(inShort)

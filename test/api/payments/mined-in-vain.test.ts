@@ -16,7 +16,7 @@ import { burningOn, FLAG, gasBelow, originIs, SIGNS, thinking } from "../../supp
 import { freshDatabase } from "../../support/service/database.ts";
 import { ALONE, RELAYER, startService } from "../../support/service/service.ts";
 
-describe("the gas of one settlement", async () => {
+describe("The gas of one settlement", async () => {
   const MOST_GAS = 350_000n;
   const soon = { timeout: 10_000, interval: 50 };
 
@@ -34,7 +34,7 @@ describe("the gas of one settlement", async () => {
     before = await chain.client.getTransactionCount({ address: RELAYER.address });
   });
 
-  /** The gas of everything the relayer has sent in this test. */
+  /** Returns the gas of all the relayer's transactions in this test. */
   async function gasSpent(): Promise<bigint> {
     const { rows } = await withClient(database.ownerUrl, (client) =>
       client.query<{ hash: Buffer }>("SELECT unnest(hashes) AS hash FROM relay WHERE nonce >= $1", [before]),
@@ -47,7 +47,7 @@ describe("the gas of one settlement", async () => {
     return receipts.reduce((sum, { gasUsed }) => sum + gasUsed, 0n);
   }
 
-  /** Accounts with this code, as a contract and by delegation (EIP-7702), with 10 USDC each. */
+  /** Creates an account with this code, as a contract or by delegation (EIP-7702), with 10 USDC. */
   const KINDS = {
     "a contract": async (code: Hex) => {
       const account = await newPayer(chain);
@@ -64,20 +64,20 @@ describe("the gas of one settlement", async () => {
   } as const;
   const kinds = Object.entries(KINDS);
 
-  describe.each(kinds)("%s that behaves in simulations", (_, deploy) => {
+  describe.each(kinds)("%s that behaves differently in simulations", (_, deploy) => {
     test.each([
-      ["by their gas price", SIGNS["transactions have a gas price, simulations none"]],
-      ["by their origin", SIGNS["transactions have an origin, simulations none"]],
-      ["by our address", originIs(RELAYER.address)],
-      ["by more gas than we give", gasBelow(1_000_000)],
-    ])("which it knows %s, is refused, and no gas is spent", async (__, sign) => {
+      ["the gas price", SIGNS["transactions have a gas price, simulations none"]],
+      ["the origin", SIGNS["transactions have an origin, simulations none"]],
+      ["our address", originIs(RELAYER.address)],
+      ["a gas limit above ours", gasBelow(1_000_000)],
+    ])("A payer whose code detects simulations by %s is refused, and no gas is spent", async (__, sign) => {
       const payer = await deploy(burningOn(sign));
       const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
       expect(why).toMatch(/rejects the signature|more than 350,000 gas/);
       expect(await sent()).toBe(0);
     });
 
-    test("and turns when it is mined costs 350,000 gas at most, once: the same header is never submitted again", async () => {
+    test("A payer whose code changes before it is mined costs at most 350,000 gas once, and the same header is never submitted again", async () => {
       const payer = await deploy(burningOn(SIGNS["a flag in its storage is set in between"]));
       const signed = await signPayment(payer);
       await chain.client.setAutomine(false);
@@ -99,7 +99,7 @@ describe("the gas of one settlement", async () => {
     });
   });
 
-  test("what was mined and reverted is paid after all when its payer broadcasts it: the same header gets its result", async () => {
+  test("A payment that was mined and reverted gets its result if its payer later broadcasts the authorization", async () => {
     const payer = await KINDS["a contract"](burningOn(SIGNS["a flag in its storage is set in between"]));
     const signed = await signPayment(payer);
     await chain.client.setAutomine(false);
@@ -116,7 +116,7 @@ describe("the gas of one settlement", async () => {
     expect(await sent()).toBe(1);
   });
 
-  test("a wallet that needs more gas than we give is refused with the reason", async () => {
+  test("A wallet that needs more gas than the limit is refused with the reason", async () => {
     const payer = await newPayer(chain);
     await chain.client.setCode({ address: payer.address, bytecode: thinking(8_000) });
     const why = expectPaymentRequired(await buy(one, await signPayment(payer)));
@@ -124,7 +124,7 @@ describe("the gas of one settlement", async () => {
     expect(await sent()).toBe(0);
   });
 
-  test("one that needs less pays", async () => {
+  test("A wallet that needs less gas than the limit can pay", async () => {
     const payer = await newPayer(chain);
     await chain.client.setCode({ address: payer.address, bytecode: thinking(2_500) });
     const signed = await signPayment(payer);
@@ -136,8 +136,8 @@ describe("the gas of one settlement", async () => {
   });
 });
 
-describe("a settlement that fails", async () => {
-  /** What a look makes of a transaction of ours that was mined without success. */
+describe("A settlement that fails", async () => {
+  /** How a lookup interprets a transaction of ours that was mined and reverted. */
 
   const ERC20 = parseAbi(["function transfer(address to, uint256 value) returns (bool)"]);
 
@@ -152,14 +152,14 @@ describe("a settlement that fails", async () => {
     return { payer, payTo, nonce, value, validAfter, validBefore, fromBlock: Number(fromBlock) };
   };
 
-  /** Ours, mined whether it succeeds or not. */
+  /** Submits a transaction of ours that is mined and reverts. */
   const mined = async (signed: Signed) => {
     const { status, transactionHash } = await submit(chain, signed, { gas: 200_000n });
     expect(status).toBe("reverted");
     return transactionHash;
   };
 
-  test("a transaction that failed while the nonce stays unused is one that was mined without settling", async () => {
+  test("A reverted transaction whose nonce is unused is reported as reverted", async () => {
     const payer = await newPayer(chain);
     const signed = await signPayment(payer);
     const expected = expectedOf(signed, await chain.client.getBlockNumber());
@@ -173,7 +173,7 @@ describe("a settlement that fails", async () => {
     expect(await lookFor(reader, expected, async () => null)).toEqual({ nonce: "unused" });
   });
 
-  test("one that failed because a stranger's copy was faster is none, however far a node lags", async () => {
+  test("A transaction that reverted because a stranger's copy was mined first is never reported as reverted, even by a lagging node", async () => {
     const signed = await signPayment(await newPayer(chain));
     const before = await chain.client.getBlockNumber();
     const expected = expectedOf(signed, before);
@@ -182,7 +182,7 @@ describe("a settlement that fails", async () => {
     const failed = async () => transaction;
     node.become(standingStillAt(before));
     await expect(lookFor(reader, expected, failed)).rejects.toThrow();
-    // Nodes behind one address: this one has heard of our transaction, the others of nothing.
+    // Several nodes share one URL. Only the one that returns receipts knows our transaction.
     const lagging = standingStillAt(before);
     node.become((call, pass) => (call.method === "eth_getTransactionReceipt" ? pass(call) : lagging(call, pass)));
     await expect(lookFor(reader, expected, failed)).rejects.toThrow();
@@ -190,15 +190,15 @@ describe("a settlement that fails", async () => {
     expect(await lookFor(reader, expected, failed)).toMatchObject({ nonce: "paid" });
   });
 
-  describe("three payments that are mined without settling", () => {
+  describe("Three payments that are mined without settling", () => {
     const rpcUrls = eachNetwork(() => node.url);
     const services = {
-      "in transactions of their own": ALONE,
-      "by the fixed gas limit of the batch": {},
+      "in separate transactions": ALONE,
+      "with the batch's fixed gas limit": {},
     };
     const head = async () => (await chain.client.getBlock()).timestamp;
 
-    /** Runs right before the next transaction reaches the node. */
+    /** Runs `act` right before the next transaction reaches the node. */
     const beforeBroadcast = (act: () => Promise<unknown>) => {
       let isDone = false;
       node.become(async (call, pass) => {
@@ -222,7 +222,7 @@ describe("a settlement that fails", async () => {
         expect(expectPaymentRequired(answer)).toMatch(/mined and reverted/);
       };
 
-      test("do not count against their payer where we mined them in a block at validBefore", async () => {
+      test("Failures in a block at validBefore do not count against the payer", async () => {
         const payer = await newPayer(chain);
         for (let count = 0; count < 3; count++) {
           const signed = await sign(payer);
@@ -232,7 +232,7 @@ describe("a settlement that fails", async () => {
         expect((await pay(await sign(payer))).status).toBe(200);
       });
 
-      test("do not count against an account or a contract where USDC was paused", async () => {
+      test("Failures while USDC is paused do not count against an account or a contract", async () => {
         const wallet = await newPayer(chain);
         await chain.client.setCode({ address: wallet.address, bytecode: burningOn("0x5f") });
         for (const payer of [await newPayer(chain), wallet]) {
@@ -244,7 +244,7 @@ describe("a settlement that fails", async () => {
         }
       });
 
-      test("count against a payer whose balance was gone in a block before validBefore", async () => {
+      test("Failures before validBefore count against a payer who moved the balance away", async () => {
         const payer = await newPayer(chain);
         const { usdc } = chain.network;
         await chain.setBalance(payer.address, 10n ** 18n);

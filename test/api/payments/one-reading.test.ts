@@ -14,7 +14,7 @@ import { newPayer, signPayment } from "../../support/payments/signing.ts";
 import { deployWallet } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
 
-// A node that lags shows what the chain has left behind: no single reading of it refuses a payment for good.
+// A lagging node shows an old state, so a single reading must not refuse a payment permanently.
 
 const chain = await forFile(startTestChain());
 // anvil knows the state of loaded blocks only at its head.
@@ -36,7 +36,7 @@ async function freshWallet() {
   return { owner, address };
 }
 
-/** What is asked about `text` is answered as of an older block, from the first question on and for a moment. */
+/** Answers calls that mention `text` as of an older block, for `LAG_MS` from the first such call. */
 function lagsAbout(text: string, block: bigint): void {
   const behind = standingStillAt(block);
   let since: number | null = null;
@@ -47,7 +47,7 @@ function lagsAbout(text: string, block: bigint): void {
   });
 }
 
-test("a fresh smart wallet pays although the first reading shows no code", async () => {
+test("A fresh smart wallet can pay although the first reading shows no code", async () => {
   const before = await chain.client.getBlockNumber();
   const { owner, address } = await freshWallet();
   const signed = await signPayment(owner, { from: address });
@@ -56,7 +56,7 @@ test("a fresh smart wallet pays although the first reading shows no code", async
   await chargedOnce(chain, signed);
 });
 
-test("a fresh smart wallet pays although the node never shows its code", async () => {
+test("A fresh smart wallet can pay although the node never shows its code", async () => {
   const { owner, address } = await freshWallet();
   const signed = await signPayment(owner, { from: address });
   node.become(async (call, pass) => (call.method === "eth_getCode" ? replyTo(call, "0x") : pass(call)));
@@ -64,7 +64,7 @@ test("a fresh smart wallet pays although the node never shows its code", async (
   await chargedOnce(chain, signed);
 });
 
-test("a wallet that has just been funded pays although the first reading shows no balance", async () => {
+test("A newly funded wallet can pay although the first reading shows no balance", async () => {
   const before = await chain.client.getBlockNumber();
   const payer = await newPayer(chain);
   const signed = await signPayment(payer);
@@ -73,7 +73,7 @@ test("a wallet that has just been funded pays although the first reading shows n
   await chargedOnce(chain, signed);
 });
 
-test("a node that cannot be asked again refuses no wallet: 503, and the same header pays afterwards", async () => {
+test("A payment gets 503 when the second reading fails, and the same header pays later", async () => {
   const { owner, address } = await freshWallet();
   const signed = await signPayment(owner, { from: address });
   node.become(async (call, pass) => {
@@ -89,7 +89,7 @@ test("a node that cannot be asked again refuses no wallet: 503, and the same hea
   await chargedOnce(chain, signed);
 });
 
-test("a signature that nobody made is refused after three readings, and costs no more", async () => {
+test("A forged signature is refused after exactly three readings", async () => {
   const { owner, address } = await freshWallet();
   const stranger = privateKeyToAccount(generatePrivateKey());
   const signed = await signPayment(owner, { from: address });

@@ -14,7 +14,7 @@ import { hex, newPayment, WRITES } from "../../support/payments/journal-rows.ts"
 import { purpose, type Relaying, startRelaying } from "../../support/payments/relaying.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 
-// What an account has unmined, and what failed payments may cost it.
+// Limits on an account's unmined transactions and on the gas that failed payments cost it.
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const GAS = 100_000n;
@@ -42,10 +42,10 @@ const many = (count: number, lane: Lane, processes: readonly Relayer[]) =>
 const isSent = ({ status }: PromiseSettledResult<Hex>): boolean => status === "fulfilled";
 const noPlace = { because: "no place" };
 
-describe("of one account's places", () => {
+describe("Shares of the lanes", () => {
   beforeEach(() => begin({ shares: SHARES.facilitator }));
 
-  test("each lane has its share, however many processes race for the last one, and a node never refuses one", async () => {
+  test("Each lane keeps to its share when processes race for the last slot, and the node refuses no transaction", async () => {
     const processes = [relaying.relayer, relaying.another(), relaying.another(), relaying.another()];
     base.halt();
     const [alone, together] = await Promise.all([many(40, "alone", processes), many(40, "batch", processes)]);
@@ -57,7 +57,7 @@ describe("of one account's places", () => {
   });
 });
 
-test("a flood of holds leaves the arbiter's account the places of its outcomes", async () => {
+test("A flood of other transactions leaves the arbiter's account its slots for outcomes", async () => {
   await begin({ shares: SHARES.arbiter });
   base.halt();
   const flood = await Promise.all([
@@ -71,12 +71,12 @@ test("a flood of holds leaves the arbiter's account the places of its outcomes",
   expect(base.pool.waiting().length).toBe(PLACES);
 });
 
-describe("once wallets with code have lost half of what may be lost in a day", () => {
-  /** Fails once a flag in its storage is set. */
+describe("The daily limit on gas lost to wallets with code", () => {
+  /** Reverts once a flag in its storage is set. */
   const FAILS_LATER = "0x600054600757005b60006000fd" as const;
   const target = "0x000000000000000000000000000000000000007b";
 
-  /** A payment that is mined without success. */
+  /** Sends a payment that is mined and reverts. */
   async function fail(lane: Lane): Promise<void> {
     const index = `0x${"00".repeat(32)}` as const;
     await base.chain.client.setCode({ address: target, bytecode: FAILS_LATER });
@@ -88,7 +88,7 @@ describe("once wallets with code have lost half of what may be lost in a day", (
     expect((await relaying.relayer.waitFor(hash, 10_000)).status).toBe("reverted");
   }
 
-  /** A payment of the journal that its run has marked as leaving. */
+  /** Inserts a payment and marks it as about to be submitted. Returns its lease. */
   async function leased(payer: Hex): Promise<Lease> {
     const journal = createJournal(relaying.pool, SEAL);
     const entered = newPayment({ payer });
@@ -103,7 +103,7 @@ describe("once wallets with code have lost half of what may be lost in a day", (
     expect(await createJournal(relaying.pool, SEAL).write(key, token, WRITES.settle)).toBe(1);
   }
 
-  test("newcomers among them are not sent, but payers who paid here are, and so is everything in other lanes", async () => {
+  test("Above half of the limit, payments of newcomers wait, while earlier payers and other lanes are still served", async () => {
     await begin({ shares: SHARES.facilitator, mostLostWei: 2n });
     await fail("alone");
     const [newcomer, known] = [hex(20), hex(20)];
@@ -118,7 +118,7 @@ describe("once wallets with code have lost half of what may be lost in a day", (
     await send("alone", relaying.relayer, { lease: await leased(newcomer) });
   });
 
-  test("a payer on another chain's money is a newcomer, and so is one whose payment failed or was canceled", async () => {
+  test("A payer is a newcomer if the earlier payment was on another chain, failed, or was canceled", async () => {
     await begin({ shares: SHARES.facilitator, mostLostWei: 2n });
     await fail("alone");
     const elsewhere = hex(20);
@@ -144,9 +144,9 @@ describe("once wallets with code have lost half of what may be lost in a day", (
   });
 
   test.each([
-    ["outcomes", "outcome", ""],
-    ["what was mined later than every window is sure to last", "alone", "created_at = created_at - interval '21 s'"],
-  ] as const)("%s do not count", async (_, lane, late) => {
+    ["in the outcome lane", "outcome", ""],
+    ["mined after the shortest possible window", "alone", "created_at = created_at - interval '21 s'"],
+  ] as const)("Losses %s do not count", async (_, lane, late) => {
     await begin({ shares: SHARES.arbiter, mostLostWei: 2n });
     if (late === "") await fail(lane);
     else {

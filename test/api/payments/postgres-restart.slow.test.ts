@@ -16,7 +16,7 @@ import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/ser
 import { binary, eachPayment } from "../../support/service/database.ts";
 
 const PATIENT = { timeout: 30_000, interval: 20 };
-// As `stack.ts` names its own, so that a later run removes what a killed one left.
+// The same naming as in `stack.ts`, so that a later run removes the folder of a killed run.
 const folder = mkdtempSync(join(tmpdir(), `trust-test-${process.pid}-`));
 
 let port: number;
@@ -27,7 +27,7 @@ let node: HoldingNode;
 let api: ApiProcess;
 let signed: Signed;
 
-/** The shared PostgreSQL of the test run stays up: this one is the file's own, as durable as in production. */
+/** Starts a PostgreSQL for this file only, as durable as in production. The test run's shared PostgreSQL stays up. */
 const start = async () => {
   postgres = await startPostgres({ directory: join(folder, "postgres"), port });
 };
@@ -49,7 +49,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  // A test that failed may have left it ended.
+  // A failed test may have left PostgreSQL stopped.
   if (!postgres.process.running()) await start();
   signed = await signPayment(await newPayer(chain));
 });
@@ -76,7 +76,7 @@ const ENDINGS: readonly Ending[] = [
 async function end(signal: NodeJS.Signals): Promise<void> {
   const sessions = await ask<{ pid: number }>("SELECT pid FROM pg_stat_activity");
   process.kill(postgres.process.pid, signal);
-  // Without its parent a session works on until it notices; otherwise the parent waits for them.
+  // Without the parent, a session continues until it notices. A fast shutdown waits for its sessions.
   if (signal === "SIGKILL") for (const { pid } of sessions) killIfThere(pid);
   await postgres.process.ended;
 }
@@ -85,14 +85,14 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has noticed.
+    // The session has already ended.
   }
 }
 
-/** The same header until it is answered; 503 and nothing else may come before the result. */
+/** Sends the same header until it gets a result. Every earlier answer must be 503. */
 async function sentAgain(): Promise<Answer> {
   for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
-    // What the lease of 30 seconds does by itself.
+    // Ends the leases now instead of after 30 seconds.
     await ask(eachPayment("lease_until = '-infinity'", "lease_until > now()"));
     const answer = await pay();
     if (answer.status !== 503 || Date.now() > deadline) return answer;
@@ -106,16 +106,16 @@ async function expectBoughtOnce(answer: Answer): Promise<void> {
   expect(await certificates()).toBe(1);
   const replay = await pay();
   expect([replay.status, replay.text, replay.headers.get("x-idempotent-replay")]).toEqual([200, answer.text, "true"]);
-  // The process that was there from the beginning.
+  // The API process is still the original one.
   expect((await send(`${api.url}/health`)).status).toBe(200);
   process.kill(api.pid, 0);
 }
 
-describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on by itself", (_, signal) => {
+describe.each(ENDINGS)("PostgreSQL %s and started again", (_, signal) => {
   test.each([
     ["before the settlement is signed", "eth_estimateGas", "settling"],
-    ["when the chain shows the settlement and nobody has looked", "eth_getLogs", "settling"],
-  ])("%s: the request under way gets its result", async (_, method, expected) => {
+    ["after the settlement is mined but before it is looked up", "eth_getLogs", "settling"],
+  ])("A request gets its result when PostgreSQL restarts %s", async (_, method, expected) => {
     const held = node.hold(method, signed.authorization.from);
     const answer = pay();
     await held.reached;
@@ -127,7 +127,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
     await expectBoughtOnce(await answer);
   });
 
-  test("down while the settlement would be stored: 503, and the same header gets its result", async () => {
+  test("A request whose settlement cannot be stored gets 503, and the same header gets its result after the restart", async () => {
     const held = node.hold("eth_getLogs", signed.authorization.from);
     const answer = pay();
     await held.reached;
@@ -140,7 +140,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
     await expectBoughtOnce(await sentAgain());
   });
 
-  test("in the middle of storing the result: 503 that says it is charged, and the same header gets it", async () => {
+  test("A request whose result is lost mid-commit gets a 503 that reports the charge, and the same header gets the result", async () => {
     const answer = await withClient(postgres.ownerUrl, async (client) => {
       await client.query("BEGIN");
       await client.query("LOCK TABLE certificate IN EXCLUSIVE MODE");
@@ -148,7 +148,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
       const storing =
         "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO certificate%'";
       await expect.poll(async () => (await ask(storing)).length, PATIENT).toBe(1);
-      // Who stands still keeps the lock while all others are told to end: the result cannot slip in.
+      // The stopped session keeps its lock while all other sessions end, so the result cannot be stored first.
       const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
       const pid = rows[0]?.pid ?? Number.NaN;
       process.kill(pid, "SIGSTOP");
@@ -166,7 +166,7 @@ describe.each(ENDINGS)("when PostgreSQL is %s and started again, the API goes on
   });
 });
 
-test("a payment that arrives while PostgreSQL is down leaves no trace: 503, nothing charged, and it is taken afterwards", async () => {
+test("A payment that arrives while PostgreSQL is down gets 503, is not charged, and succeeds once PostgreSQL is back", async () => {
   await end("SIGINT");
   expectProblem(await pay(), 503, "payment_pending");
   const read = await send(`${api.url}/verify?wallet=${signed.authorization.from}`);

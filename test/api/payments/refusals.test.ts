@@ -30,25 +30,25 @@ beforeEach(async () => {
   payer = await newPayer(chain);
 });
 
-/** The account and this service: refused with 402 for this reason, and nothing moved. */
+/** Checks that the payment is refused with 402 for this reason and charges nothing. */
 async function expectRefused(headers: Record<string, string>, why: RegExp): Promise<void> {
   expect(expectPaymentRequired(await post(basic(), headers))).toMatch(why);
   await nothingCharged(chain, payer);
 }
 
-describe("terms that were signed", () => {
+describe("Signed terms", () => {
   test.each<[string, () => Partial<Authorization>, RegExp]>([
     ["one unit too little", () => ({ value: PRICES.basic - 1n }), new RegExp(`must be for exactly ${PRICES.basic}`)],
     ["another receiver", () => ({ to: SOMEBODY }), /it must pay 0x0+c0ffee01/],
     ["a window that is over", () => ({ validBefore: unixNow() - 1n }), /expired/],
     ["a window that has not begun", () => ({ validAfter: unixNow() + 60n }), /not valid until/],
-  ])("with %s are 402, whichever version carries them", async (_, fields, why) => {
+  ])("An authorization with %s gets 402 in both versions", async (_, fields, why) => {
     const signed = await signPayment(payer, fields());
     await expectRefused(v2(signed), why);
     await expectRefused(v1(signed), why);
   });
 
-  test("count, not the terms that the client says it accepted", async () => {
+  test("The signed terms decide, and a contradicting `accepted` object gets 402", async () => {
     const signed = await signPayment(payer);
     const honest = acceptedOf(signed);
     const claims: Partial<typeof honest>[] = [
@@ -61,14 +61,14 @@ describe("terms that were signed", () => {
     for (const accepted of claims) await expectRefused(v2(signed, { accepted }), /claims/);
     const elsewhere = await signPayment(payer, { to: SOMEBODY });
     await expectRefused(v2(elsewhere, { accepted: { payTo: PAY_TO } }), /claims to pay/);
-    // A wrong claim leaves no trace: told the truth, the same authorization is taken.
+    // A wrong claim is not stored. The same authorization is accepted with the correct one.
     expect((await post(basic(), v2(signed))).status).toBe(200);
     await chargedOnce(chain, signed);
   });
 });
 
-describe("what the token contract refuses is 402 before anything is submitted", () => {
-  test("a payer without enough USDC; that authorization stays refused, a new one is taken", async () => {
+describe("Payments that the token contract would refuse", () => {
+  test("A payer without enough USDC gets 402, that authorization stays refused, and a new one is accepted", async () => {
     payer = await newPayer(chain, PRICES.basic - 1n);
     const signed = await signPayment(payer);
     await expectRefused(v2(signed), /balance is too low/);
@@ -79,7 +79,7 @@ describe("what the token contract refuses is 402 before anything is submitted", 
     await chargedOnce(chain, fresh);
   });
 
-  test("everything while Circle has paused USDC; afterwards a fresh signature works, the refused one stays refused", async () => {
+  test("A payment while USDC is paused gets 402 and stays refused, and a new signature works afterwards", async () => {
     const signed = await signPayment(payer);
     await chain.pause();
     try {
@@ -93,19 +93,19 @@ describe("what the token contract refuses is 402 before anything is submitted", 
     await chargedOnce(chain, fresh);
   });
 
-  test("a payer whom Circle has blacklisted", async () => {
+  test("A payer blacklisted by Circle gets 402", async () => {
     await chain.blacklist(payer.address);
     await expectRefused(v2(await signPayment(payer)), /blacklisted/);
   });
 
-  test("an authorization whose nonce was spent on a payment to somebody else", async () => {
+  test("An authorization whose nonce was spent on another payment gets 402", async () => {
     const elsewhere = await signPayment(payer, { to: SOMEBODY });
     await broadcast(chain, elsewhere);
     const { nonce } = elsewhere.authorization;
     await expectRefused(v2(await signPayment(payer, { nonce })), /used or canceled/);
   });
 
-  test("and a refused authorization buys nothing else: 409 for another request, 402 for a forgery", async () => {
+  test("A refused authorization gets 409 for another request and 402 with a forged signature", async () => {
     payer = await newPayer(chain, 0n);
     const signed = await signPayment(payer);
     await expectRefused(v2(signed), /balance/);
@@ -115,8 +115,8 @@ describe("what the token contract refuses is 402 before anything is submitted", 
   });
 });
 
-describe("an authorization that a stranger broadcast", () => {
-  test("before we ever saw it is fulfilled once and not charged again", async () => {
+describe("An authorization broadcast by a stranger", () => {
+  test("An authorization that was broadcast before it arrives is fulfilled once and not charged again", async () => {
     const signed = await signPayment(payer);
     const transaction = await broadcast(chain, signed);
     const first = await post(basic(), v2(signed));
@@ -128,4 +128,4 @@ describe("an authorization that a stranger broadcast", () => {
   });
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));

@@ -29,8 +29,8 @@ const isMined = async (hash: Hex): Promise<boolean> =>
 const hashes = async () => (await relaying.rows()).map((row) => row.hashes.length);
 const newest = async () => (await relaying.rows()).map((row) => row.hashes.at(-1));
 
-describe(`a halt of ${HALT_MINUTES} minutes`, () => {
-  test("changes no fee and hands nothing in again, because no block could have taken it", async () => {
+describe(`A halt of ${HALT_MINUTES} minutes`, () => {
+  test("A halt changes no fee and broadcasts nothing again, because no block was mined", async () => {
     base.halt();
     const hash = await send();
     base.calls.reset();
@@ -41,7 +41,7 @@ describe(`a halt of ${HALT_MINUTES} minutes`, () => {
     expect(await isMined(hash)).toBe(true);
   });
 
-  test("and a pool that forgets: everything is handed in again, lowest nonce first", async () => {
+  test("A pool that loses its transactions during a halt gets all of them again, lowest nonce first", async () => {
     base.halt();
     const all: Hex[] = [];
     while (all.length < 5) all.push(await send());
@@ -57,8 +57,8 @@ describe(`a halt of ${HALT_MINUTES} minutes`, () => {
 describe.each([
   ["swallows", "swallowed"],
   ["refuses", { refusedWith: POOL_ERRORS.full }],
-] as const)("a pool that %s a transaction", (_, fate) => {
-  test("gets the same one again", async () => {
+] as const)("A pool that %s a transaction", (_, fate) => {
+  test("The same transaction is broadcast again", async () => {
     base.pool.fate(fate);
     const hash = await send();
     expect(await isMined(hash)).toBe(false);
@@ -68,7 +68,7 @@ describe.each([
   });
 });
 
-describe("a spike of fifty times", () => {
+describe("A fifty-fold fee spike", () => {
   const stuck = async (count: number): Promise<void> => {
     base.halt();
     while ((await hashes()).length < count) await send();
@@ -78,7 +78,7 @@ describe("a spike of fifty times", () => {
   };
   const market = () => PROFILE.baseFee * 50n + PROFILE.priorityFee;
 
-  test("replaces what is stuck once, at no more than four times the market", async () => {
+  test("Stuck transactions are replaced once, at no more than four times the market", async () => {
     await stuck(3);
     const fresh = relaying.another();
     for (let half = 0; half < 10; half++) await relaying.tendAfter(31, fresh);
@@ -87,7 +87,7 @@ describe("a spike of fifty times", () => {
     for (const { reserved } of await relaying.rows()) expect(reserved).toBeLessThanOrEqual(27_300n * 4n * market());
   });
 
-  test("that the balance cannot pay for all of them replaces none; when it is over they are mined as they were", async () => {
+  test("If the balance cannot cover replacements for all, none is replaced, and the originals are mined after the spike", async () => {
     await stuck(3);
     const poor = 27_300n * market() * 3n;
     await base.chain.setBalance(relaying.relayer.address, poor);
@@ -99,7 +99,7 @@ describe("a spike of fifty times", () => {
     expect(await Promise.all((await newest()).map((hash) => isMined(hash as Hex)))).toEqual([true, true, true]);
   });
 
-  test("that the balance can just pay reserves no more than there is for all of them together", async () => {
+  test("If the balance just covers the replacements, they reserve no more than the balance in total", async () => {
     await stuck(3);
     const balance = (27_300n * market() * 3n * 12n) / 10n;
     await base.chain.setBalance(relaying.relayer.address, balance);
@@ -115,11 +115,11 @@ describe("a spike of fifty times", () => {
   });
 });
 
-test("what is sent reserves its fee beside everything that is unmined", async () => {
+test("A new transaction needs a balance that covers its fee and the fees of all unmined transactions", async () => {
   base.halt();
   await send();
   const [{ reserved } = { reserved: 0n }] = await relaying.rows();
-  // Enough for two and a half, of which a tenth stays.
+  // Enough for two and a half, of which a tenth must remain.
   await base.chain.setBalance(relaying.relayer.address, (reserved * 26n) / 10n);
   const fresh = relaying.another();
   await send(fresh);
@@ -127,7 +127,7 @@ test("what is sent reserves its fee beside everything that is unmined", async ()
   expect(await hashes()).toEqual([1, 1]);
 });
 
-test("what may cost only so much waits while gas is dearer; what has a deadline goes out", async () => {
+test("A transaction with a fee limit waits while gas costs more, and one without a limit is sent", async () => {
   await base.fees(50);
   const fresh = relaying.another();
   await expect(send(fresh, PROFILE.baseFee * 40n)).rejects.toThrow(/waits until gas is cheaper/);

@@ -29,7 +29,7 @@ const isMined = async (hash: Hex) =>
   (await client.getTransactionReceipt({ hash }).catch(() => null))?.status === "success";
 const states = async () => (await relaying.rows()).map(({ nonce, state }) => [nonce, state]);
 
-/** So many transactions that were mined within the last quarter of an hour, one in each block. */
+/** Inserts `ROWS` transactions in the given state, mined in the current block if they are mined. */
 async function unfinal(state: "mined" | "sent"): Promise<void> {
   const { number, hash } = await client.getBlock();
   await client.setNonce({ address: relaying.relayer.address, nonce: ROWS });
@@ -42,8 +42,8 @@ async function unfinal(state: "mined" | "sent"): Promise<void> {
   );
 }
 
-describe.each(["mined", "sent"] as const)(`behind ${ROWS} transactions that are not final, all %s`, (state) => {
-  test("a dropped one is sent again, by a pass that stays cheap", async () => {
+describe.each(["mined", "sent"] as const)(`${ROWS} non-final transactions, all %s`, (state) => {
+  test("A dropped transaction behind them is sent again in a pass of at most 80 calls", async () => {
     await unfinal(state);
     base.pool.fate("swallowed");
     const hash = await send("dropped");
@@ -52,7 +52,7 @@ describe.each(["mined", "sent"] as const)(`behind ${ROWS} transactions that are 
     const started = performance.now();
     await relaying.tendAfter(5);
     expect(await isMined(hash)).toBe(true);
-    // A tenth of a second where nothing else runs; the calls below are what makes it cheap.
+    // A tenth of a second on an idle machine. The call limits below are the real check.
     expect(performance.now() - started).toBeLessThan(10_000);
     const { eth_getTransactionReceipt = 0, eth_getBlockByNumber = 0 } = base.calls.byMethod();
     expect(eth_getTransactionReceipt).toBeLessThanOrEqual(64);
@@ -61,7 +61,7 @@ describe.each(["mined", "sent"] as const)(`behind ${ROWS} transactions that are 
   });
 });
 
-test("every transaction ends final, and an idle account costs no call", async () => {
+test("Every transaction becomes final, and an idle account takes no calls", async () => {
   for (let index = 0; index < 3; index++) await send(`payment ${index}`);
   await relaying.tendAfter(5);
   expect(await states()).toEqual([
@@ -81,7 +81,7 @@ test("every transaction ends final, and an idle account costs no call", async ()
   expect(base.calls.total()).toBe(0);
 });
 
-test("what is final is forgotten after thirty days, and nothing else", async () => {
+test("Only final transactions are deleted after thirty days", async () => {
   for (const name of ["old", "newer"]) await send(name);
   await base.pass(16);
   await relaying.tendAfter(5);
@@ -97,11 +97,11 @@ test("what is final is forgotten after thirty days, and nothing else", async () 
   expect((await states()).map(([nonce]) => nonce)).toEqual([1, 2, 3]);
 });
 
-describe("of many processes, one at a time", () => {
-  /** So many seconds of a claim. */
+describe("Many processes", () => {
+  /** Ages the upkeep claim by this many seconds. */
   const claimAges = (seconds: number) =>
     relaying.pool.query("UPDATE relay_upkeep SET held_until = held_until - make_interval(secs => $1)", [seconds]);
-  /** Whether another process makes a pass now. */
+  /** Returns whether another process can make a pass now. */
   async function isFree(): Promise<boolean> {
     base.calls.reset();
     await relaying.another().tend();
@@ -114,7 +114,7 @@ describe("of many processes, one at a time", () => {
     return () => base.become(null);
   });
 
-  test("makes a pass, for 15 seconds if it dies in the middle", async () => {
+  test("One process makes a pass at a time, and its claim ends after 15 seconds if it dies", async () => {
     const waiting = Promise.withResolvers<void>();
     const asked = new Promise<void>((resolve) => {
       base.become(async (call, pass) => {
@@ -136,8 +136,8 @@ describe("of many processes, one at a time", () => {
   });
 });
 
-describe("a node that counts late", () => {
-  test("is never given a second transaction with the same nonce", async () => {
+describe("A node with a stale transaction count", () => {
+  test("A stale transaction count never causes a second transaction with the same nonce", async () => {
     const head = await client.getBlockNumber();
     await send("one");
     await send("two");
@@ -153,7 +153,7 @@ describe("a node that counts late", () => {
   });
 });
 
-test("a nonce that nobody took is taken by the next transaction", async () => {
+test("The next transaction fills a gap in the nonces", async () => {
   base.halt();
   await send("one");
   const gap = await send("gap");
@@ -167,8 +167,8 @@ test("a nonce that nobody took is taken by the next transaction", async () => {
   expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(3);
 });
 
-describe("one purpose", () => {
-  test("has one transaction, from however many processes at once", async () => {
+describe("One purpose", () => {
+  test("One purpose has one transaction, even from concurrent processes", async () => {
     const processes = [relaying.relayer, relaying.another(), relaying.another()];
     const hashes = await Promise.all([...processes, ...processes].map((one) => send("once", one)));
     expect(new Set(hashes).size).toBe(1);
@@ -179,11 +179,11 @@ describe("one purpose", () => {
     expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(1);
   });
 
-  /** Stops while its flag is not set, and reverts once it is. */
+  /** Succeeds while its flag is not set, and reverts once it is. */
   const RELUCTANT = "0x600054600757005b60006000fd" as const;
   const target = pad("0x7a", { size: 20 });
 
-  test("whose transaction was mined and reverted gets no other, whoever asks and whatever was lost", async () => {
+  test("A purpose whose transaction was mined and reverted never gets another one", async () => {
     await client.setCode({ address: target, bytecode: RELUCTANT });
     base.halt();
     const hash = await send("in vain", relaying.relayer, target);
@@ -196,13 +196,13 @@ describe("one purpose", () => {
       await expect(send("in vain", one, target)).rejects.toThrow(/mined and reverted/);
       expect(await one.failed(purpose("in vain"))).toBe(hash);
     }
-    // Taken for another sender's by a node with gaps.
+    // As if a node with gaps had shown another sender's transaction at this nonce.
     await relaying.pool.query("UPDATE relay SET state = 'lost'");
     await expect(send("in vain", relaying.another(), target)).rejects.toThrow(/mined and reverted/);
     expect(await client.getTransactionCount({ address: relaying.relayer.address })).toBe(1);
   });
 
-  test("whose nonce another use of the key took is sent again, once that is final", async () => {
+  test("A purpose whose nonce was taken by another use of the key is sent again once that is final", async () => {
     base.pool.fate("swallowed");
     const lost = await send("again");
     await client.impersonateAccount({ address: relaying.relayer.address });
@@ -217,8 +217,8 @@ describe("one purpose", () => {
   });
 });
 
-test("a reorganization moves it: it is found again, and final in the end", async () => {
-  // What anvil was told about balances is in its blocks from the next one on.
+test("A transaction moved by a reorganization is found again and becomes final", async () => {
+  // anvil includes balance changes only from the next block on.
   await base.pass(0.2);
   const hash = await send("moved");
   await relaying.tendAfter(5);

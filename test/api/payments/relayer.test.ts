@@ -27,7 +27,7 @@ afterEach(async () => {
   await chain?.stop();
 });
 
-/** One more part of the same installation: the same database, chain and keys. */
+/** Starts another process of the same installation, with the same database, chain, and keys. */
 async function another(plan: Partial<TestServicePlan> = {}): Promise<TestService> {
   const [first] = services;
   const { signingKey, sealingKey } = first?.config ?? {};
@@ -43,11 +43,11 @@ interface Relayed {
   readonly nonce: number;
   readonly state: string;
   readonly hashes: readonly Hex[];
-  /** How many payments it is for. */
+  /** The number of payments that it settles. */
   readonly purposes: number;
 }
 
-/** The transactions that the processes stored, by nonce. */
+/** Returns the stored transactions by nonce. */
 const relayed = (): Promise<Relayed[]> =>
   withClient(database.ownerUrl, async (client) => {
     const { rows } = await client.query<{ nonce: string; state: string; hashes: Buffer[]; purposes: number }>(
@@ -61,7 +61,7 @@ const relayed = (): Promise<Relayed[]> =>
     }));
   });
 
-/** The nonces of the relayer's transactions on the chain, in the order of its blocks. */
+/** Returns the nonces of the relayer's transactions in block order. */
 async function minedNonces(relayer: string = RELAYER.address): Promise<number[]> {
   const blocks = await blocksFrom(chain, 0);
   return blocks.flatMap(({ transactions }) =>
@@ -69,11 +69,11 @@ async function minedNonces(relayer: string = RELAYER.address): Promise<number[]>
   );
 }
 
-/** Who waits for an advisory lock of this database. */
+/** Selects the sessions that wait for an advisory lock of this database. */
 const WAITING = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
   WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`;
 
-test("a nonce that became final while a process waited for its turn is not handed out again", async () => {
+test("A nonce that became final while a process waited for the lock is not used again", async () => {
   const service = await another();
   const [one, two] = [await signPayment(await newPayer(chain)), await signPayment(await newPayer(chain))];
   await chain.client.setAutomine(false);
@@ -93,7 +93,7 @@ test("a nonce that became final while a process waited for its turn is not hande
   expect(await minedNonces()).toEqual([0, 1]);
 }, 60_000);
 
-test("a relayer without gas charges nothing and says so; funded, it settles the same header", async () => {
+test("A relayer without gas charges nothing and reports the cause, and once funded it settles the same header", async () => {
   const service = await another();
   await chain.setBalance(RELAYER.address, 0n);
   const settlement = async () => (await send(`${service.url}/status`)).body.settlement;
@@ -112,13 +112,13 @@ test("a relayer without gas charges nothing and says so; funded, it settles the 
   await chargedOnce(chain, signed);
 }, 60_000);
 
-describe("more wallets with code than places", async () => {
+describe("More wallets with code than slots", async () => {
   const chain = await forFile(startTestChain());
   const database = await freshDatabase();
   const service = await forFile(startService({ chain, database }));
   const buy = (signed: Signed) => post(`${service.url}/test/basic`, v2(signed));
 
-  test("a payment without a place is a 503 and stays received; the same header settles once there is one", async () => {
+  test("A payment without a slot gets 503 and stays received, and the same header settles once a slot is free", async () => {
     const signed = await Promise.all(
       Array.from({ length: 7 }, async () => {
         const payer = await newPayer(chain);

@@ -36,22 +36,25 @@ const authorization = { from: RELAYER.address, to: RELAYER.address, value: 1n, v
 const TYPED = authorizationTypedData({ ...authorization, nonce: `0x${"07".repeat(32)}` }, NETWORKS["eip155:8453"]);
 const local = createAccount(RELAYER.key);
 
-describe("a remote signer", () => {
-  test.each(Object.keys(DIALECTS) as (keyof typeof DIALECTS)[])("like %s signs what the key signs", async (dialect) => {
-    const own = await startSigner([account], dialect);
-    const remote = openAccount(keyAt(own.url));
-    for (let time = 0; time < 2; time++) {
-      expect(await remote.signTransaction(TRANSACTION)).toBe(await local.signTransaction(TRANSACTION));
-      expect(await remote.signTypedData(TYPED)).toBe(await local.signTypedData(TYPED));
-    }
-    // Only the first time it was asked for methods that it lacks.
-    const before = own.state.asked;
-    await remote.signTypedData(TYPED);
-    expect(own.state.asked - before).toBe(1);
-    own.stop();
-  });
+describe("A remote signer", () => {
+  test.each(Object.keys(DIALECTS) as (keyof typeof DIALECTS)[])(
+    "A remote signer that speaks the %s dialect returns the same signatures as the key",
+    async (dialect) => {
+      const own = await startSigner([account], dialect);
+      const remote = openAccount(keyAt(own.url));
+      for (let time = 0; time < 2; time++) {
+        expect(await remote.signTransaction(TRANSACTION)).toBe(await local.signTransaction(TRANSACTION));
+        expect(await remote.signTypedData(TYPED)).toBe(await local.signTypedData(TYPED));
+      }
+      // Methods that it lacks are tried only the first time.
+      const before = own.state.asked;
+      await remote.signTypedData(TYPED);
+      expect(own.state.asked - before).toBe(1);
+      own.stop();
+    },
+  );
 
-  test("may be one of several: the next is asked when one is away or refuses", async () => {
+  test("The next of several signers is used when one is down or refuses", async () => {
     const strange = await startSigner([]);
     const remote = openAccount(keyAt("http://127.0.0.1:9", strange.url, signer.url));
     expect(await remote.signTransaction(TRANSACTION)).toBe(await local.signTransaction(TRANSACTION));
@@ -82,16 +85,16 @@ describe("a remote signer", () => {
     ["a higher fee", changed({ maxFeePerGas: 4n * 10n ** 9n })],
     ["another chain", changed({ chainId: 84532 })],
     ["bytes at its end", (raw: Hex) => `${raw}00`],
-    ["no transaction", () => "0x02"],
-    ["nothing", () => null],
-  ])("that returns a transaction with %s is not believed", async (_, fault) => {
+    ["an incomplete encoding", () => "0x02"],
+    ["no data at all", () => null],
+  ])("A signed transaction with %s is rejected", async (_, fault) => {
     signer.state.fault = fault;
     await expect(openAccount(keyAt(signer.url)).signTransaction(TRANSACTION)).rejects.toThrow(
       `another transaction than the one asked for, or not ${RELAYER.address}'s`,
     );
   });
 
-  test("that signs with another key, or a signature that contracts refuse, is not believed", async () => {
+  test("A signature by another key or in a form that contracts refuse is rejected", async () => {
     const other = createAccount(generatePrivateKey());
     const remote = openAccount(keyAt(signer.url));
     const [raw, signature] = [await other.signTransaction(TRANSACTION), await other.signTypedData(TYPED)];
@@ -106,7 +109,7 @@ describe("a remote signer", () => {
   });
 });
 
-describe("a service whose keys are at a remote signer", async () => {
+describe("A service whose keys are at a remote signer", async () => {
   const chain = await forFile(startTestChain());
   const service = await forFile(
     startService({
@@ -118,7 +121,7 @@ describe("a service whose keys are at a remote signer", async () => {
     }),
   );
 
-  test("pauses while the signer is away: nothing is charged, and the same header settles once it is back", async () => {
+  test("Payments get 503 and are not charged while the signer is down, and the same header settles once it is back", async () => {
     const signed = await signPayment(await newPayer(chain));
     const pay = () => post(`${service.url}/test/basic`, v2(signed));
     signer.state.isDown = true;
@@ -134,10 +137,10 @@ describe("a service whose keys are at a remote signer", async () => {
     await chargedOnce(chain, signed);
   });
 
-  test("sells a verdict that was paid for as soon as the signer is back", async () => {
+  test("A paid verdict is delivered once the signer is back", async () => {
     const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
     const payer = await newPayer(chain);
-    // It signs the payment's transaction, and is away when it should sign the verdict.
+    // The signer signs the payment's transaction but not the verdict.
     signer.state.fault = (result) => (result.length > 132 ? result : null);
     const claim = { category: "payload-hash", conditions };
     const { answer, headers } = await buyVerdict(service, payer, claim);

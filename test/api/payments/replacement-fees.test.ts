@@ -23,8 +23,8 @@ const asks = ({ baseFee, tip }: Market): bigint => baseFee + tip;
 const suffices = (fees: Fees, now: Market): boolean =>
   fees.maxFeePerGas >= asks(now) && fees.maxPriorityFeePerGas >= now.tip;
 
-describe("a transaction is replaced", () => {
-  test("only when the market asks more than it offers", () => {
+describe("Replacement of a transaction", () => {
+  test("A transaction that offers what the market asks is not replaced", () => {
     fc.assert(
       fc.property(offered, market, (was, now) => {
         if (suffices(was, now)) expect(replacementFor(was, now, RICH)).toBeNull();
@@ -32,7 +32,7 @@ describe("a transaction is replaced", () => {
     );
   });
 
-  test("by one that nodes take, that the market takes, and that stays below both ceilings", () => {
+  test("A replacement satisfies the nodes' increase rule and the market and stays below both ceilings", () => {
     fc.assert(
       fc.property(offered, market, fc.bigInt({ min: 0n, max: 50_000n * GWEI }), (was, now, affordable) => {
         const by = replacementFor(was, now, affordable);
@@ -51,7 +51,7 @@ describe("a transaction is replaced", () => {
     );
   });
 
-  test("once for each rise of the market, however long it is stuck", () => {
+  test("A transaction is replaced once per market rise, however long it is stuck", () => {
     fc.assert(
       fc.property(offered, market, (was, now) => {
         const by = replacementFor(was, now, RICH);
@@ -61,7 +61,7 @@ describe("a transaction is replaced", () => {
   });
 });
 
-test("a new offer of an ordinary chain's fees is replaced from where the base fee has outgrown it", () => {
+test("An offer made at ordinary fees is replaced as soon as the base fee exceeds it", () => {
   const quiet = { baseFee: 5_000_000n, tip: 0n };
   const fees = offerIn(quiet);
   expect(fees).toEqual({ maxFeePerGas: 12_000_000n, maxPriorityFeePerGas: 0n });
@@ -72,8 +72,8 @@ test("a new offer of an ordinary chain's fees is replaced from where the base fe
   });
 });
 
-describe("the market of three readings", () => {
-  test("lies between the other two, whatever one node answers and in whatever order", () => {
+describe("The market of three readings", () => {
+  test("One wrong reading cannot move the market outside the range of the other two", () => {
     fc.assert(
       fc.property(fc.tuple(market, market), market, fc.nat(2), ([one, other], wrong, place) => {
         const readings = [one, other];
@@ -89,15 +89,15 @@ describe("the market of three readings", () => {
 
   test.each([
     ["0.005 gwei on a quiet day", 5_000_000n, 5_000_000n],
-    ["half of a base fee that is higher", 2n * GWEI, GWEI],
-    ["3 gwei in any case", 50n * GWEI, 3n * GWEI],
-  ])("has a tip of at most %s, whatever all nodes suggest", (_, baseFee, tip) => {
+    ["half of a higher base fee", 2n * GWEI, GWEI],
+    ["3 gwei", 50n * GWEI, 3n * GWEI],
+  ])("The market's tip is at most %s, whatever the nodes suggest", (_, baseFee, tip) => {
     expect(marketOf(Array(3).fill({ baseFee, tip: 1_000n * GWEI }))).toEqual({ baseFee, tip });
   });
 });
 
-describe("a new transaction", () => {
-  test("offers no more than it may, and is not made where the market asks for more", () => {
+describe("A new transaction", () => {
+  test("A new transaction offers no more than its limit and waits while the market asks for more", () => {
     fc.assert(
       fc.property(market, wei, (now, most) => {
         if (asks(now) > most || asks(now) > MOST_FEE)
@@ -112,7 +112,7 @@ describe("a new transaction", () => {
     );
   });
 
-  test("and its replacements offer 100 gwei at most, whatever the market asks", () => {
+  test("A new transaction and its replacements offer at most 100 gwei", () => {
     fc.assert(
       fc.property(offered, market, (was, now) => {
         expect(replacementFor(was, now, RICH)?.maxFeePerGas ?? 0n).toBeLessThanOrEqual(100n * GWEI);

@@ -13,24 +13,24 @@ import { newPayer, type Signed, signPayment } from "../../support/payments/signi
 import { startService } from "../../support/service/service.ts";
 
 const ORACLE = "0x420000000000000000000000000000000000000f";
-/** Longer than what the chain asks is remembered. */
+/** Longer than the chain's fees are cached. */
 const FORGOTTEN_MS = 2_100;
 
 const base = await forFile(startBaseLike({ profile: { ...PROFILE, backends: [{ lagMs: 0 }] } }));
 const { chain } = base;
-// A settlement costs 100,000 gas at 0.006 gwei, 0.0018 USDC: less than a hundredth of the price.
+// A settlement costs 100,000 gas at 0.006 gwei, which is 0.0018 USDC, less than a hundredth of the price.
 const plan = { chain, now: base.now };
 const strict = await forFile(
   startService({ ...plan, config: { rpcUrls: base.rpcUrls, costCeiling: { percent: 5, ethUsd: 3_000 } } }),
 );
 const forgotten = () => passTime(FORGOTTEN_MS);
 const buy = (signed: Signed) => post(`${strict.url}/test/basic`, v2(signed));
-/** What the status says a settlement on Base costs, in wei. */
+/** Returns the cost of a settlement on Base from /status, in wei. */
 async function shown({ url }: { readonly url: string }): Promise<number> {
   const [sender] = (await send(`${url}/status`)).body.senders as readonly { readonly cost_wei: string }[];
   return Number(sender?.cost_wei);
 }
-/** Per settlement, on a quiet day; the base fee moves a little. */
+/** The approximate cost per settlement at normal fees. */
 const QUIET_WEI = 6e11;
 
 let signed: Signed;
@@ -41,13 +41,13 @@ beforeEach(async () => {
   signed = await signPayment(await newPayer(chain));
 });
 
-test("a settlement that costs less than its share of the price is submitted", async () => {
+test("A settlement that costs less than its share of the price is submitted", async () => {
   expect((await buy(signed)).status).toBe(200);
   await chargedOnce(chain, signed);
   expect(Math.abs((await shown(strict)) / QUIET_WEI - 1)).toBeLessThan(0.02);
 });
 
-test("while gas is fifty times dearer it waits: 503, nothing is submitted; the same header is settled afterwards", async () => {
+test("A payment gets 503 and is not submitted while gas costs fifty times as much, and the same header settles afterwards", async () => {
   await base.fees(50);
   forgotten();
   base.calls.reset();
@@ -63,7 +63,7 @@ test("while gas is fifty times dearer it waits: 503, nothing is submitted; the s
   await chargedOnce(chain, signed);
 });
 
-test("while a node suggests a tip of 1,000 gwei, a payment costs no more than half of its price by default", async () => {
+test("By default a payment costs at most half of its price, even if a node suggests a tip of 1,000 gwei", async () => {
   const plain = await startService({ ...plan, config: { rpcUrls: base.rpcUrls }, jobs: false });
   base.become(async (call, pass) =>
     call.method === "eth_maxPriorityFeePerGas" ? { ...(await pass(call)), result: "0xe8d4a51000" } : pass(call),
@@ -80,16 +80,16 @@ test("while a node suggests a tip of 1,000 gwei, a payment costs no more than ha
   }
 });
 
-/** The parent chain charges this much for a payment's data. */
+/** Makes the parent chain charge this fee for a payment's data. */
 async function chargeForData(fee: bigint): Promise<void> {
   // PUSH32 fee; MSTORE at 0; RETURN 32 bytes
   const bytecode: Hex = `0x7f${pad(numberToHex(fee), { size: 32 }).slice(2)}60005260206000f3`;
   await chain.client.setCode({ address: ORACLE, bytecode });
-  // Nodes know it from the next block on.
+  // Nodes see the new code from the next block on.
   await base.pass(0.1);
 }
 
-test("the fee for data on the parent chain counts, where there is an oracle for it", async () => {
+test("The parent chain's data fee counts where the chain has an oracle for it", async () => {
   const fee = 5n * 10n ** 12n;
   await chargeForData(fee);
   const fresh = await startService({
@@ -107,7 +107,7 @@ test("the fee for data on the parent chain counts, where there is an oracle for 
   }
 });
 
-describe("what one settlement costs", () => {
+describe("The cost of one settlement", () => {
   let relaying: Relaying;
   beforeEach(async () => {
     relaying = await startRelaying(base.url);
@@ -118,7 +118,7 @@ describe("what one settlement costs", () => {
     };
   });
 
-  test("may be the whole share of its price, and not one atomic unit more", async () => {
+  test("A settlement may cost exactly its share of the price and not one atomic unit more", async () => {
     const { relayer } = relaying;
     const ceiling = { percent: 5, ethUsd: 3_000 };
     const cost = ((await relayer.costWei()) * 3_000n) / 10n ** 12n;

@@ -42,7 +42,7 @@ const KEPT = `SELECT state, input, encrypted_signature IS NOT NULL AS sealed, de
 const kept = async ({ authorization }: Signed) => (await owner.query(KEPT, [binary(authorization.nonce)])).rows[0];
 const NOTHING = { input: null, sealed: false, details: null };
 
-/** In the middle of it comes the vacuum that PostgreSQL makes by itself, minutes later. */
+/** Vacuums halfway through, as PostgreSQL would do minutes later. */
 async function flood(times: number, one: () => Promise<void>): Promise<void> {
   for (let done = 0; done < times; done += TOGETHER) {
     if (done === times / 2) await owner.query("VACUUM payment");
@@ -50,8 +50,8 @@ async function flood(times: number, one: () => Promise<void>): Promise<void> {
   }
 }
 
-test("a refused payment leaves less than 1 KiB, even with the longest signature, body, and identifier", async () => {
-  // The first pages of a table and its indexes are shared.
+test("A refused payment leaves less than 1 KiB, even with the longest signature, body, and identifier", async () => {
+  // The first pages of the table and its indexes are not part of the cost per row.
   await owner.query(refusedRows(1_000));
   const refuse = async (): Promise<void> => {
     const [payment, token] = [longPayment(), randomUUID()];
@@ -64,7 +64,7 @@ test("a refused payment leaves less than 1 KiB, even with the longest signature,
   expect(each).toBeLessThan(KIB);
 });
 
-test("pruned an hour after their windows they leave no room behind, and others stay", async () => {
+test("Pruning refused payments an hour after their windows frees their space and keeps all other payments", async () => {
   const refuse = () => owner.query(refusedRows(20_000));
   await owner.query("TRUNCATE payment");
   const empty = await tableBytes(owner, "payment");
@@ -83,18 +83,18 @@ test("pruned an hour after their windows they leave no room behind, and others s
     { state: "void", reason: "reversed" },
   ]);
   await owner.query("DELETE FROM payment");
-  // A page of an index is free for new rows at the vacuum after the one that empties it.
+  // A vacuum empties an index page; the next vacuum makes the page available to new rows.
   await owner.query("VACUUM payment");
   await owner.query("SELECT pg_current_xact_id()");
   await owner.query("VACUUM payment");
   expect((await owner.query("SELECT pg_relation_size('payment')::int AS bytes")).rows).toEqual([{ bytes: 0 }]);
-  // What its indexes keep is used again.
+  // New rows reuse the space that the indexes still occupy.
   await refuse();
   expect((await tableBytes(owner, "payment")) - empty).toBeLessThan((full - empty) * 1.05);
   await owner.query("TRUNCATE payment");
 });
 
-/** An ERC-1271 wallet may call any bytes its signature; the terms of a hold are as long as their scheme says. */
+/** An ERC-1271 wallet may use any bytes as its signature, and a scheme may add details of any length. */
 const longPayment = () =>
   newPayment({
     paymentId: storedIdentifier(randomBytes(64).toString("hex")),
@@ -104,14 +104,14 @@ const longPayment = () =>
     route: "arbiter.verify.scored",
   });
 
-describe("what finishes a payment is stored once its signature may have left", () => {
-  test("a refused one leaves neither its body nor its signature", async () => {
+describe("Input and signature of a payment", () => {
+  test("A refused payment's body and signature are not stored", async () => {
     const signed = await signRound(await newPayer(chain, 0n));
     expectPaymentRequired(await buyRound(signed));
     expect(await kept(signed)).toEqual({ state: "void", ...NOTHING });
   });
 
-  test("a settled one keeps its input, and a route without input nothing of its body", async () => {
+  test("A settled payment's input is stored, and a route without input stores no part of the body", async () => {
     const [payer, drinker] = [await newPayer(chain), await newPayer(chain)];
     const signed = await signRound(payer);
     expect((await buyRound(signed)).status).toBe(200);
@@ -122,7 +122,7 @@ describe("what finishes a payment is stored once its signature may have left", (
   });
 });
 
-test("an expired one leaves neither its input nor its signature nor its terms", async () => {
+test("An expired payment's input, signature, and details are erased", async () => {
   const token = randomUUID();
   const payment = newPayment({ input: { nickname: "Ada" }, details: { deadline: 7 } });
   await journal.insert(payment, token);
@@ -134,12 +134,12 @@ test("an expired one leaves neither its input nor its signature nor its terms", 
   expect(await row()).toEqual({ state: "void", ...NOTHING });
 });
 
-describe("a retry brings what its row does not hold", () => {
-  test("after a process that died before it had submitted anything", async () => {
+describe("A retry whose row has no stored input", () => {
+  test("A retry after a crash before submission is fulfilled from its own body", async () => {
     const payer = await newPayer(chain, 0n);
     const signed = await signRound(payer);
     expectPaymentRequired(await buyRound(signed));
-    // As the row was before the refusal was written.
+    // Restores the row as it was before the refusal was written.
     await owner.query("UPDATE payment SET state = 'received', reason = NULL WHERE nonce = $1", [
       binary(signed.authorization.nonce),
     ]);
@@ -151,7 +151,7 @@ describe("a retry brings what its row does not hold", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("after a refusal, when its payer had it settled all the same", async () => {
+  test("A retry after a refusal is fulfilled if the payer had the authorization settled anyway", async () => {
     const payer = await newPayer(chain, 0n);
     const signed = await signRound(payer);
     expectPaymentRequired(await buyRound(signed));

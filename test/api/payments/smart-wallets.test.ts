@@ -23,7 +23,7 @@ import { startService, type TestService } from "../../support/service/service.ts
 import { wire } from "../../support/settlement-status/statements.ts";
 
 const MAGIC = `1626ba7e${"00".repeat(28)}`;
-/** Contracts in a few bytes of machine code: what they answer to `isValidSignature`, whatever they are asked. */
+/** Bytecode of contracts, by what they return from `isValidSignature` for any input. */
 const ANSWERS = {
   "the magic value": `0x7f${MAGIC}60005260206000f3`,
   nothing: "0x00",
@@ -34,7 +34,7 @@ const ANSWERS = {
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const basic = () => `${service.url}/test/basic`;
-/** The owner's smart wallet, with 10 USDC. */
+/** Deploys the owner's smart wallet with 10 USDC. */
 async function deploy(owner: Address): Promise<Address> {
   const { address } = await deployWallet(chain, owner);
   await chain.fund(address, 10_000_000n);
@@ -43,7 +43,7 @@ async function deploy(owner: Address): Promise<Address> {
 
 const newOwner = (): LocalAccount => privateKeyToAccount(generatePrivateKey());
 
-/** An account whose code is this, with 10 USDC. */
+/** Creates an account with this code and 10 USDC. */
 async function contractAccount(code: Hex): Promise<Address> {
   const { address } = newOwner();
   await chain.client.setCode({ address, bytecode: code });
@@ -51,8 +51,8 @@ async function contractAccount(code: Hex): Promise<Address> {
   return address;
 }
 
-describe("a smart wallet", () => {
-  test("pays by its owner's signature, and is certified itself", async () => {
+describe("A smart wallet", () => {
+  test("A smart wallet pays with its owner's signature and gets the certificate itself", async () => {
     const owner = newOwner();
     const wallet = await deploy(owner.address);
     const signed = await signPayment(owner, { from: wallet });
@@ -64,7 +64,7 @@ describe("a smart wallet", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("is not charged on the signature of somebody who is not its owner", async () => {
+  test("A smart wallet is not charged for a signature by another key", async () => {
     const owner = newOwner();
     const wallet = await deploy(owner.address);
     const forged = await signPayment(newOwner(), { from: wallet });
@@ -72,7 +72,7 @@ describe("a smart wallet", () => {
     await nothingCharged(chain, wallet);
   });
 
-  test("does not show its result to a wrong signature", async () => {
+  test("A wrong signature does not get the wallet's result", async () => {
     const owner = newOwner();
     const signed = await signPayment(owner, { from: await deploy(owner.address) });
     const first = await post(basic(), v2(signed));
@@ -85,11 +85,11 @@ describe("a smart wallet", () => {
   });
 });
 
-describe("an account that delegates to a smart wallet (EIP-7702)", () => {
+describe("An account that delegates to a smart wallet (EIP-7702)", () => {
   const delegate = (account: Address, wallet: Address) =>
     chain.client.setCode({ address: account, bytecode: `0xef0100${wallet.slice(2)}` });
 
-  test("pays by its own signature when that wallet takes it", async () => {
+  test("A delegating account pays with its own signature if the wallet code accepts it", async () => {
     const account = await newPayer(chain);
     await delegate(account.address, await deploy(account.address));
     const signed = await signPayment(account);
@@ -97,7 +97,7 @@ describe("an account that delegates to a smart wallet (EIP-7702)", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("is refused when that wallet does not: USDC asks the wallet, not the key", async () => {
+  test("A delegating account is refused if the wallet code rejects its signature, because USDC calls the wallet", async () => {
     const account = await newPayer(chain);
     await delegate(account.address, await deploy(newOwner().address));
     const why = expectPaymentRequired(await post(basic(), v2(await signPayment(account))));
@@ -106,23 +106,23 @@ describe("an account that delegates to a smart wallet (EIP-7702)", () => {
   });
 });
 
-describe("a contract that is not a wallet is refused", () => {
+describe("A contract that is not a wallet", () => {
   const others = Object.entries(ANSWERS).filter(([answer]) => answer !== "the magic value");
-  test.each(others)("when it answers %s", async (_, code) => {
+  test.each(others)("A contract that returns %s is refused", async (_, code) => {
     const contract = await contractAccount(code);
     const signed = await signPayment(newOwner(), { from: contract });
     expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, contract);
   });
 
-  test("when it has no isValidSignature", async () => {
+  test("A contract without isValidSignature is refused", async () => {
     const signed = await signPayment(newOwner(), { from: MULTICALL3 });
     expect(expectPaymentRequired(await post(basic(), v2(signed)))).toMatch(/is not the payer's/);
     await nothingCharged(chain, MULTICALL3);
   });
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));
 
 describe("Coinbase", () => {
   /** Coinbase's factory, version 1, at its address on Base. */
@@ -132,12 +132,12 @@ describe("Coinbase", () => {
     CANONICAL_CODE === undefined ? {} : JSON.parse(readFileSync(CANONICAL_CODE, "utf8"));
   const hasFactory = Object.keys(codes).some((address) => address.toLowerCase() === FACTORY);
 
-  /** Signs as viem's client of the wallet does: wrapped (ERC-6492) while it is not deployed. */
+  /** Signs as viem's wallet client does, wrapped (ERC-6492) while the wallet is not deployed. */
   const asSigner = (wallet: SmartAccount): LocalAccount => wallet as unknown as LocalAccount;
 
   const wrapped = (signature: Hex): Hex => serializeErc6492Signature({ address: FACTORY, data: "0x12", signature });
 
-  /** Wraps whatever it signs, as Base Account does also once the wallet is deployed. */
+  /** Wraps every signature, as Base Account does even after the wallet is deployed. */
   const wrapping = (wallet: SmartAccount): LocalAccount => {
     const signer = asSigner(wallet);
     return {
@@ -147,7 +147,7 @@ describe("Coinbase", () => {
     } as unknown as LocalAccount;
   };
 
-  describe.skipIf(!hasFactory)("Coinbase's smart wallet, by its real code and viem's client", () => {
+  describe.skipIf(!hasFactory)("Coinbase's smart wallet with its real code and viem's client", () => {
     let chain: TestChain;
     let service: TestService;
     let basic: string;
@@ -178,7 +178,7 @@ describe("Coinbase", () => {
       await chain.client.waitForTransactionReceipt({ hash });
     }
 
-    test("is told to deploy first, and the same header pays once it is there", async () => {
+    test("An undeployed wallet gets a 402 that asks for deployment first, and the same header pays afterwards", async () => {
       const wallet = await newWallet();
       const early = await signPayment(asSigner(wallet));
       expect(early.signature).toMatch(/(6492){16}$/);
@@ -189,7 +189,7 @@ describe("Coinbase", () => {
       await chargedOnce(chain, early);
     });
 
-    test("pays once, by a wrapped signature and by a bare one", async () => {
+    test("A wrapped signature and the bare one are the same payment", async () => {
       const wallet = await newWallet();
       await deploy(wallet);
       const bare = await signPayment(asSigner(wallet));
@@ -199,7 +199,7 @@ describe("Coinbase", () => {
       await chargedOnce(chain, bare);
     });
 
-    test("buys by auth-capture, signs in, and has its signature verified in a statement, wrapped each time", async () => {
+    test("Wrapped signatures work for auth-capture, sign-in, and a verified statement", async () => {
       const wallet = await newWallet();
       await deploy(wallet);
       const bought = await stockFetch(wrapping(wallet))(`${service.url}/escrow/demo`, { method: "POST" });

@@ -23,7 +23,7 @@ import {
   UNUSED,
 } from "./machine.ts";
 
-describe("the resolver", () => {
+describe("The resolver", () => {
   test.each<[string, Row]>([
     ["received", row("received")],
     ["void", row("void")],
@@ -32,23 +32,23 @@ describe("the resolver", () => {
     ["settling with a live lease", row("settling", { leaseLive: true })],
     ["settled with a live lease", row("settled", { leaseLive: true })],
     ["fulfilled with a live lease", row("fulfilled", { leaseLive: true })],
-  ])("leaves what is %s", (_, known) => expect(story(resolve(known))).toBe("done"));
+  ])("The resolver leaves a payment alone that is %s", (_, known) => expect(story(resolve(known))).toBe("done"));
 
   test.each<[string, Row, readonly StepEvent[], string]>([
     [
-      "handles what is paid",
+      "handles a paid payment",
       row("settling"),
       [DONE, chain(PAID), HANDLED, COMPLETED],
       "take settling → look → handle → complete → done",
     ],
     [
-      "gives up what was mined without settling",
+      "gives up a payment that was mined and reverted",
       row("settling"),
       [DONE, chain(REVERTED), DONE],
       "take settling → look → write void reverted → done",
     ],
     [
-      "never submits what nobody retries",
+      "never submits a payment that is not retried",
       row("settling"),
       [DONE, chain(UNUSED), DONE],
       "take settling → look → release → done",
@@ -60,40 +60,42 @@ describe("the resolver", () => {
       "take settling → look → release → done",
     ],
     [
-      "gives up what is dead at a final block",
+      "gives up a payment that is dead at a final block",
       row("settling"),
       [DONE, chain(EXPIRED), DONE],
       "take settling → look → write void expired → done",
     ],
     [
-      "looks again at what was settled, then handles it",
+      "looks up a settled payment again, then handles it",
       row("settled"),
       [DONE, chain(PAID), HANDLED, COMPLETED],
       "take settled → look → handle → complete → done",
     ],
     [
-      "sends what vanished back, without submitting it",
+      "moves a vanished payment back to settling without submitting it",
       row("settled"),
       [DONE, chain(UNUSED), DONE, DONE],
       "take settled → look → write settling → release → done",
     ],
     [
-      "leaves a failing handler for later",
+      "retries a failing handler later",
       row("settled"),
       [DONE, chain(PAID), HANDLE_FAILED, DONE, DONE],
       "take settled → look → handle → write settled → release failed → done",
     ],
     [
-      "does nothing while the chain cannot be read",
+      "only releases its lease while the chain is unreachable",
       row("settled"),
       [DONE, UNAVAILABLE, DONE],
       "take settled → look → release → done",
     ],
-    ["stops when another process was faster", row("settling"), [LOST], "take settling → done"],
-  ])("%s", (...[_, known, outcomes, expected]) => expect(story(resolve(known), ...outcomes)).toBe(expected));
+    ["stops if another process took the payment first", row("settling"), [LOST], "take settling → done"],
+  ])("The resolver %s", (...[_, known, outcomes, expected]) =>
+    expect(story(resolve(known), ...outcomes)).toBe(expected),
+  );
 });
 
-describe("a fulfilled payment is watched until its settlement is final", () => {
+describe("A fulfilled payment whose settlement is not final", () => {
   const moved = { ...PAID, settlement: ELSEWHERE } as const;
   test.each<[string, readonly StepEvent[], string]>([
     ["not final yet", [DONE, chain(PAID), DONE], "take fulfilled → look → release → done"],
@@ -104,12 +106,12 @@ describe("a fulfilled payment is watched until its settlement is final", () => {
       "take fulfilled → look → write fulfilled → release → done",
     ],
     [
-      "vanished, still valid: submitted again",
+      "vanished, still valid, submitted again",
       [DONE, chain(UNUSED), SUBMITTED, chain(PAID), DONE],
       "take fulfilled → look → submit → look → release → done",
     ],
     [
-      "vanished, submitted in vain",
+      "vanished, submitted without effect",
       [DONE, chain(UNUSED), SUBMITTED, chain(UNUSED), DONE],
       "take fulfilled → look → submit → look → release → done",
     ],
@@ -126,8 +128,10 @@ describe("a fulfilled payment is watched until its settlement is final", () => {
       [DONE, chain(BURNT), DONE],
       "take fulfilled → look → write void reversed → done",
     ],
-  ])("%s", (_, outcomes, expected) => expect(story(resolve(row("fulfilled")), ...outcomes)).toBe(expected));
+  ])("A fulfilled payment with this settlement takes the table's steps: %s", (_, outcomes, expected) =>
+    expect(story(resolve(row("fulfilled")), ...outcomes)).toBe(expected),
+  );
 
-  test("a move is stored with its new place", () =>
+  test("A moved settlement is stored with its new block", () =>
     expect(play(resolve(row("fulfilled")), DONE, chain(moved)).at(-1)).toMatchObject({ settlement: ELSEWHERE }));
 });

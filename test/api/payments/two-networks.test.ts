@@ -23,7 +23,7 @@ const chain = await forFile(startTestChain({ network: SEPOLIA.id }));
 const service = await startService({ chain });
 afterAll(() => service.stop());
 
-/** The café's espresso, as if it could also be paid for on Base. */
+/** The café's espresso route, also payable on Base. */
 const route = paidRoute({
   id: "order.espresso",
   method: "POST",
@@ -57,8 +57,8 @@ const on = ({ id, usdc }: typeof SEPOLIA) => ({
   extra: { name: usdc.name, version: usdc.version },
 });
 
-describe("a route with two networks", () => {
-  test("offers its price on each, in either version, preferred first", async () => {
+describe("A route with two networks", () => {
+  test("A 402 offers the price on each network in both versions, with the preferred network first", async () => {
     const unpaid = await order();
     expect(unpaid.status).toBe(402);
     const header = Buffer.from(unpaid.headers.get("payment-required") ?? "", "base64").toString("utf8");
@@ -71,7 +71,7 @@ describe("a route with two networks", () => {
     });
   });
 
-  test("is paid for on the second one", async () => {
+  test("A payment on the second network is accepted", async () => {
     const payer = await newPayer(chain);
     const signed = await signPayment(payer, { value: price }, SEPOLIA);
     const answer = await order(v2(signed, { accepted: on(SEPOLIA) }));
@@ -82,7 +82,7 @@ describe("a route with two networks", () => {
     expect((await settlements(chain, payer.address)).map(({ value }) => value)).toEqual([price]);
   });
 
-  test("is not paid for on one network with a signature for the other", async () => {
+  test("A signature for one network does not pay on the other", async () => {
     const payer = await newPayer(chain);
     const signed = await signPayment(payer, { value: price }, NETWORKS["eip155:8453"]);
     const answer = await order(v2(signed, { accepted: on(SEPOLIA) }));

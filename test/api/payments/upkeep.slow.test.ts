@@ -27,7 +27,7 @@ const begin = (more: Partial<Parameters<typeof startService>[0]> = {}) =>
   startService({ chain, database, config: { facilitator: { remote: facilitator.url } }, ...more });
 
 const chain = await forFile(startTestChain({ slotsInAnEpoch: 3 }));
-// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+// anvil knows the state of loaded blocks only at its head, so the finalized block must be one that it mined.
 await chain.mine(10);
 const [facilitator, database] = await Promise.all([forFile(startFacilitator(chain)), freshDatabase()]);
 const service = await forFile(begin());
@@ -46,8 +46,8 @@ const row = async () => {
 };
 const unresolved = async () => (await send(`${service.url}/status`)).body.payments;
 
-describe("a signature is kept, sealed, no longer than it may be needed", () => {
-  test("until its settlement is final", async () => {
+describe("The encrypted signature", () => {
+  test("A signature is stored encrypted until its settlement is final", async () => {
     expect((await pay()).status).toBe(200);
     expect(await row()).toEqual({ state: "fulfilled", reason: null, final: false, sealed: true });
     await chain.mine(8);
@@ -55,7 +55,7 @@ describe("a signature is kept, sealed, no longer than it may be needed", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("and not once the payment is refused", async () => {
+  test("A refused payment's signature is not stored", async () => {
     payer = await newPayer(chain, 0n);
     signed = await signPayment(payer);
     expectPaymentRequired(await pay());
@@ -63,7 +63,7 @@ describe("a signature is kept, sealed, no longer than it may be needed", () => {
   });
 });
 
-/** Rows as the gate leaves them, in a database of the test's own, and a service that finds them there. */
+/** Writes the rows to a new database and starts a service on it. */
 async function withRows<T>(
   rows: readonly Row[],
   use: (found: TestService, own: TestDatabase) => Promise<T>,
@@ -86,7 +86,7 @@ interface Row {
   readonly ageSeconds?: number;
   readonly validBefore?: bigint;
   readonly leased?: boolean;
-  /** What the test calls it. */
+  /** The test's name for the row. */
   readonly route?: string;
 }
 
@@ -102,7 +102,7 @@ async function leave(journal: Journal, { state, ageSeconds = 0, validBefore, lea
 
 const HOUR = 3_600n;
 
-test("a payment that was never submitted is pruned an hour after its window; no other one ever is", async () => {
+test("Only a payment that was never submitted is pruned, an hour after its window", async () => {
   const now = unixNow();
   const rows: readonly Row[] = [
     { state: "received", route: "over for an hour", validBefore: now - HOUR - 5n },
@@ -121,7 +121,7 @@ test("a payment that was never submitted is pruned an hour after its window; no 
   });
 });
 
-test("a payment that waits for two minutes is an alert in the log, and /status says its age", async () => {
+test("A payment that waits for two minutes is logged as a warning, and /status reports its age", async () => {
   const alerts = ({ logged }: TestService) =>
     logged.flatMap((line) => {
       const { level, msg, unresolved, oldest_seconds } = JSON.parse(line);
@@ -141,11 +141,11 @@ test("a payment that waits for two minutes is an alert in the log, and /status s
   });
 });
 
-/** That many seconds, or a few more on a slow machine. */
+/** Matches this many seconds, or up to 30 more on a slow machine. */
 const near = (seconds: number) => expect.toSatisfy((n: number) => n >= seconds && n < seconds + 30, `about ${seconds}`);
 
-// The chain never goes back: what comes after this lives five minutes later.
-test("a payment that nobody retries is never submitted again; /status says how old it is; once it can never settle it is void", async () => {
+// This test advances the chain's clock by five minutes, so it comes last.
+test("A payment without retries is never submitted again, is reported by age in /status, and becomes void once it cannot settle", async () => {
   facilitator.treat(signed, (_, answer) => answer.writeHead(500).end());
   expect(await unresolved()).toEqual({ unresolved: 0, oldest_unresolved_seconds: null });
   expectProblem(await pay(), 503, "payment_pending");
@@ -154,7 +154,7 @@ test("a payment that nobody retries is never submitted again; /status says how o
   expect(first).toBeGreaterThanOrEqual(8);
   await expect.poll(oldest, soon).toBeGreaterThanOrEqual(first + 3);
   expect(await unresolved()).toMatchObject({ unresolved: 1 });
-  // It looks less and less often; here it is always due.
+  // Lookups become less frequent. This makes the payment due now.
   const soonLooked = async <T>(read: () => Promise<T>): Promise<T> => {
     await ask(eachPayment("next_attempt_at = now()", "next_attempt_at > now()"));
     return read();

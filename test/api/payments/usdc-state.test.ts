@@ -11,7 +11,7 @@ import { connectOwner } from "../../support/service/database.ts";
 import { PAY_TO } from "../../support/service/environment.ts";
 import { startService } from "../../support/service/service.ts";
 
-/** Circle's own USDC, whose issuer pauses it or blacklists the receiving address. */
+/** Circle's USDC while its issuer pauses it or blacklists the receiving address. */
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
@@ -39,8 +39,8 @@ describe.each([
     cause: /^USDC on Base refuses to pay the service's receiving address, .* blacklist/,
     shown: { network: "eip155:8453", ok: false, paused: false, receiver_blacklisted: true },
   },
-])("while $name", ({ begin, end, cause, shown }) => {
-  test("paid routes return 503 with the cause and store nothing, /status names it, and answers are still replayed", async () => {
+])("$name", ({ begin, end, cause, shown }) => {
+  test("Paid routes return 503 with the cause and store nothing, /status reports the cause, and results are still replayed", async () => {
     const [before, during] = await Promise.all([newPayer(chain), newPayer(chain)]);
     const [paid, signed] = await Promise.all([signPayment(before), signPayment(during)]);
     expect((await post(url, v2(paid))).status).toBe(200);
@@ -55,7 +55,7 @@ describe.each([
     expect((await owner.query(stored, [Buffer.from(during.address.slice(2), "hex")])).rowCount).toBe(0);
     const again = await post(url, v2(paid));
     expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, "true"]);
-    // One look serves everyone for two seconds.
+    // One reading is cached for two seconds.
     const status = async () => (await send(`${service.url}/status`)).body;
     await expect.poll(status).toMatchObject({ ok: false, usdc: expect.arrayContaining([shown]) });
     expect(service.logged.some((line) => line.includes("payments are paused: USDC on Base"))).toBe(true);
@@ -69,7 +69,7 @@ describe.each([
   });
 });
 
-test("a part that is refused has the value 0 in the metrics, and no sample while it is unknown", () => {
+test("A paused network has the metric value 0, and an unknown state has no sample", () => {
   const usdc = [
     { network: "eip155:8453", ok: false, isPaused: true, isReceiverBlacklisted: false },
     { network: "eip155:84532", ok: true, isPaused: null, isReceiverBlacklisted: null },

@@ -28,12 +28,12 @@ import { altered, newPayer, type Signed, signPayment } from "../../support/payme
 import { deployWallet, SMART_WALLET_ABI } from "../../support/payments/wallets.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What wallets and clients write in more than one way: the header, its base64, and the signature.
+// Wallets and clients write the header, its base64, and the signature in several ways.
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
 const basic = `${service.url}/test/basic`;
-/** 0x4e59…: takes a salt and creation code, and is on the local chains. */
+/** The CREATE2 factory that takes a salt and creation code and exists on the local chains. */
 const FACTORY: Hex = "0x4e59b44847b379578588920ca78fbf26c0b4956c";
 
 const headerOf = (headers: Record<string, string>): string => Object.values(headers)[0] ?? "";
@@ -43,8 +43,8 @@ const encodeText = (text: string): string => Buffer.from(text).toString("base64"
 const responseIn = (answer: { headers: Headers }) =>
   JSON.parse(Buffer.from(answer.headers.get("payment-response") ?? "", "base64").toString());
 
-describe("a payment header", () => {
-  test("is of the version that its envelope names, and so is the answer's", async () => {
+describe("A payment header", () => {
+  test("The envelope decides the version of the payment and of the response", async () => {
     const [two, one] = [await signPayment(await newPayer(chain)), await signPayment(await newPayer(chain))];
     const asTwo = await post(basic, { "X-PAYMENT": headerOf(v2(two)) });
     expect([asTwo.status, asTwo.body.detected]).toMatchObject([200, { protocol_version: "v2" }]);
@@ -57,7 +57,7 @@ describe("a payment header", () => {
     await Promise.all([two, one].map((signed) => chargedOnce(chain, signed)));
   });
 
-  test("pays once, in both headers at once and in every spelling of its base64", async () => {
+  test("A payment in both headers and in every base64 form is charged once", async () => {
     const signed = await signPayment(await newPayer(chain));
     const header = headerOf(v2(signed));
     const spellings = [
@@ -75,7 +75,7 @@ describe("a payment header", () => {
   });
 });
 
-/** A payment with its signature in another form. */
+/** Returns the payment with its signature in another form. */
 const as = (signed: Signed, form: (signature: Hex) => Hex): Signed => ({
   ...signed,
   signature: form(signed.signature),
@@ -87,8 +87,8 @@ const wrapped = (signature: Hex, address: Hex = zeroAddress, data: Hex = "0x12")
   serializeErc6492Signature({ address, data, signature });
 const FORMS = { fromZero, compact, wrapped, wrappedCompact: (one: Hex) => wrapped(compact(one)) } as const;
 
-describe("the signature of an account", () => {
-  test("is one payment in all its forms at once, and a wrong one gets nothing of it", async () => {
+describe("The signature of an account", () => {
+  test("All forms of one signature are one payment, and a wrong signature in any form gets 400", async () => {
     const signed = await signPayment(await newPayer(chain));
     const forms = [signed, ...Object.values(FORMS).map((form) => as(signed, form))];
     const answers = await Promise.all(forms.map((one) => post(basic, v2(one))));
@@ -102,7 +102,7 @@ describe("the signature of an account", () => {
   });
 });
 
-describe("a smart wallet", () => {
+describe("A smart wallet", () => {
   async function creationFor(owner: LocalAccount) {
     const { bytecode } = artifactOf("SmartWallet");
     const creation = encodeDeployData({ abi: SMART_WALLET_ABI, bytecode, args: [owner.address] });
@@ -112,7 +112,7 @@ describe("a smart wallet", () => {
   }
   const newOwner = () => privateKeyToAccount(generatePrivateKey());
 
-  test("that is deployed pays by a wrapped signature (ERC-6492), and by the bare one only once more", async () => {
+  test("A deployed wallet pays once with a wrapped (ERC-6492) and a bare signature together", async () => {
     const owner = newOwner();
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 10_000_000n);
@@ -126,7 +126,7 @@ describe("a smart wallet", () => {
     expect(expectPaymentRequired(await post(basic, v2(as(forged, wrapped))))).toMatch(/is not the payer's/);
   });
 
-  test("that is not deployed is told to deploy first, is charged nothing, and pays once it is there", async () => {
+  test("An undeployed wallet gets a 402 that asks for deployment first, is not charged, and pays once deployed", async () => {
     const owner = newOwner();
     const { address, data } = await creationFor(owner);
     const signed = as(await signPayment(owner, { from: address }), (one) => wrapped(one, FACTORY, data));
@@ -140,7 +140,7 @@ describe("a smart wallet", () => {
     await chargedOnce(chain, signed);
   });
 
-  test("is never called through a wrapping in a wrapping", async () => {
+  test("A doubly wrapped signature is refused", async () => {
     const owner = newOwner();
     const { address } = await deployWallet(chain, owner.address);
     await chain.fund(address, 10_000_000n);
@@ -150,4 +150,4 @@ describe("a smart wallet", () => {
   });
 });
 
-test("no answer, log line or row of the database holds a signature in clear", () => expectNoSignatureAnywhere(service));
+test("No response, log line, or database row contains a plaintext signature", () => expectNoSignatureAnywhere(service));

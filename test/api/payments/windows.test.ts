@@ -17,21 +17,21 @@ import { altered, newPayer, type Signed, signPayment } from "../../support/payme
 import { binary } from "../../support/service/database.ts";
 import { startService, type TestService } from "../../support/service/service.ts";
 
-/** A payment that no journal knows: what is looked at before it is taken or refused, and what that costs. */
+/** The checks before a payment that is not in the journal is accepted or refused, and their cost in RPC calls. */
 
 const DAY = 86_400n;
 const HEAD_REMEMBERED_MS = 501;
-/** The head, and what a look at one payment may cost. */
+/** One call for the head and four for looking up a payment. */
 const CALLS_A_REQUEST = 5;
 
-/** Its nodes agree: what they say of an account that was funded a moment ago is not what is tested here. */
+/** A single backend, because this file does not test nodes that disagree about a newly funded account. */
 const base = await forFile(startBaseLike({ profile: { ...BASE, backends: [{ lagMs: 0 }] } }));
-/** A moment at which the services' clock stands still. */
+/** The time at which the services' clock is stopped, or null while it runs. */
 let stopped: Date | null = null;
 const now = () => stopped ?? base.now();
 const start = () => startService({ chain: base.chain, now, jobs: false, config: { rpcUrls: base.rpcUrls } });
 const service = await forFile(start());
-/** Whatever was taken in meanwhile, this one's journal has lost. */
+/** A service whose journal has lost all payments that the other service accepted. */
 const restored = await forFile(start());
 
 let payer: LocalAccount;
@@ -48,7 +48,7 @@ const rowOf = ({ authorization }: Signed, of: TestService = service) =>
     return (await client.query<object>(text, [binary(authorization.nonce)])).rows[0] ?? null;
   });
 
-/** The answer, with the calls that it cost a service that remembers no head. */
+/** Returns the response and the RPC calls that it takes without a cached head. */
 async function counted<T>(ask: () => Promise<T>): Promise<{ answer: T; calls: Readonly<Record<string, number>> }> {
   passTime(HEAD_REMEMBERED_MS);
   base.calls.reset();
@@ -57,8 +57,8 @@ async function counted<T>(ask: () => Promise<T>): Promise<{ answer: T; calls: Re
 
 const total = (calls: Readonly<Record<string, number>>) => Object.values(calls).reduce((sum, count) => sum + count, 0);
 
-describe("an authorization may be valid for 24 hours from its arrival", () => {
-  test("and not a second longer: 402 that says so, nothing stored, nothing asked of the chain", async () => {
+describe("The longest window", () => {
+  test("An authorization valid for one second more than 24 hours gets a 402 that names the limit, is not stored, and takes no RPC calls", async () => {
     stopped = base.now();
     onTestFinished(() => {
       stopped = null;
@@ -71,8 +71,8 @@ describe("an authorization may be valid for 24 hours from its arrival", () => {
   });
 });
 
-describe("nobody makes us ask the chain for nothing", () => {
-  test("a signature that is not the payer's costs one call for each reading", async () => {
+describe("RPC calls for worthless requests", () => {
+  test("A forged signature takes one call per reading, at most three", async () => {
     const signed = await valid(120n);
     const forged = { ...signed, signature: altered(signed.signature) };
     const { answer, calls } = await counted(() => pay(forged));
@@ -80,7 +80,7 @@ describe("nobody makes us ask the chain for nothing", () => {
     expect(total(calls)).toBeLessThanOrEqual(3);
   });
 
-  test("terms that are not ours cost none, however they are signed", async () => {
+  test("Terms that do not match the route take no calls, whatever the signature", async () => {
     const cheap = await signPayment(payer, { value: 1n, validBefore: base.unixNow() + 120n });
     for (const signed of [cheap, { ...cheap, signature: altered(cheap.signature) }]) {
       const { answer, calls } = await counted(() => pay(signed));
@@ -89,7 +89,7 @@ describe("nobody makes us ask the chain for nothing", () => {
     }
   });
 
-  test("a body that does not fit costs none", async () => {
+  test("A malformed body takes no calls", async () => {
     const signed = await signPayment(payer, { value: PRICES.score, validBefore: base.unixNow() + 120n });
     const { answer, calls } = await counted(() => post(`${service.url}/score`, v2(signed), "[1]"));
     expectProblem(answer, 400, "malformed_request");
@@ -97,14 +97,14 @@ describe("nobody makes us ask the chain for nothing", () => {
   });
 });
 
-/** Of its answer, what is not the service's own signature. */
+/** Returns the settlement response without the service's signature. */
 const settledBy = ({ headers }: Answer) => {
   const { extensions: _, ...settled } = decodePaymentResponseHeader(headers.get("payment-response") ?? "");
   return settled;
 };
 
-describe("a header whose window has closed", () => {
-  test("and that no row knows is looked for on the chain: paid, it gets its result, once", async () => {
+describe("A header whose window has closed", () => {
+  test("A payment header without a journal row is looked up on the chain and gets its result once if it was paid", async () => {
     const signed = await valid(120n);
     const first = await pay(signed);
     expect(first.status).toBe(200);
@@ -118,7 +118,7 @@ describe("a header whose window has closed", () => {
     await chargedOnce(base.chain, signed);
   });
 
-  test("is refused when the chain shows no payment, in few calls", async () => {
+  test("A header is refused in at most five calls if the chain shows no payment", async () => {
     const signed = await valid(120n);
     await base.pass(3);
     const { answer, calls } = await counted(() => pay(signed));
@@ -127,7 +127,7 @@ describe("a header whose window has closed", () => {
     expect(await rowOf(signed)).toBeNull();
   });
 
-  test("is not refused on the word of one node that has not seen it: 503, and its result once nodes agree", async () => {
+  test("A header gets 503 while one node has not seen its payment, and its result once the nodes agree", async () => {
     const before = await base.chain.client.getBlockNumber();
     const signed = await valid(120n);
     await broadcast(base.chain, signed);
@@ -144,14 +144,14 @@ describe("a header whose window has closed", () => {
     await chargedOnce(base.chain, signed);
   });
 
-  test("with a body that does not fit is told so, and not to sign again: it may have paid", async () => {
+  test("A header with a malformed body gets 400 and not a new 402, because it may have paid", async () => {
     const signed = await signPayment(payer, { value: PRICES.score, validBefore: base.unixNow() + 120n });
     await broadcast(base.chain, signed);
     await base.pass(3);
     expectProblem(await post(`${restored.url}/score`, v2(signed), "[1]"), 400, "malformed_request");
   });
 
-  test("is refused without a look when somebody else signed it", async () => {
+  test("A header with a forged signature is refused without a lookup", async () => {
     const signed = await valid(120n);
     await base.pass(3);
     const { answer, calls } = await counted(() => pay({ ...signed, signature: altered(signed.signature) }));
@@ -159,7 +159,7 @@ describe("a header whose window has closed", () => {
     expect(total(calls)).toBeLessThanOrEqual(1);
   });
 
-  test("is neither refused nor taken while the chain cannot be read", async () => {
+  test("A header gets 503 while the chain is unreachable, and its result afterwards", async () => {
     const signed = await valid(120n);
     await broadcast(base.chain, signed);
     await base.pass(3);
@@ -170,8 +170,8 @@ describe("a header whose window has closed", () => {
   });
 });
 
-describe("while the chain stands still", () => {
-  test("an authorization that began after its last block waits for it: 503, and the same header is taken then", async () => {
+describe("A halt of the chain", () => {
+  test("An authorization that becomes valid after the last block gets 503 during the halt and is accepted afterwards", async () => {
     base.halt();
     await base.pass(33);
     const signed = await signPayment(payer, {
@@ -188,7 +188,7 @@ describe("while the chain stands still", () => {
     await chargedOnce(base.chain, signed);
   });
 
-  test("its own time does not reopen a window that our clock has seen closing", async () => {
+  test("The halted chain's clock does not reopen a window that has closed by ours", async () => {
     const signed = await valid(120n);
     base.halt();
     await base.pass(33);
