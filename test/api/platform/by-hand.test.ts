@@ -38,15 +38,15 @@ const scalars = fc.oneof(
   words.map((value) => value.slice(2)),
 );
 
-/** The signer as viem finds it; null if it finds none. */
+/** Returns the signer that viem recovers, or null if there is none. */
 const byViem = (hash: Hex, signature: Hex): Promise<string | null> =>
   recoverAddress({ hash, signature }).then(
     (address) => address.toLowerCase(),
     () => null,
   );
 
-describe("the signer of a digest is viem's", () => {
-  test("for each signature, and for its copy with a high s", () =>
+describe("Signer recovery", () => {
+  test("The recovered signer equals viem's for a signature and for its high-s copy", () =>
     fc.assert(
       fc.asyncProperty(keys, words, async (privateKey, hash) => {
         const address = privateKeyToAccount(privateKey).address.toLowerCase();
@@ -58,22 +58,22 @@ describe("the signer of a digest is viem's", () => {
       { numRuns: 20 },
     ));
 
-  test("for any r and s, also where there is none", async () => {
-    const found = { signer: 0, nobody: 0 };
+  test("The recovered signer equals viem's for any r and s, including values without a signer", async () => {
+    const found = { signer: 0, none: 0 };
     await fc.assert(
       fc.asyncProperty(fc.tuple(scalars, scalars, fc.constantFrom("1b", "1c")), words, async (parts, digest) => {
         const signature: Hex = `0x${parts.join("")}`;
         const signer = signerOf(digest, signature);
         expect(signer).toBe(await byViem(digest, signature));
-        found[signer === null ? "nobody" : "signer"]++;
+        found[signer === null ? "none" : "signer"]++;
       }),
       { numRuns: 150 },
     );
-    expect(Math.min(found.signer, found.nobody)).toBeGreaterThan(10);
+    expect(Math.min(found.signer, found.none)).toBeGreaterThan(10);
   });
 });
 
-test("nobody signs with another v than 27 and 28, or with other than 65 bytes", async () => {
+test("A signature has no signer unless it has 65 bytes and a v of 27 or 28", async () => {
   const hash: Hex = `0x${"5a".repeat(32)}`;
   const signature = await sign({ hash, privateKey: `0x${"a1".repeat(32)}`, to: "hex" });
   const others = Array.from({ length: 256 }, (_, v) => v).filter((v) => v !== 27 && v !== 28);
@@ -83,8 +83,8 @@ test("nobody signs with another v than 27 and 28, or with other than 65 bytes", 
   expect(malformed.filter((other) => signerOf(hash, other) !== null)).toEqual([]);
 });
 
-describe("a signature and the address of a key", () => {
-  test("are viem's, byte for byte", () =>
+describe("Signing and addresses", () => {
+  test("Signatures and addresses equal viem's byte for byte", () =>
     fc.assert(
       fc.asyncProperty(keys, words, async (privateKey, hash) => {
         expect(signDigest(hash, privateKey)).toBe(await sign({ hash, privateKey, to: "hex" }));
@@ -96,15 +96,15 @@ describe("a signature and the address of a key", () => {
   test.each<[string, bigint]>([
     ["zero", 0n],
     ["the order", ORDER],
-    ["beyond the order", 2n ** 256n - 1n],
-  ])("are refused if the key is %s", (_, key) => {
+    ["above the order", 2n ** 256n - 1n],
+  ])("A private key is refused if it is %s", (_, key) => {
     expect(() => signDigest(`0x${"5a".repeat(32)}`, `0x${word(key)}`)).toThrow("private key");
     expect(() => accountOf(`0x${word(key)}`)).toThrow("private key");
   });
 });
 
 describe("keccak", () => {
-  test("the hash of any bytes is viem's, in bytes or in hex", () =>
+  test("The hash of any bytes equals viem's, for bytes and for hex", () =>
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500 }), (bytes) => {
         expect(keccak256(bytes)).toBe(viems(bytes));
@@ -112,14 +112,14 @@ describe("keccak", () => {
       }),
     ));
 
-  test.each([0, 135, 136, 137, 16_384, 16_385, 100_000])("so is that of %i bytes", (length) => {
+  test.each([0, 135, 136, 137, 16_384, 16_385, 100_000])("The hash of %i bytes equals viem's", (length) => {
     const bytes = new Uint8Array(length).map((_, at) => at);
     expect(keccak256(bytes)).toBe(viems(bytes));
   });
 });
 
-describe("words of calldata", () => {
-  // The words are viem's, over everything that a type can hold; what does not fit has none.
+describe("Calldata words", () => {
+  // Each word equals viem's for every value of the type, and other values are refused.
 
   const WORD = 64;
   const encoded = (type: string, value: unknown): string => encodeAbiParameters([{ type }], [value as never]).slice(2);
@@ -132,7 +132,7 @@ describe("words of calldata", () => {
   };
 
   const upper = (hex: Hex): Hex => `0x${hex.slice(2).toUpperCase()}`;
-  test("a number has viem's word where it fits its type, and none where it does not", () => {
+  test("A number has viem's word if it fits its type and is refused otherwise", () => {
     const widths = fc.integer({ min: 1, max: 32 }).map((bytes) => bytes * 8);
     const check = (bits: number, value: bigint) => {
       expect(orThrown(() => uintWord(value, bits))).toBe(orThrown(() => encoded(`uint${bits}`, value)));
@@ -145,12 +145,12 @@ describe("words of calldata", () => {
     );
   });
 
-  test("a number that is not whole has no word", () => {
+  test("A number that is negative or not whole is refused", () => {
     for (const value of [0.5, -0.5, Number.NaN, Number.POSITIVE_INFINITY, -1]) expect(() => uintWord(value)).toThrow();
     expect(uintWord(-0)).toBe("0".repeat(WORD));
   });
 
-  test("an address has viem's word, however it is spelled", () => {
+  test("An address in any letter case has viem's word", () => {
     fc.assert(
       fc.property(anyAddress, (address) => {
         const word = encoded("address", address);
@@ -159,7 +159,7 @@ describe("words of calldata", () => {
     );
   });
 
-  test("32 bytes have viem's word, and fewer or more have none", () => {
+  test("Exactly 32 bytes have viem's word, and other lengths are refused", () => {
     fc.assert(
       fc.property(anyBytes32, (bytes) => {
         expect(bytes32Word(bytes)).toBe(encoded("bytes32", bytes));
@@ -170,8 +170,8 @@ describe("words of calldata", () => {
     );
   });
 
-  describe("typed data", () => {
-    /** Also halves of pairs, which UTF-8 has no bytes for. */
+  describe("Typed data", () => {
+    /** Includes lone surrogates, which UTF-8 cannot encode. */
     const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));
     const anyMember = fc.oneof(
       fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }).map((value) => ({ type: "uint256", value, word: uintWord(value) })),
@@ -184,7 +184,7 @@ describe("words of calldata", () => {
     const anyName = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
     const anyMembers = fc.array(anyMember, { maxLength: 8 });
 
-    test("has viem's digest: any domain, any struct of plain members", () => {
+    test("Any domain and any struct of plain members have viem's digest", () => {
       const anyDomain = fc.record({
         name: anyText,
         version: anyText,
@@ -198,7 +198,7 @@ describe("words of calldata", () => {
           const types = { [name]: named.map(({ name: member, type }) => ({ name: member, type })) };
           const message = Object.fromEntries(named.map(({ name: member, value }) => [member, value]));
           const struct = typeHash(name, named) + named.map(({ word }) => word).join("");
-          // An empty text of a domain is no member of it to viem.
+          // viem omits empty strings from the domain.
           fc.pre(domain.name !== "" && domain.version !== "");
           expect(typedDigest(domainHash(domain), struct)).toBe(
             hashTypedData({ domain, types, primaryType: name, message } as never),
@@ -209,14 +209,14 @@ describe("words of calldata", () => {
   });
 });
 
-describe("accounts", () => {
+describe("Accounts", () => {
   const KEY: Hex = `0x${"a1".repeat(32)}`;
   const [ours, viems] = [createAccount(KEY), privateKeyToAccount(KEY)];
   const hex = (most: number, least = most) =>
     fc.uint8Array({ minLength: least, maxLength: most }).map((bytes): Hex => `0x${Buffer.from(bytes).toString("hex")}`);
   const amount = (bits: bigint) => fc.bigInt({ min: 0n, max: 2n ** bits - 1n });
 
-  test("an account signs any transaction as viem's does, byte for byte", () => {
+  test("An account signs any transaction as viem does, byte for byte", () => {
     const any: fc.Arbitrary<TransactionSerializableEIP1559> = fc.record({
       type: fc.constant("eip1559" as const),
       chainId: fc.constantFrom(8453, 84532),

@@ -13,14 +13,14 @@ const problemOf = (environment: Record<string, string | undefined>): string => {
   return config.problem;
 };
 
-/** A seed and its public key. */
+/** A seed followed by its public key. */
 const CDP_SECRET = (() => {
   const { d = "", x = "" } = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
   return Buffer.concat([Buffer.from(d, "base64url"), Buffer.from(x, "base64url")]).toString("base64");
 })();
 
-describe("the API's settings", () => {
-  test("name every variable that is missing, each with what is expected", () => {
+describe("The API's settings", () => {
+  test("Every missing variable is named with its expected value", () => {
     const problem = problemOf({});
     for (const name of [
       "DATABASE_URL",
@@ -37,7 +37,7 @@ describe("the API's settings", () => {
     expect(problem).toMatch(/^Set exactly one of FACILITATOR_URL/m);
   });
 
-  test("count an empty variable as missing", () => {
+  test("An empty variable counts as missing", () => {
     expect(problemOf({ ...GOOD, SIGNING_KEY: "" })).toMatch(/^SIGNING_KEY is missing: .*32 bytes/);
   });
 
@@ -68,14 +68,14 @@ describe("the API's settings", () => {
     ["ARBITER_ALLOWED_ORIGINS", "http://localhost:8080/", /exact origins/],
     ["GITHUB_API_URL", "api.github.com", /URL of GitHub's REST API/],
     ["INDEX_VIEWS_SCHEMA", "Live; drop", /schema name/],
-  ])("name %s=%s as wrong, with what is expected", (name, value, expected) => {
+  ])("%s=%s is refused with the expected value", (name, value, expected) => {
     const problem = problemOf({ ...GOOD, [name]: value });
     expect(problem).toMatch(new RegExp(`^${name} is wrong: `));
     expect(problem).toMatch(expected);
     expect(problem).not.toContain(KEY);
   });
 
-  test("require a published address unless the service listens on the loopback interface", () => {
+  test("BASE_URL is required unless the service listens on the loopback interface", () => {
     const { HOST: _, ...open } = GOOD;
     for (const HOST of [undefined, "0.0.0.0", "::", "10.0.0.5", "trust.example"])
       expect(problemOf({ ...open, HOST })).toMatch(/^BASE_URL is missing: .*https:\/\/trust\.example.*HOST=localhost/);
@@ -98,8 +98,8 @@ describe("the API's settings", () => {
     "ERC8004_VALIDATION",
   ];
 
-  test.each(ADDRESSES)("refuse a mistyped character and the zero address in %s", (name) => {
-    // The checksummed spelling of an address, and the same with the case of one letter changed.
+  test.each(ADDRESSES)("%s refuses a wrong checksum and the zero address", (name) => {
+    // A checksummed address, and the same address with the case of one letter changed.
     const [right, mistyped] = [
       "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
       "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5D359",
@@ -119,11 +119,14 @@ describe("the API's settings", () => {
     ["EVALUATOR_ADDRESS", GOOD.PAY_TO_ADDRESS, /EVALUATOR_ADDRESS/],
     ["PAY_TO_ADDRESS", privateKeyToAddress(GOOD.ARBITER_PRIVATE_KEY), /the address of ARBITER_PRIVATE_KEY/],
     ["PAY_TO_ADDRESS", privateKeyToAddress(GOOD.FACILITATOR_PRIVATE_KEY), /the address of FACILITATOR_PRIVATE_KEY/],
-  ])("refuse a receiver that %s=%s makes a contract or the address of a hot key", (name, value, expected) => {
-    const problem = problemOf({ ...GOOD, [name]: value });
-    expect(problem).toMatch(/^PAY_TO_ADDRESS is wrong: it is /);
-    expect(problem).toMatch(expected);
-  });
+  ])(
+    "The receiver is refused if %s=%s makes it a known contract or the address of a hot key",
+    (name, value, expected) => {
+      const problem = problemOf({ ...GOOD, [name]: value });
+      expect(problem).toMatch(/^PAY_TO_ADDRESS is wrong: it is /);
+      expect(problem).toMatch(expected);
+    },
+  );
 
   test.each([
     ["ARBITER_PRIVATE_KEY", "FACILITATOR_PRIVATE_KEY"],
@@ -131,13 +134,13 @@ describe("the API's settings", () => {
     ["LOG_KEY", "SIGNING_KEY"],
     ["SEALING_KEY", "SIGNING_KEY"],
     ["DECOY_SEED", "SEALING_KEY"],
-  ] as const)("refuse %s when it is the same key as %s", (name, other) => {
+  ] as const)("%s is refused if it is the same key as %s", (name, other) => {
     expect(problemOf({ ...GOOD, [name]: GOOD[other as keyof typeof GOOD] })).toMatch(
       new RegExp(`^${name} is wrong: it is the same key as ${other}`),
     );
   });
 
-  test("tell one key in two spellings from two keys", () => {
+  test("The same key in two encodings is refused", () => {
     const bytes = Buffer.from(GOOD.ARBITER_PRIVATE_KEY.slice(2), "hex");
     const problem = problemOf({ ...GOOD, SEALING_KEY: bytes.toString("base64url") });
     expect(problem).toBe(
@@ -145,7 +148,7 @@ describe("the API's settings", () => {
     );
   });
 
-  test("refuse keys that anyone can look up, once the service is published", () => {
+  test("A published service refuses well-known development keys", () => {
     const [anvil, ganache] = [
       "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
       "0x4f3edf983ac636a65a842ce7c78d9aa706d3b113bce9c46f30d7d21715b23b1d",
@@ -168,13 +171,13 @@ describe("the API's settings", () => {
     ).not.toHaveProperty("problem");
   });
 
-  test("refuse a private key that the curve does not have", () => {
+  test("A private key outside the curve's range is refused", () => {
     for (const key of [`0x${"00".repeat(32)}`, `0x${"ff".repeat(32)}`])
       for (const name of ["FACILITATOR_PRIVATE_KEY", "ARBITER_PRIVATE_KEY", "EXAM_PRIVATE_KEY"])
         expect(problemOf({ ...GOOD, [name]: key })).toMatch(new RegExp(`^${name} is wrong: expected .*private key`));
   });
 
-  test("limit what a settlement may cost unless the limit is turned off", () => {
+  test("The cost of a settlement is limited unless the limit is turned off", () => {
     expect(parseConfig(GOOD)).toMatchObject({ costCeiling: { percent: 50, ethUsd: 3_000 } });
     const both = { SETTLEMENT_COST_PERCENT: "10", ETH_PRICE_USD: "4000" };
     expect(parseConfig({ ...GOOD, ...both })).toMatchObject({ costCeiling: { percent: 10, ethUsd: 4_000 } });
@@ -182,7 +185,7 @@ describe("the API's settings", () => {
     expect(problemOf({ ...GOOD, SETTLEMENT_COST_PERCENT: "1001" })).toMatch(/a whole number from 0 to 1000/);
   });
 
-  test("publish nothing to ERC-8004's registries unless that is on, and then to those on Base", () => {
+  test("ERC-8004 feedback is off by default and uses the registries on Base when on", () => {
     expect(parseConfig(GOOD)).toMatchObject({ erc8004: null });
     expect(parseConfig({ ...GOOD, ERC8004_FEEDBACK: "on" })).toMatchObject({
       erc8004: {
@@ -194,7 +197,7 @@ describe("the API's settings", () => {
     });
   });
 
-  test("let the arbiter fetch from public addresses only, and ask GitHub itself", () => {
+  test("By default the arbiter fetches only from public addresses and uses github.com's API", () => {
     expect(parseConfig(GOOD)).toMatchObject({
       arbiterAllowedOrigins: [],
       github: { apiUrl: "https://api.github.com", token: null },
@@ -211,7 +214,7 @@ describe("the API's settings", () => {
     });
   });
 
-  test("accept proxies as addresses and ranges, and put metrics on the loopback unless another address is named", () => {
+  test("Proxies may be addresses or ranges, and metrics listen on the loopback interface by default", () => {
     const config = parseConfig({ ...GOOD, TRUSTED_PROXIES: "10.0.0.0/8, ::1", METRICS_PORT: "9464" });
     expect(config).toMatchObject({
       trustedProxies: ["10.0.0.0/8", "::1"],
@@ -222,7 +225,7 @@ describe("the API's settings", () => {
     });
   });
 
-  test("require exactly one facilitator", () => {
+  test("Exactly one facilitator is required", () => {
     const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
     expect(problemOf(none)).toMatch(/exactly one of FACILITATOR_URL .* and FACILITATOR_PRIVATE_KEY/);
     expect(problemOf({ ...GOOD, FACILITATOR_URL: "https://facilitator.example" })).toMatch(/exactly one/);
@@ -236,7 +239,7 @@ describe("the API's settings", () => {
     ["Basic dTpw", { type: "header", name: "authorization", value: "Basic dTpw" }],
     ["X-API-Key: k3y", { type: "header", name: "x-api-key", value: "k3y" }],
     [`CDP ${"ab".repeat(16)} ${CDP_SECRET}`, { type: "cdp", keyId: "ab".repeat(16) }],
-  ])("log in to a remote facilitator: %s", (text, auth) => {
+  ])("FACILITATOR_AUTH accepts %s", (text, auth) => {
     const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
     const remote = { ...none, FACILITATOR_URL: "https://facilitator.example" };
     expect(parseConfig({ ...remote, FACILITATOR_AUTH: text })).toMatchObject({ facilitator: { auth } });
@@ -244,7 +247,7 @@ describe("the API's settings", () => {
   });
 
   test.each(["s3cret", "Bearer two words", "X-Key: a\nX-Other: s3cret", "CDP id s3cret", "Digest s3cret"])(
-    "refuse another way to log in without repeating it: %j",
+    "FACILITATOR_AUTH refuses %j without repeating it",
     (text) => {
       const { FACILITATOR_PRIVATE_KEY: _, ...none } = GOOD;
       const problem = problemOf({ ...none, FACILITATOR_URL: "https://f.example", FACILITATOR_AUTH: text });

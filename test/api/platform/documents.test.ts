@@ -30,8 +30,8 @@ const DOCUMENTS = [
   { kind: "verdict", document: SIGNED_VERDICT },
 ];
 
-describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
-  test("has a proof in the published form", () => {
+describe.each(DOCUMENTS)("A signed $kind", ({ document }) => {
+  test("A signed document has a proof in the published format", () => {
     expect(document.proof).toEqual({
       "@context": document["@context"],
       type: "DataIntegrityProof",
@@ -46,12 +46,12 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
     expect(JSON.parse(Buffer.from(header, "base64url").toString())).toEqual({ alg: "EdDSA", kid: KEY.publicJwk.kid });
   });
 
-  test("is accepted by jose and by an independent implementation of the W3C suite", async () => {
+  test("jose and an independent implementation of the W3C suite accept the document", async () => {
     expect(await joseAccepts(document, JWKS)).toBe(true);
     expect(await w3cAccepts(document, DID)).toBe(true);
   });
 
-  test("with one byte changed outside its proof is refused by both", async () => {
+  test("Both verifiers reject a document with one byte changed outside its proof", async () => {
     const { proof, ...unsigned } = document;
     const bytes = Buffer.from(JSON.stringify(unsigned));
     const change = fc.record({ at: fc.nat(bytes.length - 1), byte: fc.integer({ min: 0x20, max: 0x7e }) });
@@ -70,7 +70,7 @@ describe.each(DOCUMENTS)("a signed $kind", ({ document }) => {
     expect(readable).toBeGreaterThan(50);
   });
 
-  test("signs its proof's own members: the W3C suite refuses another time, key or jws", async () => {
+  test("The W3C suite rejects a proof with a different time, key, or jws, because the signature covers the proof's members", async () => {
     const other = { created: "2026-11-24T12:00:01.000Z", jws: document.proof.jws.replace("..", "..A").slice(0, -1) };
     for (const change of Object.entries(other)) {
       const proof = { ...document.proof, ...Object.fromEntries([change]) };
@@ -89,8 +89,8 @@ const parse = (text: string): Record<string, unknown> | null => {
   }
 };
 
-describe("the signer", () => {
-  test("signs as text what it signs as a document, byte for byte", async () => {
+describe("The signer", () => {
+  test("A document signed as text equals the serialized signed document, byte for byte", async () => {
     const document = { ...CREDENTIAL, proofs: [{ b: "ü\n", a: 1 }], left: undefined };
     const text = await SIGNER.signAsText(document, SAMPLE_NOW);
     expect(text).toBe(JSON.stringify(await SIGNER.sign(document, SAMPLE_NOW)));
@@ -98,21 +98,21 @@ describe("the signer", () => {
     await expect(SIGNER.signAsText(inexact, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
   });
 
-  test.each([1.5, 2 ** 53, -0, Number.NaN])("refuses to sign %d, at any depth", async (number) => {
+  test.each([1.5, 2 ** 53, -0, Number.NaN])("The signer refuses %d at any depth", async (number) => {
     const document = { ...CREDENTIAL, facts: [{ number }] };
     await expect(SIGNER.sign(document, SAMPLE_NOW)).rejects.toThrow(/safe integer/);
     expect(await SIGNER.sign({ ...CREDENTIAL, facts: [{ number: 2 ** 53 - 1 }] }, SAMPLE_NOW)).toBeDefined();
   });
 });
 
-describe("the golden credential", () => {
-  test("is what the service makes of these facts with this key, byte for byte", () => {
+describe("The golden credential", () => {
+  test("The service reproduces the golden credential byte for byte", () => {
     expect(SIGNED_CREDENTIAL).toEqual(golden);
     expect(JSON.stringify(SIGNED_CREDENTIAL)).toBe(JSON.stringify(golden));
     expect(JWKS).toEqual(goldenKeys);
   });
 
-  test("verifies, and ends with the first certificate that counts, not with the newest or an expired one", async () => {
+  test("The golden credential verifies and expires with the first counted certificate, not the newest or an expired one", async () => {
     const report = await verifyDocument(JSON.stringify(golden), { keys: KEYS, at: SAMPLE_NOW });
     expect(report).toMatchObject({ valid: true, freshness: { state: "current", until: "2026-12-20T08:00:00.000Z" } });
     expect(golden.credentialSubject.conformance.map(({ valid_until }) => valid_until)).toEqual([
@@ -124,7 +124,7 @@ describe("the golden credential", () => {
 });
 
 describe("base58btc", () => {
-  test("is written and read as multiformats does, leading zeros too", () => {
+  test("Encoding and decoding match multiformats, including leading zeros", () => {
     fc.assert(
       fc.property(fc.nat(4), fc.uint8Array({ maxLength: 64 }), (zeros, tail) => {
         const bytes = new Uint8Array([...new Uint8Array(zeros), ...tail]);
@@ -136,14 +136,14 @@ describe("base58btc", () => {
   });
 });
 
-describe("the DID document", () => {
+describe("The DID document", () => {
   test.each([
     ["https://trust.example", "did:web:trust.example"],
     ["https://TRUST.example:8443", "did:web:trust.example%3A8443"],
     ["http://localhost:4020", "did:web:localhost%3A4020"],
-  ])("of %s is %s", (baseUrl, did) => expect(didWeb(baseUrl)).toBe(did));
+  ])("The DID of %s is %s", (baseUrl, did) => expect(didWeb(baseUrl)).toBe(did));
 
-  test("lists the current key and every retired one, each once, for assertions", async () => {
+  test("The DID document lists the current key and each retired key once, for assertions", async () => {
     const keys = await publicKeys(KEY.publicJwk, [STRANGER.publicJwk.x, KEY.publicJwk.x, STRANGER.publicJwk.x]);
     expect(keys).toEqual([KEY.publicJwk, STRANGER.publicJwk]);
     const ids = keys.map(({ kid }) => `${ISSUER}#${kid}`);
@@ -164,7 +164,7 @@ describe("RETIRED_SIGNING_KEYS", () => {
   const [{ x }, { x: other }] = [KEY.publicJwk, STRANGER.publicJwk];
   const jwk = JSON.stringify(STRANGER.publicJwk);
 
-  test("accepts x values and whole JWKs, in any mix", () => {
+  test("RETIRED_SIGNING_KEYS accepts x values and whole JWKs in any mix", () => {
     expect(parseRetiredKeys(`${x}, ${jwk} ,${x}`)).toEqual({ keys: [x, other, x], problems: [] });
   });
 
@@ -172,7 +172,7 @@ describe("RETIRED_SIGNING_KEYS", () => {
     ["short", /^value 1 is not a public key: .*43 base64url/],
     ["", /^value 1 is not a public key/],
     [`${x}=`, /^value 1 is not a public key/],
-    // The same 32 bytes, written with other spare bits.
+    // The same 32 bytes with different unused bits.
     [`${x.slice(0, -1)}${String.fromCharCode(x.charCodeAt(42) + 1)}`, /^value 1 is not a public key/],
     [`${x},,${x}`, /^value 2 is not a public key/],
     ['{"kty":"OKP"', /^value 1 is not a JWK/],
@@ -181,26 +181,26 @@ describe("RETIRED_SIGNING_KEYS", () => {
     ["AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", /^value 1 is not a point .*never a SIGNING_KEY/],
     ["_____________________________________________", /^value 1 is not a public key/],
     [Buffer.from(`ed${"ff".repeat(30)}7f`, "hex").toString("base64url"), /^value 1 is not a point/],
-  ])("refuses %s with a reason that does not repeat it", (text, problem) => {
+  ])("%j is refused with a reason that does not repeat a key", (text, problem) => {
     const { problems } = parseRetiredKeys(text);
     expect(problems).toEqual([expect.stringMatching(problem)]);
     for (const key of [x, other]) expect(problems[0]).not.toContain(key);
   });
 });
 
-describe("keys and addresses of the environment", () => {
+describe("Keys and addresses in the environment", () => {
   const SEED = Buffer.alloc(32, 7).toString("base64url");
   const GOOD = completeEnvironment(SEED);
 
-  /** One line a problem. */
+  /** Returns one line per problem. */
   const problemsOf = (environment: Record<string, string>): readonly string[] => {
     const config = parseConfig({ ...GOOD, ...environment });
     return "problem" in config ? config.problem.split("\n") : [];
   };
 
   describe("RETIRED_SIGNING_KEYS", () => {
-    test("is never the private key itself, which would be published", () => {
-      // A private key that is a point of the curve, so that nothing else gives it away.
+    test("RETIRED_SIGNING_KEYS must not contain the private key, because it is published", () => {
+      // A private key that is also a valid point, so that only the comparison detects it.
       const seed = KEY.publicJwk.x;
       const problems = problemsOf({ SIGNING_KEY: seed, RETIRED_SIGNING_KEYS: seed });
       expect(problems).toEqual([
@@ -212,7 +212,7 @@ describe("keys and addresses of the environment", () => {
 
   describe("BASE_URL", () => {
     test.each(["http://127.0.0.1:4020", "http://[::1]:4020", "https://0x7f.1", "https://10.1"])(
-      "%s is wrong: the issuer of documents has no IP address",
+      "%s is refused as BASE_URL, because an issuer needs a host name",
       (BASE_URL) =>
         expect(problemsOf({ BASE_URL })).toEqual([expect.stringMatching(/^BASE_URL is wrong: .*host name/)]),
     );

@@ -7,18 +7,18 @@ const plain = (markup: string) => markup.replaceAll(/<\/?span[^>]*>/g, "");
 
 test.each([
   ["javascript", 'const a = "b"; // c', '<span class="kw">const</span> a = <span class="str">&quot;b&quot;</span>; '],
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the code that is colored has one
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the highlighted code contains one
   ["typescript", "f(`x${a}`)", '<span class="fn">f</span>(<span class="str">`</span><span class="str">x</span>${a}'],
   ["bash", "curl -i x # y", '<span class="fn">curl</span> -i x <span class="com"># y</span>'],
   ["json", '{"a": 1}', '{<span class="fn">&quot;a&quot;</span>: <span class="num">1</span>}'],
   ["yaml", "on: push", '<span class="kw">on</span>: push'],
   ["solidity", "contract Deal {}", '<span class="kw">contract</span> <span class="fn">Deal</span> {}'],
-] as const)("%s has colors: %s", (language, text, markup) => {
+] as const)("%s is highlighted: %s", (language, text, markup) => {
   expect(shown(text, language)).toContain(markup);
 });
 
 test.each(["bash", "javascript", "json", "solidity", "typescript", "yaml"] as const)(
-  "in %s hostile text stays text, to the letter, and has no style or script of its own",
+  "Hostile text in %s is shown verbatim and adds no markup",
   (language) => {
     const markup = shown(`"${HOSTILE}" // ${HOSTILE}`, language);
     expect(plain(markup)).not.toMatch(/[<>]/);

@@ -19,7 +19,7 @@ test.each([
   `0x${digits.toUpperCase()}`,
   `eip155:8453:${CHECKSUMMED}`,
   `did:pkh:eip155:8453:${wallet}`,
-])("%s names a wallet", (text) => expect(readWallet(text)).toEqual({ wallet }));
+])("%s is read as a wallet", (text) => expect(readWallet(text)).toEqual({ wallet }));
 
 test.each<[string, RegExp]>([
   [CHECKSUMMED.replace("aA", "Aa"), /checksum/],
@@ -31,9 +31,11 @@ test.each<[string, RegExp]>([
   [`did:web:example.com`, /0x and 40 hex digits/],
   [wallet.slice(0, -1), /0x and 40 hex digits/],
   ["", /0x and 40 hex digits/],
-])("%s does not", (text, why) => expect(readWallet(text)).toEqual({ malformed: expect.stringMatching(why) }));
+])("%j is refused as a wallet with the reason", (text, why) =>
+  expect(readWallet(text)).toEqual({ malformed: expect.stringMatching(why) }),
+);
 
-describe("the Accept header", () => {
+describe("The Accept header", () => {
   test.each<[accept: string | undefined, isPage: boolean]>([
     ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true],
     ["text/html", true],
@@ -52,7 +54,7 @@ describe("the Accept header", () => {
   );
 });
 
-describe("a body", () => {
+describe("Request bodies", () => {
   const app = new Hono()
     .post("/", async (c) => c.json(await readJson(c, z.object({ name: z.string() }), "The body has a name.")))
     .onError((error, c) => (error instanceof Problem ? c.text(error.code) : c.text("our fault")));
@@ -63,28 +65,28 @@ describe("a body", () => {
       Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : Buffer.from([part])))),
     );
 
-  test("a body of JSON is read as it is", async () => {
+  test("A JSON body is parsed", async () => {
     expect(await post('{"name":"Zoë 🌧"}')).toBe('{"name":"Zoë 🌧"}');
   });
 
   test.each([
-    ["nothing", ""],
-    ["half of one", '{"name":'],
-    ["another form", '["name"]'],
-    ["bytes that are no UTF-8", bytes('{"name":"Zo', 0xeb, '"}')],
-    ["as deep as it may be large", "[".repeat(MAX_BODY_BYTES)],
-  ])("%s is the caller's mistake", async (_, body) => {
+    ["An empty body", ""],
+    ["A truncated body", '{"name":'],
+    ["A body of another shape", '["name"]'],
+    ["A body that is not UTF-8", bytes('{"name":"Zo', 0xeb, '"}')],
+    ["A body nested as deeply as its size allows", "[".repeat(MAX_BODY_BYTES)],
+  ])("%s is reported as the caller's mistake", async (_, body) => {
     expect(await post(body)).toBe("malformed_request");
   });
 
-  test("a body whose length nobody said is read up to the limit", async () => {
+  test("A body without a declared length is read up to the limit", async () => {
     const stream = (size: number) => new Blob([" ".repeat(size), '{"name":"x"}']).stream();
     expect(await post(stream(MAX_BODY_BYTES - 12))).toBe('{"name":"x"}');
     expect(await post(stream(MAX_BODY_BYTES - 11))).toBe("body_too_large");
   });
 });
 
-describe("text of strangers", () => {
+describe("Untrusted text", () => {
   const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
   test.each([
@@ -97,10 +99,10 @@ describe("text of strangers", () => {
     [`Z${"\u0301".repeat(50)}algo`, "Z\u0301\u0301algo"],
   ])("%j is shown as %j", (text, shown) => expect(foreignLine(text, 100)).toBe(shown));
 
-  test("several lines stay several", () =>
+  test("Line breaks are kept in multi-line text", () =>
     expect(foreignLines("one\r\ntwo\tthree\n\u2028four", 100)).toBe("one\ntwo\tthree\n\\u{2028}four"));
 
-  test("whatever it says, a stranger's text hides nothing and stays short", () => {
+  test("Any untrusted text is shown without invisible characters and within the length limit", () => {
     const hostile = fc.string({ unit: "binary", maxLength: 300 });
     fc.assert(
       fc.property(hostile, fc.integer({ min: 1, max: 120 }), (text, most) => {
@@ -114,8 +116,8 @@ describe("text of strangers", () => {
   });
 });
 
-describe("origins", () => {
-  describe("an origin", () => {
+describe("Origins", () => {
+  describe("Parsing", () => {
     test.each([
       ["https://shop.example", "https://shop.example"],
       ["https://shop.example/", "https://shop.example"],
@@ -128,7 +130,7 @@ describe("origins", () => {
       ["https://sh\u00adop.example", "https://shop.example"],
       ["http://localhost:3000", "http://localhost:3000"],
       ["http://[::1]:3000", "http://[::1]:3000"],
-    ])("%j has one form: %s", (text, origin) => expect(parseOrigin(text)).toEqual({ origin }));
+    ])("%j is normalized to %s", (text, origin) => expect(parseOrigin(text)).toEqual({ origin }));
 
     test.each([
       ["", "is empty; expected one like https://shop.example"],
@@ -145,9 +147,9 @@ describe("origins", () => {
       [" https://shop.example", "is not an origin; expected one like https://shop.example"],
       ["https://sh\top.example", "is not an origin; expected one like https://shop.example"],
       [`https://${"a".repeat(800)}`, "has 808 characters; expected one like https://shop.example"],
-    ])("%j is refused with what would be right: %s", (text, refused) => expect(parseOrigin(text)).toEqual({ refused }));
+    ])("%j is refused with a correction: %s", (text, refused) => expect(parseOrigin(text)).toEqual({ refused }));
 
-    test("is its own form, whatever was accepted", () => {
+    test("A normalized origin is unchanged by parsing it again", () => {
       fc.assert(
         fc.property(
           fc.oneof(

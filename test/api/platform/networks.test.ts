@@ -10,7 +10,7 @@ const [HASH, WALLET] = [`0x${"ab".repeat(32)}`, `0x${"cd".repeat(20)}`];
 
 afterEach(() => linkLocally(null));
 
-test("links lead to the explorer of their network, and those of a local instance to its own records", () => {
+test("Links point to the network's explorer, or to the records of a local instance", () => {
   expect(explorerTransactionUrl("eip155:8453", HASH)).toBe(`https://basescan.org/tx/${HASH}`);
   expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`https://sepolia.basescan.org/address/${WALLET}`);
   linkLocally("http://localhost:4020");
@@ -18,7 +18,7 @@ test("links lead to the explorer of their network, and those of a local instance
   expect(explorerAddressUrl("eip155:84532", WALLET)).toBe(`http://localhost:4020/verify?wallet=${WALLET}`);
 });
 
-test("samples name a public node, and those of a local instance its own", () => {
+test("Code samples use a public node, or the node of a local instance", () => {
   expect(sampleRpcUrl("eip155:8453")).toBe("https://mainnet.base.org");
   linkLocally("http://localhost:4020", { "eip155:8453": "http://127.0.0.1:8545" });
   expect(sampleRpcUrl("eip155:8453")).toBe("http://127.0.0.1:8545");

@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../api/platform/config/config.ts";
 import { completeEnvironment } from "../../support/service/environment.ts";
 
-describe("the settings of telemetry", () => {
+describe("Telemetry settings", () => {
   const GOOD = completeEnvironment("A".repeat(43));
   const parsed = (env: Readonly<Record<string, string>>) => parseConfig({ ...GOOD, ...env });
   const AT = "http://127.0.0.1:4318";
 
-  test("are off by default, and by OpenTelemetry's own switches", () => {
+  test("Telemetry is off by default and with OpenTelemetry's standard switches", () => {
     const off = { telemetry: null };
     expect(parsed({})).toMatchObject(off);
     expect(parsed({ OTEL_EXPORTER_OTLP_ENDPOINT: AT, OTEL_SDK_DISABLED: "true" })).toMatchObject(off);
@@ -27,7 +27,7 @@ describe("the settings of telemetry", () => {
       { sampled: 0.1 },
     ],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: AT, OTEL_TRACES_SAMPLER: "parentbased_always_off" }, { sampled: 0 }],
-  ])("%j", (env, telemetry) => {
+  ])("%j is parsed as the expected settings", (env, telemetry) => {
     expect(parsed(env)).toMatchObject({ telemetry });
   });
 

@@ -15,22 +15,22 @@ import rfc8785 from "../../vectors/rfc8785.json" with { type: "json" };
 const CANONICALIZERS = { signer: jcs, verifier: verifierJcs };
 
 describe.each(Object.entries(CANONICALIZERS))("RFC 8785 in the %s", (_, canonical) => {
-  test.each(rfc8785.examples)("example: $name", ({ input, utf8Hex }) => {
+  test.each(rfc8785.examples)("The $name example has the expected bytes", ({ input, utf8Hex }) => {
     expect(Buffer.from(canonical(JSON.parse(input))).toString("hex")).toBe(utf8Hex);
   });
 
-  test("members are sorted by UTF-16 code units (section 3.2.3)", () => {
+  test("Members are sorted by UTF-16 code units (section 3.2.3)", () => {
     const sorted = JSON.parse(
       `[${canonical(JSON.parse(rfc8785.sorting.input)).slice(1, -1).replaceAll('":"', '","')}]`,
     );
     expect(sorted.filter((_: string, index: number) => index % 2 === 1)).toEqual(rfc8785.sorting.values);
   });
 
-  test.each(rfc8785.numbers)("number $ieee754 is $json (appendix B)", ({ ieee754, json }) => {
+  test.each(rfc8785.numbers)("The number $ieee754 is written as $json (appendix B)", ({ ieee754, json }) => {
     expect(canonical(double(ieee754))).toBe(json);
   });
 
-  test.each(rfc8785.refusedNumbers)("%s is not a number of JSON (appendix B)", (bits) => {
+  test.each(rfc8785.refusedNumbers)("%s is rejected because JSON has no such number (appendix B)", (bits) => {
     expect(() => canonical(double(bits))).toThrow(/not allowed/);
   });
 });
@@ -41,12 +41,12 @@ describe("RFC 8037, appendix A", () => {
   const seed = Buffer.from(rfc8037.privateJwk.d, "base64url");
   const [header = "", payload = "", signature = ""] = rfc8037.jws.split(".");
 
-  test("A.1 to A.3: the public key and its thumbprint follow from the private key", async () => {
+  test("The public key and its thumbprint are derived from the private key (A.1 to A.3)", async () => {
     const { publicJwk } = await signingKey(seed);
     expect(publicJwk).toMatchObject({ x: rfc8037.privateJwk.x, kid: rfc8037.thumbprint });
   });
 
-  test("A.4: the key signs as the example does", async () => {
+  test("The key produces the example's signature (A.4)", async () => {
     const { privateKey } = await signingKey(seed);
     const jws = await new FlattenedSign(Buffer.from(rfc8037.payload))
       .setProtectedHeader({ alg: "EdDSA" })
@@ -55,7 +55,7 @@ describe("RFC 8037, appendix A", () => {
     expect(sign(null, Buffer.from(`${header}.${payload}`), privateKey).toString("base64url")).toBe(signature);
   });
 
-  test("A.5: the verifier accepts the example's signature, and no other text", async () => {
+  test("The verifier accepts the example's signature only over its exact text (A.5)", async () => {
     const { d: _, ...jwk } = rfc8037.privateJwk;
     const key = (await importJWK(jwk, "EdDSA")) as CryptoKey;
     const jws = { protected: header, signature: Uint8Array.from(Buffer.from(signature, "base64url")), kid: "" };
@@ -65,10 +65,10 @@ describe("RFC 8037, appendix A", () => {
 });
 
 describe("W3C eddsa-jcs-2022", () => {
-  /** Multikey bytes behind a multicodec prefix of two bytes. */
+  /** Returns Multikey bytes without their two-byte multicodec prefix. */
   const raw = (text: string) => Buffer.from(base58btc.decode(text).slice(2));
 
-  test("the signer computes every value of the example", async () => {
+  test("The signer computes every value of the example", async () => {
     const { privateKey } = await signingKey(raw(w3c.keyPair.privateKeyMultibase));
     const canonical = jcs(w3c.unsigned);
     expect(canonical).toBe(w3c.canonicalDocument);
@@ -82,7 +82,7 @@ describe("W3C eddsa-jcs-2022", () => {
     );
   });
 
-  test("the verifier accepts the example's proof value, and no other", async () => {
+  test("The verifier accepts the example's proof value only for its exact document and options", async () => {
     const x = raw(w3c.keyPair.publicKeyMultibase).toString("base64url");
     const key = (await importJWK({ kty: "OKP", crv: "Ed25519", x }, "EdDSA")) as CryptoKey;
     const signature = base58(w3c.proofValue.slice(1), 64);
@@ -100,7 +100,7 @@ describe("W3C eddsa-jcs-2022", () => {
     );
   });
 
-  test("the independent verifier of these tests accepts the example too", async () => {
+  test("The independent verifier used in these tests also accepts the example", async () => {
     const method = w3c.proofOptions.verificationMethod;
     const [id = ""] = method.split("#");
     const { publicKeyMultibase } = w3c.keyPair;

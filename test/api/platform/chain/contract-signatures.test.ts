@@ -17,7 +17,7 @@ async function wallet(number: number, rounds: number): Promise<Hex> {
   return address;
 }
 
-describe("at a block of the past", async () => {
+describe("Signatures at a past block", async () => {
   const faulty = await forFile(startFaultyNode(chain));
   const asked = createChain("eip155:8453", { rpcUrl: faulty.url, logBlockRange: 1_000 });
   const payer = await wallet(4, 1);
@@ -37,7 +37,7 @@ describe("at a block of the past", async () => {
     ["geth's out of gas", -32_000, "out of gas"],
     ["geth's invalid instruction", -32_000, "invalid opcode: INVALID"],
     ["reth's stack fault", -32_603, "EVM error: StackUnderflow"],
-  ])("%s is a refusal", async (_, code, message) => {
+  ])("The signature is invalid if the node returns %s", async (_, code, message) => {
     answers((call) => refuse(call, code, message));
     expect(await isSigned()).toBe(false);
   });
@@ -45,12 +45,12 @@ describe("at a block of the past", async () => {
   test.each([
     ["an internal error", -32_603, "Internal error"],
     ["a missing state", -32_000, "missing trie node"],
-  ])("%s of the node is no answer", async (_, code, message) => {
+  ])("The check throws if the node returns %s", async (_, code, message) => {
     answers((call) => refuse(call, code, message));
     await expect(isSigned()).rejects.toThrow();
   });
 
-  test("null from one of two readings is no answer", async () => {
+  test("A null from one of two readings does not make a signature invalid", async () => {
     answers((call, seen) => (seen === 0 ? replyTo(call, null) : null));
     expect(await isSigned()).toBe(true);
   });
@@ -59,7 +59,7 @@ describe("at a block of the past", async () => {
 test.each([
   ["300,000", 5_000, true],
   ["700,000", 12_000, false],
-])("a wallet that needs about %s gas to check a signature (%i rounds) has signed: %s", async (_, rounds, isSigned) => {
+])("A signature whose check needs about %s gas (%i rounds) is valid: %s", async (_, rounds, isSigned) => {
   const payer = await wallet(rounds, rounds);
   expect(await reader.verifyContractSignature({ payer, digest, signature: "0x01" }, null)).toBe(isSigned);
 });

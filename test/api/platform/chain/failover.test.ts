@@ -27,7 +27,7 @@ const forget = (...all: readonly MortalNode[]) => {
   for (const { asked } of all) (asked as string[]).length = 0;
 };
 
-test("the first node is asked; while it is away the second one is, and once it is back, it is again", async () => {
+test("The second node is used while the first is down, and the first is used again once it is back", async () => {
   const [first, second] = (await start(2)) as [MortalNode, MortalNode];
   const reader = open([first.url, second.url]);
   await reader.client.getBlock();
@@ -47,7 +47,7 @@ test("the first node is asked; while it is away the second one is, and once it i
   expect([first.asked, second.asked]).toEqual([["eth_getBlockByNumber"], []]);
 });
 
-test("readings that must agree come from different nodes, also while one of three is away", async () => {
+test("Readings that must agree come from different nodes, even while one of three is down", async () => {
   const [first, second, third] = (await start(3)) as [MortalNode, MortalNode, MortalNode];
   const reader = open([first.url, second.url, third.url]);
   const { hash: blockHash, number } = await chain.client.getBlock();
@@ -55,7 +55,7 @@ test("readings that must agree come from different nodes, also while one of thre
   const settlement = { transaction: blockHash, block: Number(number), blockHash, logIndex: 0 };
   const shares = () => [first, second, third].map(({ asked }) => asked.length);
 
-  // Of two readings of what is final, and three of the block.
+  // Two readings of the final block and three of the settlement's block.
   expect(await reader.standingNow(settlement)).toBe("final");
   expect(shares()).toEqual([2, 2, 1]);
   forget(first, second, third);
@@ -73,7 +73,7 @@ test("readings that must agree come from different nodes, also while one of thre
   expect([two + three, Math.min(two, three)]).toEqual([5, 2]);
 });
 
-test("a node of another chain is named and not asked, at the start and when it answers for the first time", async () => {
+test("A node of another chain is reported and not used, at startup and when it first responds", async () => {
   const [first, second] = (await start(2)) as [MortalNode, MortalNode];
   const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const ended: string[] = [];
@@ -92,7 +92,7 @@ test("a node of another chain is named and not asked, at the start and when it a
 
   second.kill();
   const reader = open([second.url]);
-  // The test network's node is of another chain, which ends nothing.
+  // A wrong node for the test network does not end the process.
   expect(await check(reader, [chain.rpcUrl])).toBeNull();
   expect(statesOf(reader)).toEqual(["unread"]);
   forget(second);

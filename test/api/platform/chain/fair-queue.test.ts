@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { createFairQueue } from "../../../../api/platform/chain/pace.ts";
 import { networkOf } from "../../../../api/platform/http/request.ts";
 
-// Whoever asks for very much waits for itself: other clients, and other networks, do not.
+// A client with many requests waits for its own and does not delay other clients and networks.
 
 const OURS = "ours";
-/** So many addresses of one network. */
+/** Returns this many clients of one network. */
 const crowd = (addresses: number) => Array.from({ length: addresses }, (_, host) => `198.51.100.${host % 256}`);
 
 test.each([
@@ -18,11 +18,11 @@ test.each([
   ["2001:db8:2:2::/64", "2001:db8:2::/48"],
   ["unknown", "unknown"],
   ["", ""],
-])("the client %s is of the network %s", (client, network) => {
+])("The client %s belongs to the network %s", (client, network) => {
   expect(networkOf(client)).toBe(network);
 });
 
-test("clients of a network take turns, and networks do before them", () => {
+test("Networks take turns, and within a network its clients take turns", () => {
   const queue = createFairQueue<string>(100);
   for (const [item, client] of [
     ["a1", "10.0.0.1"],
@@ -39,7 +39,7 @@ test("clients of a network take turns, and networks do before them", () => {
   expect(queue.take(5)).toEqual([]);
 });
 
-test("what is paid for comes first and is never refused, and leaves a fifth of a round to others", () => {
+test("Paid requests come first and are never refused, and leave a fifth of a round to unpaid ones", () => {
   const queue = createFairQueue<string>(10);
   for (let item = 0; item < 10; item++) queue.put(`free ${item}`, "10.0.0.1");
   for (let item = 0; item < 500; item++) expect(queue.put(`paid ${item}`, null)).toBeNull();
@@ -54,7 +54,7 @@ test.each([
   ["one client", Array.from({ length: 300 }, () => "203.0.113.5")],
   ["many addresses of a /24", crowd(300)],
   ["many /64 of a /48", Array.from({ length: 300 }, (_, net) => `2001:db8:1:${net.toString(16)}::/64`)],
-])("of a flood by %s, the newest give way to everybody else, who is in the next round", (_, flood) => {
+])("In a flood by %s, the newest requests are displaced and all other clients are in the next round", (_, flood) => {
   const queue = createFairQueue<string>(200);
   const gone = flood.flatMap((client, item) => queue.put(`flood ${item}`, client) ?? []);
   expect(gone).toHaveLength(100);
@@ -64,7 +64,7 @@ test.each([
   expect(queue.take(50).filter((item) => item.startsWith("honest"))).toHaveLength(40);
 });
 
-test("a neighbor of a flood, in its network, waits for that network's turns and not for the flood", () => {
+test("A client in the flooding network waits for that network's turn and not for the whole flood", () => {
   const queue = createFairQueue<string>(100);
   for (let item = 0; item < 300; item++) queue.put(`flood ${item}`, "198.51.100.66");
   expect(queue.put("neighbor", "198.51.100.7")).toMatch(/^flood/);
@@ -72,14 +72,14 @@ test("a neighbor of a flood, in its network, waits for that network's turns and 
   expect(queue.take(8)).toContain("neighbor");
 });
 
-test("who has no more than others does not push them out", () => {
+test("A client that has as many requests as others does not displace them", () => {
   const queue = createFairQueue<string>(50);
   for (let place = 0; place < 50; place++) queue.put(`first ${place}`, `10.1.${place}.1`);
   expect(queue.put("one too many", "10.2.0.1")).toBe("one too many");
   expect(queue.take(100)).toHaveLength(50);
 });
 
-test("nothing is lost or told twice, and nobody gives way while having less than another", async () => {
+test("No request is lost or returned twice, and only the network with the most requests loses one", async () => {
   const asker = fc.oneof(
     fc.constant(null),
     fc.constantFrom("10.0.0.1", "10.0.0.2", "10.0.1.1", "10.0.2.1", "2001:db8:1:2::/64", "2001:db8:1:3::/64"),
@@ -98,7 +98,7 @@ test("nothing is lost or told twice, and nobody gives way while having less than
           waiting.set(++item, one ?? OURS);
           const gone = queue.put(item, one);
           if (gone === null) continue;
-          const by = waiting.get(gone) ?? "nobody";
+          const by = waiting.get(gone) ?? "none";
           expect(by).not.toBe(OURS);
           for (const other of waiting.values())
             if (other !== OURS) expect(of(networkOf(by))).toBeGreaterThanOrEqual(of(networkOf(other)));

@@ -46,8 +46,8 @@ const withAuthorization = ({ authorization: a, signature }: Signed): Hex =>
     args: [a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, signature],
   });
 
-/** All of them in one transaction, by Multicall3. */
-async function createBatcher(data: readonly Hex[], target: Address = usdc): Promise<Hex> {
+/** Sends all calls in one Multicall3 transaction. */
+async function multicall(data: readonly Hex[], target: Address = usdc): Promise<Hex> {
   const hash = await client.writeContract({
     account: devAccount(0),
     address: MULTICALL3,
@@ -60,13 +60,13 @@ async function createBatcher(data: readonly Hex[], target: Address = usdc): Prom
   return hash;
 }
 
-/** What `final` shows: whom the wallet paid, and how much. */
+/** Returns the wallet's payments if the transaction is final, or else the outcome. */
 const paymentsIn = async (transaction: Hex, from: string) => {
   const reading = await read(transaction, from);
   return reading.outcome === "final" ? reading.transfers.map(({ to, value }) => [to, value]) : reading.outcome;
 };
 
-test("is final once its block is, with the block's number and time", async () => {
+test("A transaction is final once its block is, and the reading has the block's number and time", async () => {
   const payer = await newPayer(chain);
   const hash = await broadcast(chain, await signPayment(payer));
   expect(await read(hash, payer.address)).toEqual({ outcome: "not_final" });
@@ -87,15 +87,15 @@ test("is final once its block is, with the block's number and time", async () =>
   expect(await paymentsIn(hash, PAY_TO)).toEqual([]);
 });
 
-describe("shows the wallet's own transfers, whichever call made them", () => {
-  test("of several payers in one transaction, and several of one", async () => {
+describe("The wallet's transfers", () => {
+  test("Each payer in a shared transaction sees only its own transfers", async () => {
     const [one, other] = [await newPayer(chain), await newPayer(chain)];
     const signed = [
       await signPayment(one),
       await signPayment(other, { value: 2n }),
       await signPayment(one, { to: devAccount(4).address, value: 3n }),
     ];
-    const hash = await createBatcher(signed.map(withAuthorization));
+    const hash = await multicall(signed.map(withAuthorization));
     await chain.finalize();
     expect(await paymentsIn(hash, one.address)).toEqual([
       [PAY_TO, PRICES.basic],
@@ -104,7 +104,7 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
     expect(await paymentsIn(hash, other.address)).toEqual([[PAY_TO, 2n]]);
   });
 
-  test("by transfer and by transferFrom; not of nothing, and not to itself", async () => {
+  test("Transfers by transfer and transferFrom count, and transfers of zero or to the wallet itself do not", async () => {
     const payer = devAccount(2);
     const send = async (data: Hex) => {
       const hash = await client.sendTransaction({ account: payer, to: usdc, data });
@@ -117,28 +117,28 @@ describe("shows the wallet's own transfers, whichever call made them", () => {
     await send(encodeFunctionData({ abi: erc20, functionName: "approve", args: [MULTICALL3, 100n] }));
     const from = (to: Address, value: bigint) =>
       encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, to, value] });
-    const pulled = await createBatcher([from(PAY_TO, 0n), from(payer.address, 9n), from(PAY_TO, 7n)]);
+    const pulled = await multicall([from(PAY_TO, 0n), from(payer.address, 9n), from(PAY_TO, 7n)]);
     await chain.finalize();
     expect(await paymentsIn(direct, payer.address)).toEqual([[PAY_TO, 5n]]);
     expect(await paymentsIn(pulled, payer.address)).toEqual([[PAY_TO, 7n]]);
   });
 
-  test("and of more than 32 none", async () => {
+  test("A transaction with more than 32 transfers is reported as too_many_transfers", async () => {
     const payer = devAccount(3);
     const approve = encodeFunctionData({ abi: erc20, functionName: "approve", args: [MULTICALL3, 100n] });
     await client.waitForTransactionReceipt({
       hash: await client.sendTransaction({ account: payer, to: usdc, data: approve }),
     });
     const one = encodeFunctionData({ abi: erc20, functionName: "transferFrom", args: [payer.address, PAY_TO, 1n] });
-    const most = await createBatcher(Array<Hex>(32).fill(one));
-    const more = await createBatcher(Array<Hex>(33).fill(one));
+    const most = await multicall(Array<Hex>(32).fill(one));
+    const more = await multicall(Array<Hex>(33).fill(one));
     await chain.finalize();
     expect(await paymentsIn(most, payer.address)).toHaveLength(32);
     expect(await paymentsIn(more, payer.address)).toBe("too_many_transfers");
   });
 });
 
-/** What `final` shows of the recipients' code, and of what made the transfers. */
+/** Returns `byAuthorization` and `toHasCode` of each transfer if the transaction is final, or else the outcome. */
 const madeIn = async (transaction: Hex, from: string) => {
   const reading = await read(transaction, from);
   return reading.outcome === "final"
@@ -146,7 +146,7 @@ const madeIn = async (transaction: Hex, from: string) => {
     : reading.outcome;
 };
 
-describe("shows whether an authorization made it, and whether the recipient has code", async () => {
+describe("Authorizations and recipients with code", async () => {
   const payer = devAccount(5);
   const toContract = await signPayment(await newPayer(chain), { to: lower(MULTICALL3) });
   const held = await broadcast(chain, toContract);
@@ -155,12 +155,12 @@ describe("shows whether an authorization made it, and whether the recipient has 
   await client.waitForTransactionReceipt({ hash: direct });
   await chain.finalize();
 
-  test("to a contract by authorization, and to an account by a transfer", async () => {
+  test("A transfer to a contract by authorization differs from a plain transfer to an account", async () => {
     expect(await madeIn(held, toContract.authorization.from)).toEqual([[true, true]]);
     expect(await madeIn(direct, payer.address)).toEqual([[false, false]]);
   });
 
-  test("a recipient that gets its code after the payment has code", async () => {
+  test("A recipient that gets code after the payment is reported with code", async () => {
     const deposit = lower(`0x${"de".repeat(20)}`);
     const signed = await signPayment(await newPayer(chain), { to: deposit });
     const hash = await broadcast(chain, signed);
@@ -174,11 +174,11 @@ describe("shows whether an authorization made it, and whether the recipient has 
     ["an error", (call) => refuse(call, -32000, "header not found")],
     ["null", (call) => replyTo(call, null)],
     [
-      "a first answer of nothing, then an error",
+      "first an empty result, then an error",
       (call, seen) => (seen === 0 ? replyTo(call, "0x") : refuse(call, -32000, "header not found")),
     ],
   ] as const satisfies readonly (readonly [string, (call: Call, seen: number) => Reply])[])(
-    "%s instead of code proves nothing",
+    "The recipient's code is unknown if the node returns %s",
     async (_, fake) => {
       let seen = 0;
       node.become(async (call, pass) => (call.method === "eth_getCode" ? fake(call, seen++) : pass(call)));
@@ -186,7 +186,7 @@ describe("shows whether an authorization made it, and whether the recipient has 
     },
   );
 
-  test("one node that shows code is enough", async () => {
+  test("One reading with code is enough", async () => {
     let seen = 0;
     node.become(async (call, pass) =>
       call.method === "eth_getCode" && seen++ === 0 ? replyTo(call, "0x") : pass(call),
@@ -195,7 +195,7 @@ describe("shows whether an authorization made it, and whether the recipient has 
   });
 });
 
-test("a transaction that reverted, that nobody knows, or of a network that is not read", async () => {
+test("A reverted transaction, an unknown one, and one on an unread network have distinct outcomes", async () => {
   const payer = await newPayer(chain);
   const signed = await signPayment(payer, { value: 10n ** 12n });
   const hash = await client.sendTransaction({
@@ -211,7 +211,7 @@ test("a transaction that reverted, that nobody knows, or of a network that is no
   expect(await read(hash, payer.address, "eip155:1")).toEqual({ outcome: "network_not_read" });
 });
 
-test("a transaction that a reorganization took away is not found, and none is final before its block is", async () => {
+test("A transaction removed by a reorganization is reported as not found", async () => {
   const payer = await newPayer(chain);
   await chain.mine(2);
   const hash = await broadcast(chain, await signPayment(payer));
@@ -220,29 +220,29 @@ test("a transaction that a reorganization took away is not found, and none is fi
   expect(await paymentsIn(hash, payer.address)).toBe("not_found");
 });
 
-describe("nodes that lag, fail or disagree never make it final", async () => {
+describe("Nodes that lag, fail, or disagree", async () => {
   const payer = await newPayer(chain);
   const before = await client.getBlockNumber();
   const hash = await broadcast(chain, await signPayment(payer));
   await chain.finalize();
   const { logs } = await client.getTransactionReceipt({ hash });
 
-  test("a node that stands still before it", async () => {
+  test("A node stuck before the block reports the transaction as not found", async () => {
     node.become(standingStillAt(before));
     expect(await paymentsIn(hash, payer.address)).toBe("not_found");
   });
 
-  test("a node that has the block and does not call it final", async () => {
+  test("A node with the block that does not report it as final yields not_final", async () => {
     node.become(standingStillAt(before + 1n));
     expect(await paymentsIn(hash, payer.address)).toBe("not_final");
   });
 
-  test("one that does not answer", async () => {
+  test("A node that does not respond yields unavailable", async () => {
     node.become(async () => null);
     expect(await paymentsIn(hash, payer.address)).toBe("unavailable");
   });
 
-  test("two that show other amounts, in turn", async () => {
+  test("Two nodes that report different amounts in turn yield unavailable", async () => {
     let asked = 0;
     node.become(async (call, pass) => {
       const reply = await pass(call);
@@ -257,7 +257,7 @@ describe("nodes that lag, fail or disagree never make it final", async () => {
     expect(asked).toBe(4);
   });
 
-  test("what another contract logs as a transfer is none", async () => {
+  test("A Transfer event of another contract is not counted", async () => {
     node.become(async (call, pass) => {
       const reply = await pass(call);
       if (call.method !== "eth_getTransactionReceipt") return reply;

@@ -18,19 +18,19 @@ import {
   worldWith,
 } from "../../../support/settlement-status/branching-chain.ts";
 
-// What the gate concludes for good of a payment, read from nodes that lag on branches that the chain has left.
+// The gate's final conclusions about a payment, read from nodes that lag on abandoned branches.
 
 const CALLS_A_LOOK = 4;
-/** By then, what is final is read again. */
+/** Longer than the final block is cached. */
 const LOOK_AGAIN_MS = 2_100;
 
-/** A payment is used before its window closes, or never. */
+/** Returns the fate only if it happens before the payment's window closes. */
 const inTime = ({ end }: World, fate: Fate | null): Fate | null => (fate !== null && fate.block < end ? fate : null);
 
 interface Concluded {
   readonly view: View;
   readonly head: number;
-  /** The last look after the last reorganization. */
+  /** Whether this is the last lookup after the last reorganization. */
   readonly isLast: boolean;
 }
 
@@ -38,7 +38,7 @@ function process(branches: readonly Branch[], scene: Scene, end: number) {
   const { token, counted } = tokenOf(branches, scene);
   let settlement: Settlement | null = null;
   return {
-    /** Null while the chain cannot be read. */
+    /** Returns null while the chain is unreachable. */
     async look(): Promise<View | null> {
       Object.assign(counted, { calls: 0, ms: counted.ms + LOOK_AGAIN_MS });
       const found = await findSettlement(token, expectedUntil(end), createAllowance(CALLS_A_LOOK)).catch(() => null);
@@ -46,7 +46,7 @@ function process(branches: readonly Branch[], scene: Scene, end: number) {
       if (found?.view.nonce === "paid") ({ settlement } = found.view);
       return found?.view ?? null;
     },
-    /** The block that it was last seen in, if that is final by now. */
+    /** Returns the settlement's last known block if it is final now, or null. */
     async finalBlock(): Promise<number | null> {
       if (settlement === null) return null;
       const { block } = settlement;
@@ -55,7 +55,7 @@ function process(branches: readonly Branch[], scene: Scene, end: number) {
   };
 }
 
-/** Looks with a process that goes on and one that has just been started. */
+/** Looks the payment up with a long-running process and with a new one at each moment. */
 async function play(given: World, each: (concluded: Concluded, expected: Fate | null) => void): Promise<void> {
   const branches = given.branches.map((branch) => ({ ...branch, fate: inTime(given, branch.fate) }));
   const expected = branches.at(-1)?.fate ?? null;
@@ -83,7 +83,7 @@ function expectTrue(view: View, expected: Fate | null): void {
     expect({ block: view.settlement.block, isPaid: true }).toEqual(asPaid(expected));
 }
 
-test("no payment is refused, burnt, kept or reversed for good that the chain shows otherwise, while one of three nodes keeps up", async () => {
+test("While one of three nodes is up to date, no final conclusion contradicts the chain", async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worldWith(threeNodes), (given) =>
@@ -99,7 +99,7 @@ test("no payment is refused, burnt, kept or reversed for good that the chain sho
     expect(seen.get(word), word).toBeGreaterThan(20);
 });
 
-test("while all nodes keep up, three looks are enough to say what is final", async () => {
+test("While all nodes are up to date, three lookups reach the final conclusion", async () => {
   const nodes = fc.constant<readonly NodeKind[]>([0]);
   let final = 0;
   await fc.assert(
@@ -116,12 +116,12 @@ test("while all nodes keep up, three looks are enough to say what is final", asy
   expect(final).toBeGreaterThan(100);
 });
 
-/** The payment is in block 500; two nodes still have a chain without it, on which its window has closed. */
+/** The payment is in block 500. On the abandoned branch it is missing, and its window has closed. */
 const REPLACED: readonly Branch[] = [
   { since: 0, fork: 0, fate: null },
   { since: 901, fork: 460, fate: { block: 500, isCanceled: false } },
 ];
-/** The same, but there the payer has canceled it. */
+/** The same, but on the abandoned branch the payer has canceled it. */
 const CANCELED: readonly Branch[] = [
   { since: 0, fork: 0, fate: { block: 500, isCanceled: true } },
   ...REPLACED.slice(1),
@@ -130,10 +130,10 @@ const CANCELED: readonly Branch[] = [
 test.each([
   ["does not show it", REPLACED],
   ["shows it canceled", CANCELED],
-])("two late nodes on a branch that %s refuse no payment", async (_, branches) => {
+])("Two lagging nodes on a branch that %s do not cause a refusal", async (_, branches) => {
   const scene: Scene = { head: 1_000, nodes: [0], areOnBranch: false };
   const one = process(branches, scene, 520);
-  // What is final is known: the next look asks nothing else.
+  // Caches the final block, so that the next lookup does not read it.
   for (let look = 0; look < 2; look++) expect(await one.look()).toMatchObject({ nonce: "paid" });
   scene.nodes = [100, 100, 0];
   expect((await one.look())?.nonce).not.toBe("dead");
@@ -141,20 +141,20 @@ test.each([
   expect(await one.look()).toMatchObject({ nonce: "paid", final: true, settlement: { block: 500 } });
 });
 
-test("nor do they while another one is asked what is final in between", async () => {
+test("Two lagging nodes do not cause a refusal if another node reports the final block in between", async () => {
   const scene: Scene = { head: 968, nodes: [0], areOnBranch: false };
   const one = process(REPLACED, scene, 520);
   for (const head of [968, 970]) {
     scene.head = head;
     expect(await one.look()).toMatchObject({ nonce: "paid" });
-    // Reads what is final.
+    // Reads the final block.
     await one.finalBlock();
   }
   scene.nodes = [100, 0, 100, 100];
   expect(await one.look()).toEqual({ nonce: "unused" });
 });
 
-test("one wrong reading expires nothing where the others are behind the final block", async () => {
+test("One wrong reading does not expire a payment while the other nodes are behind the final block", async () => {
   const scene: Scene = { head: 1_000, nodes: [0], areOnBranch: false };
   const one = process([{ since: 0, fork: 0, fate: { block: 500, isCanceled: false } }], scene, 520);
   for (let look = 0; look < 2; look++) expect(await one.look()).toMatchObject({ nonce: "paid" });
@@ -162,7 +162,9 @@ test("one wrong reading expires nothing where the others are behind the final bl
   expect(await one.look()).toEqual({ nonce: "unused" });
 });
 
-/** A payment in block 500, or none, that no row knows any more; its window has closed at the time of block 520. */
+/**
+ * Looks up a payment without a row. It is in block 500 or never paid, and its window closed at the time of block 520.
+ */
 async function lookOfUnknown(fate: Fate | null, nodes: readonly NodeKind[], head = 560) {
   const scene: Scene = { head, nodes, areOnBranch: false };
   const { token, counted } = tokenOf([{ since: 0, fork: 0, fate }], scene);
@@ -171,33 +173,33 @@ async function lookOfUnknown(fate: Fate | null, nodes: readonly NodeKind[], head
   return { view, calls: counted.calls };
 }
 
-test("a payment that no row knows is refused once three readings show that it has not paid, though nothing is final yet", async () => {
+test("A payment without a row is refused after three readings without a settlement, before any is final", async () => {
   expect(await lookOfUnknown(null, [0])).toEqual({ view: { nonce: "dead", reason: "expired" }, calls: 3 });
   expect((await lookOfUnknown(null, [0, 180, 0])).view).toEqual({ nonce: "dead", reason: "expired" });
 });
 
 test.each<readonly [string, readonly NodeKind[]]>([
-  ["of a node that is late", [180, 0, 0]],
-  ["of two nodes that are late", [180, 180, 0]],
-  ["of a node whose state stands still, while the others are late", ["stale", 180, 180]],
-  ["of nodes that are late, however many", [180]],
-])("it is not refused on the word %s", async (_, nodes) => {
+  ["from a lagging node", [180, 0, 0]],
+  ["from two lagging nodes", [180, 180, 0]],
+  ["from a node with a stale state while the others lag", ["stale", 180, 180]],
+  ["from only lagging nodes", [180]],
+])("A payment without a row is not refused after a reading %s", async (_, nodes) => {
   const paid = { block: 500, isCanceled: false };
   expect((await lookOfUnknown(paid, nodes)).view).toEqual({ nonce: "unused" });
   expect((await lookOfUnknown(paid, [0])).view).toMatchObject({ nonce: "paid" });
 });
 
-/** A settlement that the chain has left for one in another block. */
+/** A settlement that a reorganization moved to another block. */
 const MOVED: readonly Branch[] = [
   { since: 0, fork: 0, fate: { block: 500, isCanceled: false } },
   { since: 901, fork: 460, fate: { block: 510, isCanceled: false } },
 ];
 
-test("two late nodes on a branch that the chain has left keep no settlement for good", async () => {
+test("Two lagging nodes on an abandoned branch do not make its settlement final", async () => {
   const scene: Scene = { head: 900, nodes: [0], areOnBranch: false };
   const one = process(MOVED, scene, 520);
   expect(await one.look()).toMatchObject({ nonce: "paid", final: false, settlement: { block: 500 } });
-  // What is final; then the hashes.
+  // Readings of the final block, then of the hashes.
   Object.assign(scene, { head: 1_000, nodes: [0, 0, 100, 100, 0] });
   expect(await one.finalBlock()).toBeNull();
   scene.nodes = [0, 100, 100, 0];

@@ -8,13 +8,13 @@ import { createAuthorizationReader } from "../../../../api/settlement-status/cha
 import { settlementParts } from "../../../../api/settlement-status/index.ts";
 import { STATEMENT_REQUEST } from "../../../../api/settlement-status/statement-request.ts";
 
-// What strangers can ask of a node for nothing is bounded, and shared out.
+// Unpaid requests to a node are limited and shared fairly between clients.
 
-// The pace is told by a clock that the tests move.
+// The tests control the clock that sets the pace.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
 afterAll(() => void vi.useRealTimers());
 const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
-/** The first call of a quiet time departs in the next turn of the event loop. */
+/** Without a backlog, a call is sent in the next turn of the event loop. */
 const departure = () => new Promise<void>((done) => setImmediate(done));
 
 const address = (number: number): Hex => numberToHex(number, { size: 20 });
@@ -24,14 +24,14 @@ const FLOOD = 3_000;
 const STATES_A_CALL = 500;
 const NUMBER = 900n;
 const TIME = 1_800_000_000n;
-/** So many addresses of one network. */
+/** Returns an address of one network. */
 const crowdOf = (item: number) => `198.51.100.${item % 256}`;
 
 interface Asked {
   readonly callData: Hex;
 }
 
-/** A node that keeps what it was asked, call by call, and answers nothing before it is told to. */
+/** A node that records its calls and answers only when the test calls `answer`. */
 function slowNode() {
   const { chain, ...node } = slowChain();
   return { reader: createAuthorizationReader(chain, NETWORKS["eip155:8453"]), ...node };
@@ -42,7 +42,7 @@ function slowChain() {
   const answer = Promise.withResolvers<void>();
   const client = {
     async readContract({ args: [asked] }: { args: readonly [readonly Asked[]] }) {
-      // A nonce is the last word of its call; the last two calls are for the block.
+      // A nonce is the last word of its call. The last two calls read the block.
       const nonces = asked.slice(0, -2).map(({ callData }): Hex => `0x${callData.slice(-64)}`);
       calls.push(nonces);
       await answer.promise;
@@ -53,7 +53,7 @@ function slowChain() {
   return { chain, calls, answer: answer.resolve };
 }
 
-test("while a network floods the oracle, another client's question is in the next call, and paid ones come first", async () => {
+test("During one network's flood, another client's request is in the next call, after paid ones", async () => {
   const { reader, calls, answer } = slowNode();
   const flood = Array.from({ length: FLOOD }, (_, item) =>
     reader.stateAgain({ from: FROM, nonce: nonce(item) }, crowdOf(item)).then(
@@ -77,7 +77,7 @@ test("while a network floods the oracle, another client's question is in the nex
   expect(new Set(told)).toEqual(new Set(["told", "2000 are waiting already"]));
 });
 
-test("a flood from thousands of networks crowds out strangers for as long as it lasts, and never what is paid for", async () => {
+test("A flood from thousands of networks delays unpaid requests but never paid ones", async () => {
   const { reader, calls, answer } = slowNode();
   const ask = (item: number, asker: string | null) =>
     reader.stateAgain({ from: FROM, nonce: nonce(item) }, asker).then(
@@ -85,21 +85,21 @@ test("a flood from thousands of networks crowds out strangers for as long as it 
       (error: Error) => error.message,
     );
   const flood = Array.from({ length: FLOOD }, (_, item) => ask(item, `10.${item >> 8}.${item & 255}.1`));
-  // Its network is one of very many, and they came first.
+  // This client's network is one of thousands, and the others came first.
   expect(await ask(5_001, "203.0.113.9")).toBe("2000 are waiting already");
   const paid = Array.from({ length: 300 }, (_, item) => ask(6_000 + item, null));
   await departure();
   answer();
   expect(calls[0]?.slice(0, 300)).toEqual(Array.from({ length: 300 }, (_, item) => nonce(6_000 + item)));
   expect(new Set(await Promise.all(paid))).toEqual(new Set(["told"]));
-  // Each call makes room, for the one that comes next.
+  // Each call frees slots for later requests.
   const again = ask(5_001, "203.0.113.9");
   await pass(6);
   expect(await again).toBe("told");
   expect(await Promise.all(flood)).toContain("told");
 });
 
-test("a statement is sold while thousands of networks flood what is free", async () => {
+test("A statement is sold while thousands of networks flood the free lookups", async () => {
   const { chain, calls, answer } = slowChain();
   const noDatabase = { query: () => Promise.reject(new Error("no database")) };
   const { settlements, statements } = settlementParts(
@@ -137,7 +137,7 @@ test("a statement is sold while thousands of networks flood what is free", async
   expect(new Set(await Promise.all(flood))).toEqual(new Set(["pending", "2000 are waiting already"]));
 });
 
-test("a question that waits in a flood does not hold up another client's question about the same nonce", async () => {
+test("A request that waits in a flood does not delay another client's request for the same nonce", async () => {
   const { reader, calls, answer } = slowNode();
   const same = { from: FROM, nonce: nonce(9_999) };
   const early = Array.from({ length: FLOOD }, (_, item) =>
@@ -153,13 +153,13 @@ test("a question that waits in a flood does not hold up another client's questio
   expect(calls).toHaveLength(1);
   expect((await honest).used).toBe(false);
   expect(await doomed).toBe("refused");
-  // Read a moment ago, so it costs no place.
+  // The reading is cached, so this request takes no slot.
   expect(await reader.state(same, "198.51.100.1")).toEqual(await honest);
   await pass(4);
   await Promise.all(early);
 });
 
-/** Accounts without code, but for one contract. */
+/** A node on which only `contract` has code. */
 function accountsNode(contract: Hex) {
   const [asked, deployed]: [Hex[], Hex[]] = [[], []];
   const client = {
@@ -177,7 +177,7 @@ function accountsNode(contract: Hex) {
   return { verify, verifyWrapped, asked, deployed };
 }
 
-test("wrong signatures of ever new accounts cost a few calls at a time, and a contract's payer is not held up by them", async () => {
+test("A flood of wrong signatures from new accounts is limited to a few calls at a time and does not delay a contract's signature", async () => {
   const contract = address(99_999);
   const { verify, asked } = accountsNode(contract);
   const signed = (payer: Hex) => ({ payer, digest: nonce(1), signature: "0x01" as const });
@@ -195,13 +195,13 @@ test("wrong signatures of ever new accounts cost a few calls at a time, and a co
   const told = await Promise.all(flood);
   expect(told.filter((one) => one === "false").length).toBeLessThanOrEqual(1_000);
   expect(new Set(told)).toEqual(new Set(["false", "1000 are waiting already"]));
-  // The same account again costs at most one look a block: it may be deployed then.
+  // The account is read at most once per block, because a contract may be deployed there.
   const before = asked.length;
   for (const _ of [1, 2, 3]) expect(await verify(signed(address(1_000)), crowdOf(0))).toBe(false);
   expect(asked.length).toBeLessThanOrEqual(before + 1);
 });
 
-test("signatures of wallets without code take the same turns, though their account is known to have none", async () => {
+test("Wrapped signatures of undeployed wallets wait in the same queue, although their accounts are known to have no code", async () => {
   const { verify, verifyWrapped, deployed } = accountsNode(address(99_999));
   const signed = { payer: address(1), digest: nonce(1), signature: "0x01" as const };
   expect(await verify(signed, crowdOf(0))).toBe(false);

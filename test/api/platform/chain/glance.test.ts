@@ -19,7 +19,7 @@ const { chain } = base;
 const payer = await newPayer(chain);
 afterEach(() => base.become(null));
 
-/** A process that has looked at nothing yet. */
+/** Creates a reader without any cached logs. */
 function begin(mostBlocks = 10_000) {
   const client = createPublicClient({ transport: http(base.url, { retryCount: 0 }), cacheTime: 0 });
   return createNewestLogs(createLogReader({ client, mostBlocks }), BASE.usdc.address);
@@ -34,27 +34,27 @@ const expectedOf = ({ authorization: { from, to, ...terms } }: Signed, fromBlock
 });
 const logCalls = () => base.calls.byMethod().eth_getLogs ?? 0;
 
-test("one call shows which of the payments that are looked at together have paid, and where", async () => {
+test("One call finds the settlements of several concurrent lookups", async () => {
   const glance = begin();
   const [early, late, never] = [await sign(), await sign(), await sign()];
   const at = await headNumber();
   const first = await broadcast(chain, early);
   await base.pass(1);
-  const then = await headNumber();
+  const middle = await headNumber();
   const second = await broadcast(chain, late);
   const head = { number: await headNumber(), time: base.unixNow() };
   base.calls.reset();
-  const asked = [expectedOf(late, then), expectedOf(never, then), expectedOf(early, at)];
+  const asked = [expectedOf(late, middle), expectedOf(never, middle), expectedOf(early, at)];
   const seen = await Promise.all(asked.map((one) => glance(one, head)));
   expect(seen).toMatchObject([
-    { nonce: "paid", settlement: { transaction: second, block: then + 1 }, final: false },
+    { nonce: "paid", settlement: { transaction: second, block: middle + 1 }, final: false },
     null,
     { nonce: "paid", settlement: { transaction: first, block: at + 1 }, final: false },
   ]);
   expect(logCalls()).toBe(1);
 });
 
-test("a node that is a little behind the one that noted the arrival shows it too", async () => {
+test("A settlement is found by a node slightly behind the one that recorded the arrival", async () => {
   const signed = await sign();
   const transaction = await broadcast(chain, signed);
   const block = await headNumber();
@@ -65,20 +65,23 @@ test("a node that is a little behind the one that noted the arrival shows it too
 test.each([
   [NEWEST, 10_000],
   [50, 50],
-])("what would take %i blocks is left to its own look, where a call takes at most %i", async (most, accepted) => {
-  const signed = await sign();
-  const transaction = await broadcast(chain, signed);
-  const [number, time] = [await headNumber(), base.unixNow()];
-  const glance = begin(accepted);
-  base.calls.reset();
-  expect(await glance(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
-  expect(base.calls.total()).toBe(0);
-  expect(await glance(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
-    settlement: { transaction },
-  });
-});
+])(
+  "A payment %i blocks back is not searched in the shared call if a call covers at most %i blocks",
+  async (most, accepted) => {
+    const signed = await sign();
+    const transaction = await broadcast(chain, signed);
+    const [number, time] = [await headNumber(), base.unixNow()];
+    const glance = begin(accepted);
+    base.calls.reset();
+    expect(await glance(expectedOf(signed, number - most + OVERLAP), { number, time })).toBeNull();
+    expect(base.calls.total()).toBe(0);
+    expect(await glance(expectedOf(signed, number - most + OVERLAP + 1), { number, time })).toMatchObject({
+      settlement: { transaction },
+    });
+  },
+);
 
-test("a node that cannot be asked says nothing", async () => {
+test("An unreachable node yields no result", async () => {
   const signed = await sign();
   await broadcast(chain, signed);
   const head = { number: await headNumber(), time: base.unixNow() };

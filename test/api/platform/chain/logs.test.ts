@@ -16,7 +16,7 @@ import { startFaultyNode } from "../../../support/chain/nodes.ts";
 import { refuse } from "../../../support/chain/rpc.ts";
 import { forFile } from "../../../support/for-file.ts";
 
-describe("the search for logs", async () => {
+describe("The search for logs", async () => {
   const chain = await forFile(startTestChain());
   await chain.mine(1_000);
   const head = await chain.client.getBlockNumber();
@@ -31,7 +31,7 @@ describe("the search for logs", async () => {
   const reader = () => createLogReader({ client, mostBlocks: 400, now: () => time });
   const widths = () => asked.map(({ from, to }) => Number(to - from + 1n));
 
-  /** The provider refuses ranges of more blocks, in its words. */
+  /** Makes the provider refuse ranges of more blocks with this message. */
   function refusing(blocks: number, words: string): void {
     node.become(async (call, pass) => {
       const [range] = call.params as [{ fromBlock: string; toBlock: string }];
@@ -53,7 +53,7 @@ describe("the search for logs", async () => {
     return read;
   }
 
-  test("every block of a range is read once, whatever the provider refuses", async () => {
+  test("Every block of a range is read exactly once despite refusals", async () => {
     refusing(150, "block range is too large");
     const read = await readAll(reader(), { from: 1n, to: 1_000n });
     let next = 1n;
@@ -64,7 +64,7 @@ describe("the search for logs", async () => {
     expect(next).toBe(1_001n);
   });
 
-  test("what it refuses is not asked again, and tried again after ten minutes", async () => {
+  test("A refused width is not requested again for ten minutes", async () => {
     refusing(150, "range 400 exceeds limit of 150");
     const logs = reader();
     await readAll(logs, { from: 1n, to: 600n });
@@ -81,7 +81,7 @@ describe("the search for logs", async () => {
     expect(logs.width()).toBe(400n);
   });
 
-  test("a range with too many logs says nothing about others", async () => {
+  test("A range with too many logs does not change the width for other ranges", async () => {
     refusing(150, "query returned more than 10000 results");
     const logs = reader();
     await readAll(logs, { from: 1n, to: 100n });
@@ -89,7 +89,7 @@ describe("the search for logs", async () => {
     expect(logs.width()).toBe(400n);
   });
 
-  test("refusals count: a look-up never makes more calls than it may", async () => {
+  test("Refused calls count toward a lookup's allowance", async () => {
     refusing(1, "block range is too large");
     const allowance = createAllowance(3);
     expect(await reader().page(filter, { from: 1n, to: 400n }, { at: "end", allowance })).toBeNull();
@@ -97,7 +97,7 @@ describe("the search for logs", async () => {
     expect(asked.every(({ to }) => to === 400n)).toBe(true);
   });
 
-  test("a search goes on where the last one stopped, and gives up after a minute without a log", async () => {
+  test("A search continues where the last one stopped and gives up after a minute without a log", async () => {
     refusing(100, "block range is too large");
     const logs = createLogReader({ client, mostBlocks: 100, now: () => time });
     const search = createLogSearch({ logs, blockSeconds: 2, pause: async () => undefined, now: () => time });
@@ -112,13 +112,13 @@ describe("the search for logs", async () => {
   });
 });
 
-describe("refusals", () => {
+describe("Refusals", () => {
   const RANGE = { from: 1_000n, to: 9_999n };
   const answered = (code: number, message: string) =>
     new RpcRequestError({ body: { method: "eth_getLogs" }, error: { code, message }, url: "http://node" });
 
-  describe("a refused range of logs", () => {
-    // As the providers and nodes word it; after each, where it was seen.
+  describe("Refused log ranges", () => {
+    // The wording of providers and nodes, with the place where it was seen.
     test.each([
       // INFURA/infura#237
       [-32_602, "range 1000000 exceeds limit of 5000", 5_000n],
@@ -154,7 +154,7 @@ describe("refusals", () => {
       [35, "ranges over 10000 blocks are not supported on freetier", 4_500n],
       [-32_701, "exceed maximum block range: 50000", 4_500n],
       [-32_000, "block range too large", 4_500n],
-    ])("%i %s", (code, message, width) => {
+    ])("A range with too many blocks is recognized: %i %s", (code, message, width) => {
       expect(logRefusal(answered(code, message), RANGE)).toEqual({ width, tooMany: "blocks" });
       expect(logRefusal(new InvalidParamsRpcError(answered(code, message)), RANGE)?.width).toBe(width);
     });
@@ -172,7 +172,7 @@ describe("refusals", () => {
       [-32_000, "logs matched by query exceeds limit of 10000", 4_500n],
       [-32_602, "query exceeds max results 20000, retry with the range 1000-1010", 4_500n],
       [-32_020, "backend response too large", 4_500n],
-    ])("with too many logs in it: %i %s", (code, message, width) => {
+    ])("A range with too many logs is recognized: %i %s", (code, message, width) => {
       expect(logRefusal(answered(code, message), RANGE)).toEqual({ width, tooMany: "logs" });
     });
 
@@ -186,22 +186,22 @@ describe("refusals", () => {
       [429, "Your app has exceeded its compute units per second capacity."],
       [-32_012, "credits limited to 6000/sec"],
       [-32_603, "Internal error"],
-    ])("is something else than %i %s", (code, message) => {
+    ])("Another error is not taken for a refused range: %i %s", (code, message) => {
       expect(logRefusal(answered(code, message), RANGE)).toBeNull();
     });
 
-    test("is no answer that never came", () => {
+    test("A timeout or a gateway error is not taken for a refused range", () => {
       const url = "http://node";
       expect(logRefusal(new TimeoutError({ body: {}, url }), RANGE)).toBeNull();
       expect(logRefusal(new HttpRequestError({ status: 502, details: "Bad Gateway", url }), RANGE)).toBeNull();
     });
 
-    test("is a body that is too large for the gateway", () => {
+    test("A gateway's 413 response is taken for a range with too many logs", () => {
       const error = new HttpRequestError({ status: 413, details: "backend response too large", url: "http://node" });
       expect(logRefusal(error, RANGE)).toEqual({ width: 4_500n, tooMany: "logs" });
     });
 
-    test("of one block cannot be made smaller", () => {
+    test("A refused range of one block is not split further", () => {
       expect(logRefusal(answered(-32_005, "query returned more than 10000 results"), { from: 5n, to: 5n })).toBeNull();
     });
   });

@@ -5,8 +5,8 @@ import { type BatchLimits, createBatcher } from "../../../../api/platform/chain/
 import { createWakeUp } from "../../../../api/platform/jobs/wake-up.ts";
 import { noPlace } from "../../../../api/platform/relayer/places.ts";
 
-describe("work that goes together", () => {
-  /** Groups that end when the test says so. */
+describe("Batched work", () => {
+  /** A batcher whose groups end only when the test calls `end`. */
   function traced(terms: Partial<BatchLimits> = {}) {
     const groups: { readonly items: readonly number[]; readonly end: () => void }[] = [];
     const work = (items: readonly number[]) =>
@@ -21,7 +21,7 @@ describe("work that goes together", () => {
 
   const shown = (groups: ReturnType<typeof traced>["groups"]) => groups.map(({ items }) => items);
 
-  test("what arrives in one turn goes at once, together; what comes meanwhile waits for it", async () => {
+  test("Items that arrive in one turn form a group that starts immediately, and later items wait for it", async () => {
     const { groups, join } = traced();
     const answers = [1, 2].map(join);
     await sleep(5);
@@ -39,7 +39,7 @@ describe("work that goes together", () => {
     expect(await Promise.all(later)).toEqual([30, 40]);
   });
 
-  test("a full group does not wait, as long as another may be under way", async () => {
+  test("A full group starts immediately while fewer than `underWay` groups run", async () => {
     const { groups, join } = traced();
     join(0);
     await sleep(5);
@@ -51,7 +51,7 @@ describe("work that goes together", () => {
     expect(shown(groups)).toEqual([[0], [1, 2, 3, 4], [5, 6, 7, 8]]);
   });
 
-  test("the first waits no longer than it may, even while another group never ends", async () => {
+  test("An item waits at most `waitMs`, even if another group never ends", async () => {
     const { groups, join } = traced({ waitMs: 30, underWay: 3 });
     join(0);
     await sleep(5);
@@ -61,7 +61,7 @@ describe("work that goes together", () => {
     await expect.poll(() => shown(groups), { timeout: 5_000 }).toEqual([[0], [1], [2]]);
   });
 
-  test("a failure is that of its group alone", async () => {
+  test("A failure affects only its own group", async () => {
     const { groups, join } = traced();
     const bad = [13, 1].map(join);
     await sleep(5);
@@ -74,11 +74,11 @@ describe("work that goes together", () => {
   });
 });
 
-describe("the queue of batches", () => {
+describe("The batch queue", () => {
   beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] }));
   afterEach(() => vi.useRealTimers());
 
-  /** Groups that end when the test says so, and blocks that come when it does. */
+  /** A queue whose groups end and whose blocks arrive under the test's control. */
   function traced() {
     const groups: { readonly items: readonly number[]; readonly end: (problem?: Error) => void }[] = [];
     const blocks: (() => void)[] = [];
@@ -92,7 +92,7 @@ describe("the queue of batches", () => {
     return { groups, blocks, join, pass, shown: () => groups.map(({ items }) => items) };
   }
 
-  test("the first goes at once; others wait for it, for a full batch, or for 200 ms", async () => {
+  test("The first payment is sent immediately, and others wait for it, for a full batch, or for 200 ms", async () => {
     const { groups, join, pass, shown } = traced();
     const first = join(0);
     await pass(1);
@@ -107,7 +107,7 @@ describe("the queue of batches", () => {
     expect(await first).toBeNull();
   });
 
-  test("what finds no place goes with what has come meanwhile, once a block has come", async () => {
+  test("A payment without a slot is sent with later payments after the next block", async () => {
     const { groups, blocks, join, pass, shown } = traced();
     const first = join(0);
     await pass(1);
@@ -123,7 +123,7 @@ describe("the queue of batches", () => {
     expect(await Promise.all([first, second])).toEqual([null, null]);
   });
 
-  test("after four seconds it comes back no more, and its neighbor does", async () => {
+  test("A payment without a slot is given up after four seconds, and its neighbor is tried again", async () => {
     const { groups, blocks, join, pass, shown } = traced();
     const early = join(0);
     await pass(1);
@@ -139,7 +139,7 @@ describe("the queue of batches", () => {
     expect(shown()).toEqual([[0], [0, 1], [1]]);
   });
 
-  test("work that fails as a whole fails for each of its payments", async () => {
+  test("Work that fails as a whole fails for each of its payments", async () => {
     const problems = createBatchQueue<number>(() => Promise.reject(new Error("away")), {
       most: 3,
       waitMs: 200,
@@ -151,12 +151,12 @@ describe("the queue of batches", () => {
   });
 });
 
-describe("wake-ups", () => {
-  /** Everything that can happen without a timer has happened. */
+describe("Wake-ups", () => {
+  /** Waits until everything that needs no timer has run. */
   const turns = () => new Promise((done) => setImmediate(done));
   const AN_HOUR = 3_600_000;
 
-  test("a pause ends when it has rung, and not before", async () => {
+  test("A wait ends with the wake-up and not before", async () => {
     const bell = createWakeUp();
     let isOver = false;
     const pause = bell.wait(AN_HOUR).then(() => {
@@ -168,7 +168,7 @@ describe("wake-ups", () => {
     await pause;
   });
 
-  test("what rang while nobody paused ends the next pause, and only that one", async () => {
+  test("Wake-ups without a waiter end exactly the next wait", async () => {
     const bell = createWakeUp();
     bell.ring();
     bell.ring();

@@ -11,7 +11,7 @@ import { forFile } from "../../../support/for-file.ts";
 import { broadcast } from "../../../support/payments/on-chain.ts";
 import { newPayer, signPayment } from "../../../support/payments/signing.ts";
 
-describe("reads at one block", async () => {
+describe("Reads at one block", async () => {
   const chain = await forFile(startTestChain());
   const node = await forFile(startFaultyNode(chain));
   const client = createPublicClient({ transport: http(node.url, { retryCount: 0 }) });
@@ -25,7 +25,7 @@ describe("reads at one block", async () => {
 
   beforeEach(() => node.become(null));
 
-  test("all results come from one block, before and after a settlement", async () => {
+  test("All results come from the requested block, before and after a settlement", async () => {
     const [balance, used] = [balanceOf(from), isUsed(from, nonce)];
     const bars = [isPaused(), isBlacklisted(from)];
     const calls = [balance, used, ...bars];
@@ -38,7 +38,7 @@ describe("reads at one block", async () => {
     expect(bars.map((bar) => newest.of(bar))).toEqual([false, false]);
   });
 
-  test("a node that answers at another block than the one that was asked for is not believed", async () => {
+  test("A result from a block other than the requested one is rejected", async () => {
     node.become((call, pass) => {
       const [request] = (call.params ?? []) as readonly unknown[];
       return pass(call.method === "eth_call" ? { ...call, params: [request, "latest"] } : call);
@@ -47,7 +47,7 @@ describe("reads at one block", async () => {
     await expect(read).rejects.toThrow(`was asked at block ${settled - 1n} and answered at block`);
   });
 
-  test("a call that reverts, or that no contract answers, gives no result, and the node is not at fault", async () => {
+  test("A reverting call or a call to an account without code throws an error that does not blame the node", async () => {
     const elsewhere = usdcCalls("0x00000000000000000000000000000000000c0de5").isPaused();
     const reverting: Call<boolean> = { ...isPaused(), callData: "0xdeadbeef" };
     for (const call of [elsewhere, reverting]) {
@@ -60,8 +60,8 @@ describe("reads at one block", async () => {
   });
 });
 
-describe("old states", async () => {
-  // What a real node shows of a block that is long over: which block a time belongs to, and what had been used by then.
+describe("Old states", async () => {
+  // Reads of old blocks from a real node: the block at a given time, and nonces used by then.
 
   const chain = await forFile(startTestChain());
   const source = createChain("eip155:8453", { rpcUrl: chain.rpcUrl, logBlockRange: 1_000 });
@@ -72,7 +72,7 @@ describe("old states", async () => {
     return { number: Number(number), hash, time };
   };
 
-  test("a nonce had not been used by the block before its use, and had been from then on", async () => {
+  test("A nonce is unused before the block of its use and used from that block on", async () => {
     const signed = await signPayment(await newPayer(chain));
     const transactionHash = await broadcast(chain, signed);
     await chain.mine(5);
@@ -84,7 +84,7 @@ describe("old states", async () => {
     await expect(reader.usedBy({ from, nonce }, used + 1_000)).rejects.toThrow();
   });
 
-  test("the first block since a time is found in a few calls, and a later one where the chain stood still in between", async () => {
+  test("The first block since a time is found, or a later block if the chain halted in between", async () => {
     await chain.client.mine({ blocks: 20, interval: 2 });
     const before = await chain.client.getBlockNumber();
     await chain.increaseTime(5_000);

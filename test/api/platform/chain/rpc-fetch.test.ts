@@ -4,13 +4,13 @@ import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { createBatchFetch, isTransport, rpcFetch } from "../../../../api/platform/chain/rpc.ts";
 import { type LocalServer, serveHttp } from "../../../support/http-server.ts";
 
-describe("one call", () => {
+describe("A single call", () => {
   const servers: LocalServer[] = [];
   afterEach(() => {
     for (const server of servers.splice(0)) server.stop();
   });
 
-  /** A node that answers every request so. */
+  /** Starts a node that answers every request with `answer`. */
   async function nodeThat(answer: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown) {
     const server = await serveHttp(async (incoming, outgoing) => void answer(incoming, outgoing));
     servers.push(server);
@@ -24,7 +24,7 @@ describe("one call", () => {
   const JSON_TYPE = { "content-type": "application/json" };
   const reply = JSON.stringify({ jsonrpc: "2.0", id: 1, result: "0x2105" });
 
-  test("an error in an answer that is none of HTTP's is the node's own", async () => {
+  test("A JSON-RPC error in an HTTP error response is reported as the node's error", async () => {
     const error = { code: -32005, message: "too many blocks" };
     const url = await nodeThat((_, outgoing) =>
       outgoing.writeHead(400, JSON_TYPE).end(JSON.stringify({ jsonrpc: "2.0", id: 1, error })),
@@ -32,13 +32,13 @@ describe("one call", () => {
     await expect(ask(url)).rejects.toMatchObject({ details: "too many blocks" });
   });
 
-  test("a status that is an error has its headers", async () => {
+  test("An HTTP error has the response's status and headers", async () => {
     const url = await nodeThat((_, outgoing) => outgoing.writeHead(429, { "retry-after": "7" }).end("slow down"));
     const error = await ask(url).catch((thrown) => thrown);
     expect([isTransport(error), error.status, error.headers.get("Retry-After")]).toEqual([true, 429, "7"]);
   });
 
-  test("a redirect is not followed", async () => {
+  test("A redirect is not followed", async () => {
     const seen: string[] = [];
     const other = await nodeThat((_, outgoing) => {
       seen.push("other");
@@ -49,7 +49,7 @@ describe("one call", () => {
     expect(seen).toEqual([]);
   });
 
-  test("an answer that stops in its middle is given up", async () => {
+  test("A response that stops midway times out", async () => {
     const url = await nodeThat((_, outgoing) => void outgoing.writeHead(200, JSON_TYPE).write(reply.slice(0, 9)));
     const error = await ask(url, 500).catch((thrown) => thrown);
     expect([error instanceof TimeoutError || error.cause instanceof TimeoutError, isTransport(error)]).toEqual([
@@ -58,7 +58,7 @@ describe("one call", () => {
     ]);
   });
 
-  test("an answer that is too large is given up", async () => {
+  test("A response that is too large is aborted", async () => {
     const url = await nodeThat((_, outgoing) => {
       outgoing.on("error", () => undefined).writeHead(200, JSON_TYPE);
       const more = () => {
@@ -74,26 +74,26 @@ describe("one call", () => {
     ]);
   });
 
-  test("a node that does not answer is named by no address", async () => {
+  test("The error of an unreachable node does not contain its URL", async () => {
     const url = await nodeThat(({ socket }) => void socket.destroy());
     const error = await ask(url).catch((thrown) => thrown);
     expect([isTransport(error), error.details]).toEqual([true, "the node cannot be read: UND_ERR_SOCKET"]);
   });
 });
 
-describe("batches of calls", () => {
+describe("Batches of calls", () => {
   interface Call {
     readonly id: number;
     readonly params: readonly unknown[];
   }
 
-  interface Said {
+  interface NodeReply {
     readonly status?: number;
     readonly body: unknown;
   }
 
-  /** The answer to a request for a balance is its own parameter; `objection` replaces it for the whole request. */
-  async function nodeWith(objection: (calls: readonly Call[], isArray: boolean) => Said | null) {
+  /** A node that answers a balance request with its own parameter, unless `objection` replaces the whole response. */
+  async function nodeWith(objection: (calls: readonly Call[], isArray: boolean) => NodeReply | null) {
     const sizes: number[] = [];
     const { url, stop } = await serveHttp(async (incoming, outgoing) => {
       const asked = JSON.parse(Buffer.concat(await incoming.toArray()).toString()) as Call | readonly Call[];
@@ -114,7 +114,7 @@ describe("batches of calls", () => {
     });
     const client = createPublicClient({ transport });
     const addressOf = (number: number): Hex => `0x${String(number).padStart(40, "0")}`;
-    /** Whether each of so many concurrent calls got its own answer, or its error. */
+    /** Returns for each of `count` concurrent calls whether it got its own answer, another's, or an error. */
     const askFor = (count: number) =>
       Promise.all(
         Array.from({ length: count }, async (_, number) => {
@@ -128,19 +128,19 @@ describe("batches of calls", () => {
 
   const own = (count: number) => Array.from({ length: count }, () => "its own");
   const error = (code: number, message: string) => ({ jsonrpc: "2.0", id: null, error: { code, message } });
-  const above = (most: number, said: Said) => (calls: readonly Call[], isArray: boolean) =>
-    isArray && calls.length > most ? said : null;
+  const above = (most: number, reply: NodeReply) => (calls: readonly Call[], isArray: boolean) =>
+    isArray && calls.length > most ? reply : null;
 
-  describe("a batch that the node refuses is sent in smaller ones, which are remembered", () => {
-    test.for<[string, number, Said, number[]]>([
+  describe("Refused batches", () => {
+    test.for<[string, number, NodeReply, number[]]>([
       ["Base", 4, { body: error(-32014, "maximum 4 calls in 1 batch") }, [3, 3, 3, 1]],
       ["dRPC", 3, { status: 500, body: error(31, "Batch of more than 3 requests are not allowed") }, [3, 3, 3, 1]],
       ["a proxy", 5, { status: 413, body: "<h1>413 Request Entity Too Large</h1>" }, [5, 5]],
       ["a node without batches", 0, { status: 400, body: error(-32600, "Invalid Request") }, Array(10).fill(1)],
       ["a node that names neither", 9, { body: error(-32000, "not allowed") }, [5, 5]],
-      ["a node that says it in words", 2, { status: 422, body: "batching is off" }, [2, 2, 2, 2, 2]],
+      ["a node that refuses in plain text", 2, { status: 422, body: "batching is off" }, [2, 2, 2, 2, 2]],
       ["a busy node's code", 2, { status: 429, body: error(-32005, "too many requests in batch") }, [2, 2, 2, 2, 2]],
-    ])("%s", async ([, most, refusal, next]) => {
+    ])("A batch refused by %s is split, and the smaller size is remembered", async ([, most, refusal, next]) => {
       const { askFor, sizes } = await nodeWith(above(most, refusal));
       expect(await askFor(10)).toEqual(own(10));
       sizes.length = 0;
@@ -148,7 +148,7 @@ describe("batches of calls", () => {
       expect(sizes.toSorted((a, b) => b - a)).toEqual(next);
     });
 
-    test("geth refuses with an array of one error, and others with an error for each call", async () => {
+    test("A refusal may be an array of one error, as from geth, or an error for each call", async () => {
       for (const answersAll of [false, true]) {
         const { askFor, sizes } = await nodeWith((calls) => {
           const refused = calls.map(({ id }) => ({ ...error(-32600, "batch too large"), id }));
@@ -160,7 +160,7 @@ describe("batches of calls", () => {
     });
   });
 
-  test("a batch with an answer left out or repeated never gives a call another one's answer", async () => {
+  test("A missing or repeated answer in a batch never gives a call another call's answer", async () => {
     for (const spoil of [(all: unknown[]) => all.slice(1), (all: unknown[]) => [all[1], ...all.slice(1)]]) {
       const { askFor } = await nodeWith((calls, isArray) =>
         isArray ? { body: spoil(calls.map(({ id, params }) => ({ jsonrpc: "2.0", id, result: params[0] }))) } : null,
@@ -169,7 +169,7 @@ describe("batches of calls", () => {
     }
   });
 
-  test("a batch answered in another order, or with ids written as text, is not sent again", async () => {
+  test("A batch answered in another order or with ids as strings is not sent again", async () => {
     for (const spoil of [
       (all: readonly { id: number }[]) => all.toReversed(),
       (all: readonly { id: number }[]) => all.map((one) => ({ ...one, id: String(one.id) })),
@@ -181,7 +181,7 @@ describe("batches of calls", () => {
     }
   });
 
-  test("one call that makes the node refuse a whole batch fails alone, and batches stay as large", async () => {
+  test("A call that makes the node refuse the whole batch fails alone and does not reduce the batch size", async () => {
     const isBad = ({ params }: Call) => params[0] === `0x${"3".padStart(40, "0")}`;
     const { askFor, sizes } = await nodeWith((calls) =>
       calls.some(isBad) ? { status: 413, body: error(-32614, "eth_getLogs is limited to a 10,000 range") } : null,
@@ -195,15 +195,15 @@ describe("batches of calls", () => {
     expect(sizes.slice(0, 2)).toEqual([3, 10]);
   });
 
-  test("a busy or broken node is asked once, and its batches stay as large", async () => {
-    for (const said of [
+  test("A busy or broken node gets the batch once, and the batch size does not change", async () => {
+    for (const reply of [
       { status: 429, body: error(429, "exceeded its compute units per second capacity") },
       { status: 200, body: error(-32016, "over rate limit") },
       { status: 503, body: "no available server" },
       { status: 502, body: "<h1>502 Bad Gateway</h1>" },
     ]) {
       let isDown = true;
-      const { askFor, sizes } = await nodeWith(() => (isDown ? said : null));
+      const { askFor, sizes } = await nodeWith(() => (isDown ? reply : null));
       for (const answer of await askFor(10))
         expect(answer).toMatch(/^(HttpRequest|Rpc|LimitExceeded|UnknownRpc).*Error$/);
       isDown = false;
@@ -216,7 +216,7 @@ describe("batches of calls", () => {
     ["null", null],
     ["an empty object", {}],
     ["an array of one error of a busy node", [error(-32016, "over rate limit")]],
-  ])("a success with %s is an error of each call, which viem tries again", async ([, body]) => {
+  ])("A success status with %s is an error of each call that viem retries", async ([, body]) => {
     const { askFor } = await nodeWith(() => ({ body }));
     expect(await askFor(3)).toEqual(Array(3).fill("InternalRpcError"));
   });

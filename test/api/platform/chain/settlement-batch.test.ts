@@ -21,33 +21,33 @@ const signed = await Promise.all(
   }),
 );
 
-test("the calldata is what the contract's layout says, whatever the signatures", () => {
+test("The calldata follows the contract's layout for any signatures", () => {
   const { to, data, gas } = batchCall({ usdc: USDC, payTo: PAY_TO }, signed);
   const expected = settleCall(signed, { token: USDC, to: PAY_TO, gasCap: 100_000n });
   expect([to, data.toLowerCase()]).toEqual([SETTLEMENT_BATCH.address, expected.toLowerCase()]);
-  // A call gets its cap only with 64/63 of it left, and with what the loop takes.
+  // A call gets its full cap only if 64/63 of it remain in addition to the loop's gas.
   expect(gas).toBeGreaterThan((BigInt(signed.length) * 100_000n * 64n) / 63n);
 });
 
-describe("goes alone:", () => {
+describe("Payments that cannot be batched", () => {
   const [one] = signed as [Signed, ...Signed[]];
   const { authorization, signature } = one;
   const rows: [string, Partial<Signed["authorization"]>, Hex][] = [
-    ["an amount from 2^64 on", { value: 2n ** 64n }, signature],
-    ["a start from 2^40 on", { validAfter: 2n ** 40n }, signature],
-    ["an end from 2^40 on", { validBefore: 2n ** 40n }, signature],
+    ["an amount of 2^64", { value: 2n ** 64n }, signature],
+    ["a start of 2^40", { validAfter: 2n ** 40n }, signature],
+    ["an end of 2^40", { validBefore: 2n ** 40n }, signature],
     ["the high-s copy of a signature", {}, highS(signature)],
-    ["a v that is neither 27 nor 28", {}, `${signature.slice(0, -2)}00` as Hex],
-    ["a wallet's signature, which has any length", {}, `${signature}00`],
+    ["a v other than 27 or 28", {}, `${signature.slice(0, -2)}00` as Hex],
+    ["a wallet's signature of another length", {}, `${signature}00`],
     ["a compact signature", {}, signature.slice(0, -2) as Hex],
   ];
-  test.each(rows)("%s", (_, changes, given) => {
+  test.each(rows)("A payment with %s is sent alone", (_, changes, given) => {
     expect(isPackable({ authorization, signature })).toBe(true);
     expect(isPackable({ authorization: { ...authorization, ...changes }, signature: given })).toBe(false);
   });
 });
 
-describe("what a receipt says of its calls", () => {
+describe("Failed calls in a receipt", () => {
   const [topic] = encodeEventTopics({ abi: settlementBatchAbi, eventName: "Unsettled" });
   const log = (address: Hex, failed: bigint) => ({
     address,
@@ -57,21 +57,21 @@ describe("what a receipt says of its calls", () => {
   const receipt = (to: Hex, ...logs: ReturnType<typeof log>[]) => ({ to, logs }) as never;
 
   test.each([
-    ["nothing, where all settled", receipt(SETTLEMENT_BATCH.address), []],
+    ["no failed call if all settled", receipt(SETTLEMENT_BATCH.address), []],
     [
       "the first and the last",
       receipt(SETTLEMENT_BATCH.address, log(SETTLEMENT_BATCH.address, 1n | (1n << 255n))),
       [1, 256],
     ],
-    ["nothing, if another contract says it", receipt(SETTLEMENT_BATCH.address, log(USDC, 1n)), []],
-    ["nothing, where another contract was called", receipt(USDC, log(SETTLEMENT_BATCH.address, 1n)), []],
-  ])("%s", (_, given, places) => {
+    ["no failed call if another contract emitted the event", receipt(SETTLEMENT_BATCH.address, log(USDC, 1n)), []],
+    ["no failed call if another contract was called", receipt(USDC, log(SETTLEMENT_BATCH.address, 1n)), []],
+  ])("The receipt shows %s", (_, given, places) => {
     expect(failedPlaces(given)).toEqual(places);
   });
 });
 
-describe("batches of outcomes", () => {
-  test("what a mined transaction of outcomes has served, it says in its events", () => {
+describe("Batches of outcomes", () => {
+  test("The events of a mined transaction identify the outcomes that it served", () => {
     const [one, other] = [`0x${"01".repeat(32)}`, `0x${"02".repeat(32)}`] as const;
     const log = (eventName: "Released" | "Refunded" | "Credited", id: typeof one | typeof other) => ({
       topics: encodeEventTopics({ abi: escrowAbi, eventName, args: { id, payer: MULTICALL3, receiver: MULTICALL3 } }),
