@@ -11,7 +11,7 @@ import { fundRelayer, startApiProcess } from "../../support/service/api-process.
 import { freshDatabase } from "../../support/service/database.ts";
 import { unpackDebian } from "../../support/service/debian.ts";
 
-/** The rules in Prometheus itself, from Debian's package. */
+/** The rules in a real Prometheus from Debian's package. */
 
 const DEPLOY = fileURLToPath(new URL("../../../deploy/", import.meta.url));
 const folder = await folderForFile("trust-alerts-");
@@ -19,7 +19,7 @@ const missing = unpackDebian(join(folder, "debian"), ["prometheus"]);
 if (missing !== null) console.log(`Prometheus is skipped: ${missing}`);
 const program = (name: string) => join(folder, "debian/usr/bin", name);
 
-test.skipIf(missing !== null)("the rules are valid, and each fires when it should, and only then", () => {
+test.skipIf(missing !== null)("The rules are valid and pass their tests", () => {
   const promtool = (...args: readonly string[]) =>
     spawnSync(program("promtool"), args, { encoding: "utf8", cwd: DEPLOY });
   const checked = promtool("check", "rules", "alerts.yaml");
@@ -29,7 +29,7 @@ test.skipIf(missing !== null)("the rules are valid, and each fires when it shoul
 });
 
 test.skipIf(missing !== null)(
-  "Prometheus, which scrapes a process, calls when USDC is paused and when the index is missing",
+  "Prometheus alerts on a paused USDC and on a missing index of a scraped process",
   async () => {
     const [chain, sepolia] = [
       await forFile(startTestChain()),
@@ -66,7 +66,7 @@ test.skipIf(missing !== null)(
       return Object.fromEntries(data.alerts.map(({ labels, state }) => [labels.alertname, state]));
     };
     const LONG = { timeout: 60_000, interval: 500 };
-    // This stage has no index: that alert is pending for five minutes, and no other one is there.
+    // This stage has no index, so that alert is pending for five minutes, and no other alert exists.
     await expect.poll(alerts, LONG).toEqual({ IndexBehind: "pending", ServiceDegraded: "pending" });
     await chain.pause();
     await expect.poll(alerts, LONG).toMatchObject({ UsdcUnavailable: "firing" });

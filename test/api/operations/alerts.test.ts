@@ -31,22 +31,22 @@ const EXPRESSIONS = [
 const BACKLOG = { payments: {}, parkedPayments: 0, escrowTasks: {}, withheldSignatures: 0 };
 const SAMPLES = samplesOf(STATUS, { backlog: BACKLOG, observationSeconds: 1 });
 const exposed = await createMeter().expose(SAMPLES);
-/** Each metric with its labels. What Prometheus makes of a histogram has the name of the histogram. */
+/** The names of all exposed metrics. A histogram's series share its name. */
 const METRICS = new Set([...exposed.matchAll(/^# TYPE (\S+) /gm)].map(([, name = ""]) => name));
 
-test("the rules and the dashboard are read", () => {
+test("The rules, the dashboard, and the metrics are not empty", () => {
   expect(RULES.length).toBeGreaterThan(20);
   expect(PANELS.length).toBeGreaterThan(15);
   expect(METRICS.size).toBeGreaterThan(50);
 });
 
-test("each metric that the alerts and the dashboard use is one of /metrics", () => {
+test("Every metric in the alerts and the dashboard is exposed by /metrics", () => {
   const used = EXPRESSIONS.flatMap((expr) => expr.match(/\b(?:trust|nodejs|process)_[a-z0-9_]+/g) ?? []);
   const unknown = used.filter((name) => !METRICS.has(name) && !METRICS.has(name.replace(/_(bucket|sum|count)$/, "")));
   expect([...new Set(unknown)]).toEqual([]);
 });
 
-test("each part that an alert names is one of /status, and each state one of the samples", () => {
+test("Every part, state, and network in an alert occurs in the samples", () => {
   const values = (label: string) => new Set(SAMPLES.flatMap(({ labels }) => labels[label] ?? []));
   for (const label of ["part", "state", "network"])
     for (const { alert, expr } of RULES)
@@ -55,7 +55,7 @@ test("each part that an alert names is one of /status, and each state one of the
 });
 
 describe.each(RULES)("$alert", ({ alert, labels, annotations }) => {
-  test("has a section in the runbook, a severity and a summary, and tests in which it fires and does not", () => {
+  test("$alert has a runbook section, a severity, a summary, and tests in which it fires and does not fire", () => {
     expect(read("docs/runbook.md")).toMatch(new RegExp(`^## ${alert}\\n\\n\\S`, "m"));
     expect(["page", "ticket"]).toContain(labels.severity);
     expect(annotations.summary).toMatch(/^\S.{10,}/);
@@ -65,7 +65,7 @@ describe.each(RULES)("$alert", ({ alert, labels, annotations }) => {
   });
 });
 
-test("the runbook has a section for alerts alone", () => {
+test("The runbook's sections are exactly the alerts", () => {
   const sections = [...read("docs/runbook.md").matchAll(/^## (.+)$/gm)].map(([, name]) => name);
   expect(sections).toEqual(RULES.map(({ alert }) => alert));
 });

@@ -12,10 +12,10 @@ import { type Answer, post, v2 } from "../../support/payments/requests.ts";
 import { newPayer, type Signed, signPayment, unixNow } from "../../support/payments/signing.ts";
 import { type ApiProcess, fundRelayer, startApiProcess } from "../../support/service/api-process.ts";
 
-// The trial of docs/operations.md, "Backup and restore": the statements and settings are those that it gives.
+// Runs the statements and settings of docs/operations.md, "Backup and restore".
 
 const PATIENT = { timeout: 20_000, interval: 50 };
-/** Shorter than this and a payment is not taken (`WINDOW_MARGIN_SECONDS`). */
+/** A payment with a shorter window is refused (`WINDOW_MARGIN_SECONDS`). */
 const SHORTEST_WINDOW = 20n;
 
 let home: string;
@@ -70,7 +70,7 @@ async function buy(validForSeconds = 300n): Promise<Bought> {
   return { signed, answer };
 }
 
-/** A base backup of the running server; what is written meanwhile is in the archive. */
+/** Makes a base backup of the running server. Writes during the backup are in the archive. */
 async function backUp(to: string, meanwhile: () => Promise<Bought>): Promise<Bought> {
   return withClient(postgres.ownerUrl, async (client) => {
     await client.query("SELECT pg_backup_start('base', fast => true)");
@@ -85,24 +85,24 @@ async function backUp(to: string, meanwhile: () => Promise<Bought>): Promise<Bou
   });
 }
 
-/** A file of the cluster's owner. */
+/** Writes a file that belongs to the cluster's owner. */
 function own(cluster: string, name: string, text: string): void {
   const { uid, gid } = statSync(cluster);
   writeFileSync(join(cluster, name), text, { mode: 0o600 });
   chownSync(join(cluster, name), uid, gid);
 }
 
-/** Everything that has been written so far is in the archive. */
+/** Waits until everything written before the call is in the archive. */
 async function archiveNow(): Promise<void> {
   const [{ file }] = (await ask("SELECT pg_walfile_name(pg_switch_wal()) AS file")) as [{ file: string }];
   await expect.poll(() => readdirSync(archive), PATIENT).toContain(file);
 }
 
-/** A server on the base backup, brought forward to the end of the archive. */
+/** Starts a server on the base backup and replays the archive to its end. */
 async function restore(from: string): Promise<Postgres> {
   mkdirSync(join(home, "second"));
   copy(from, join(home, "second", "cluster"));
-  // The passwords of the roles are in the backup.
+  // The backup contains the roles' passwords.
   copy(join(home, "first", "passwords.json"), join(home, "second", "passwords.json"));
   own(join(home, "second", "cluster"), "recovery.signal", "");
   const restored = await start("second", [...settings, `restore_command=cp ${archive}/%f %p`]);
@@ -112,7 +112,7 @@ async function restore(from: string): Promise<Postgres> {
   return restored;
 }
 
-test("after a lost disk, what the archive holds is restored, and a payment missing from it is still charged only once", async () => {
+test("After a lost disk, the archive is restored, and a payment that is missing from it is still charged only once", async () => {
   const base = join(home, "base");
   const before = await buy();
   const during = await backUp(base, buy);
@@ -138,19 +138,19 @@ test("after a lost disk, what the archive holds is restored, and a payment missi
     ]);
     await chargedOnce(chains[0], kept.signed);
   }
-  // The journal knows nothing of it, the chain does: the same certificate, made again.
+  // The payment is on the chain but not in the journal, so the same certificate is issued again.
   const again = await send(lost);
   expect([again.status, again.headers.get("x-idempotent-replay")]).toEqual([200, null]);
   expect(again.body).toMatchObject({ id: lost.answer.body.id });
   await chargedOnce(chains[0], lost.signed);
-  // Once its window is over it is looked for as well: it could not be submitted again.
+  // A payment is also looked up after its window, when it can no longer be submitted.
   const { validBefore } = lostAndLate.signed.authorization;
   await expect.poll(() => validBefore - unixNow() < SHORTEST_WINDOW, PATIENT).toBe(true);
   const late = await send(lostAndLate);
   expect([late.status, late.body.id]).toEqual([200, lostAndLate.answer.body.id]);
   await chargedOnce(chains[0], lostAndLate.signed);
 
-  // The relayer goes on with the chain's nonce, and what is permanent is so here too.
+  // The relayer continues with the chain's nonce, and append-only tables are still append-only.
   await chargedOnce(chains[0], (await buy()).signed);
   await expect(ask("UPDATE certificate SET level = 'x'")).rejects.toThrow("certificate is append-only");
 }, 120_000);

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createPeers } from "../../../api/platform/http/peers.ts";
 import { type AddressLimit, createHttpServer, listen } from "../../../api/platform/http/server.ts";
 
-// Real sockets, and limits that a test can wait for.
+// Real sockets, with limits short enough for a test to wait for.
 
 const times = { headersMs: 300, requestMs: 600, keepAliveMs: 200, answerMs: 400, lingerMs: 100, sweepMs: 50 };
-/** A limit, and some time for a busy machine. */
+/** The longest of the limits, with a margin for a busy machine. */
 const SOON_MS = 5_000;
 const LARGE = "x".repeat(32 * 1024 * 1024);
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -33,7 +33,7 @@ afterEach(() => {
   server.close();
 });
 
-/** A client that never closes its own end. */
+/** Opens a client connection that never closes its end. */
 async function open(localAddress = "127.0.0.1"): Promise<Socket> {
   const socket = connect({ port, host: "127.0.0.1", localAddress, allowHalfOpen: true });
   socket.on("error", () => undefined);
@@ -45,14 +45,14 @@ async function open(localAddress = "127.0.0.1"): Promise<Socket> {
 const connections = () => new Promise<number>((done) => server.getConnections((_, count) => done(count)));
 const closedSoon = () => expect.poll(connections, { timeout: SOON_MS, interval: 20 }).toBe(0);
 
-/** Sends the bytes again and again until the server has ended the connection. */
+/** Sends the bytes repeatedly until the server ends the connection. */
 async function dripping(socket: Socket, bytes: string) {
   const timer = setInterval(() => socket.writable && socket.write(bytes), 60);
   await closedSoon().finally(() => clearInterval(timer));
 }
 
-describe("the server ends a connection", () => {
-  test("that sends nothing, with a 408 that says what was late", async () => {
+describe("Connections that the server ends", () => {
+  test("A connection that sends nothing gets a 408 that names the limit, and is closed", async () => {
     const socket = await open();
     const chunks: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -63,45 +63,45 @@ describe("the server ends a connection", () => {
     expect(text).toMatch(/headers have 0.3 seconds/);
   });
 
-  test("that sends a byte of its headers now and then", async () => {
+  test("A connection that sends its headers byte by byte is closed", async () => {
     const socket = await open();
     socket.resume().write("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ");
     await dripping(socket, "a");
   });
 
-  test("that never finishes its body", async () => {
+  test("A connection that never finishes its body is closed", async () => {
     const socket = await open();
     socket.resume().write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
     await dripping(socket, "a");
   });
 
-  test("that is idle after an answer", async () => {
+  test("A connection that is idle after a response is closed", async () => {
     const socket = await open();
     socket.write(REQUEST);
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200/);
     await closedSoon();
   });
 
-  test("that sends empty lines after an answer", async () => {
+  test("A connection that sends empty lines after a response is closed", async () => {
     const socket = await open();
     socket.resume().write(REQUEST);
     await dripping(socket, "\r\n");
   });
 
-  test("that was refused as no HTTP, and does not close its end", async () => {
+  test("A connection that sent invalid HTTP and does not close its end is closed", async () => {
     const socket = await open();
     socket.resume().write("no HTTP at all\r\n\r\n");
     await closedSoon();
   });
 
-  test("that does not take its answer", async () => {
+  test("A connection that does not read its response is closed", async () => {
     const socket = await open();
     socket.pause().write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
     await expect.poll(connections, { timeout: SOON_MS, interval: 20 }).toBe(1);
     await closedSoon();
   });
 
-  test("and is there again for others after a flood of silent ones", async () => {
+  test("The server accepts new connections after a flood of silent ones", async () => {
     server.maxConnections = 20;
     await Promise.all(Array.from({ length: 20 }, () => open()));
     await closedSoon();
@@ -110,7 +110,7 @@ describe("the server ends a connection", () => {
   });
 });
 
-test("one address has so many connections, and the next is closed; others still get in, and a closed one makes room", async () => {
+test("A connection beyond one address's limit is closed, other addresses are accepted, and a closed connection frees a slot", async () => {
   server.close();
   await start({ most: 3, clientOf: (address) => (address === "127.0.0.1" ? null : address) });
   const answered = (socket: Socket) =>
@@ -128,7 +128,7 @@ test("one address has so many connections, and the next is closed; others still 
   await expect.poll(async () => answered(await open("127.0.0.2")), { timeout: SOON_MS }).toBe(true);
 });
 
-test("connections of this machine and of trusted proxies are not counted; an IPv6 network counts as one client", () => {
+test("Connections from this machine and from trusted proxies are not counted, and an IPv6 network counts as one client", () => {
   const { connectionOf } = createPeers(["10.0.0.0/8", "2001:db8:9::1"]);
   for (const address of ["127.0.0.1", "::ffff:127.0.0.1", "::1", "10.1.2.3", "::ffff:10.1.2.3", "2001:db8:9::1"])
     expect(connectionOf(address)).toBeNull();

@@ -14,11 +14,11 @@ const OTHER_ADDRESS = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
 const OTHER_KEY = Buffer.alloc(32, 9).toString("base64url");
 const OTHER_ARBITER = `0x${"c9".repeat(32)}`;
 
-/** A database with the service's environment on it. */
+/** Creates a database and returns a function that starts the service on it. */
 async function installation() {
   const database = await freshDatabase();
   const plan = { database, baseRpcUrl: chain.rpcUrl, baseSepoliaRpcUrl: chain.rpcUrl };
-  /** What a start ends with; null if the service serves. */
+  /** Returns the error that a start ends with, or null if the service starts. */
   const start = (env: Readonly<Record<string, string>> = {}): Promise<string | null> =>
     startApiProcess({ ...plan, env: { ...env, BASE_SEPOLIA_RPC_URL: sepolia.rpcUrl } }).then(
       (api) => api.kill().then(() => null),
@@ -30,7 +30,9 @@ async function installation() {
 const sepolia = await forFile(startTestChain({ network: "eip155:84532" }));
 
 describe("An installation's identity", () => {
-  test("is claimed by the first start, and a start that differs ends with one line", { timeout: 240_000 }, async () => {
+  test("The first start claims the identity, and a start with another identity ends with one line", {
+    timeout: 240_000,
+  }, async () => {
     const { start } = await installation();
     expect(await start()).toBeNull();
     for (const [name, value] of [
@@ -52,14 +54,16 @@ describe("An installation's identity", () => {
     expect(await start()).toBeNull();
   });
 
-  test("is claimed once when two different processes start together", { timeout: 120_000 }, async () => {
+  test("Only one of two different processes that start together claims the identity", {
+    timeout: 120_000,
+  }, async () => {
     const { start } = await installation();
     const results = await Promise.all([start(), start({ PAY_TO_ADDRESS: OTHER_ADDRESS })]);
     expect(results.filter((problem) => problem === null)).toHaveLength(1);
     expect(results.find((problem) => problem !== null)).toMatch(/^PAY_TO_ADDRESS gives 0x/);
   });
 
-  test("changes by a command that records the reason", { timeout: 120_000 }, async () => {
+  test("A command changes the identity and records the reason", { timeout: 120_000 }, async () => {
     const { database, start } = await installation();
     expect(await start()).toBeNull();
     const env = {

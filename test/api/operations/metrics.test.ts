@@ -32,7 +32,7 @@ beforeAll(async () => {
   [chain, sepolia] = await Promise.all([startTestChain(), startTestChain({ network: "eip155:84532" })]);
   [node, port, database] = [await startHoldingNode(chain), await freePort(), await freshDatabase()];
   await fundRelayer(chain);
-  // Long enough for all payments of a test to get into the batch that forms.
+  // Long enough for all payments of a test to join the forming batch.
   const env = { METRICS_PORT: String(port), LOG_LEVEL: "debug", BATCH_WAIT_MS: "1500" };
   const urls = { baseRpcUrl: node.url, baseSepoliaRpcUrl: sepolia.rpcUrl };
   api = await startApiProcess({ database, ...urls, env, logFile });
@@ -52,7 +52,7 @@ const scrapeText = async (host = "127.0.0.1"): Promise<string> => {
   ]);
   return answer.text();
 };
-/** Every sample by its name and labels, as written. */
+/** Returns every sample by its name and labels. */
 const scrape = async (): Promise<ReadonlyMap<string, number>> =>
   new Map(
     (await scrapeText()).split("\n").flatMap((line) => {
@@ -63,10 +63,10 @@ const scrape = async (): Promise<ReadonlyMap<string, number>> =>
 const entered = (state: string) => `trust_payment_transitions_total{state="${state}",reason=""}`;
 const requests = (labels: string) => `trust_http_request_duration_seconds_count{${labels}}`;
 
-describe("a paid request", () => {
+describe("A paid request", () => {
   const STATES = ["received", "settling", "settled", "fulfilled"].map(entered);
 
-  test("shows in the states of payments, the time to settle, the certificates and the requests", async () => {
+  test("A paid request is counted in payment states, settlement time, certificates, and requests", async () => {
     const before = await scrape();
     expect(STATES.map((name) => before.get(name))).toEqual([undefined, undefined, undefined, undefined]);
     expect((await post(`${api.url}/test/basic`, v2(await signPayment(await newPayer(chain))))).status).toBe(200);
@@ -80,14 +80,14 @@ describe("a paid request", () => {
     expect(open).toEqual([0, 0, 0]);
   });
 
-  test("that buys a verdict shows in the verdicts", async () => {
+  test("A purchased verdict is counted", async () => {
     const conditions = { payload_text: "x", expected_sha256: "0".repeat(64) };
     const payer = await newPayer(chain);
     expect((await buyVerdict(api, payer, { category: "payload-hash", conditions })).answer.status).toBe(200);
     expect((await scrape()).get('trust_verdicts_total{category="payload-hash",outcome="refund"}')).toBe(1);
   });
 
-  test("that no block includes shows as unmined, and its state as settling; once it is mined, as over", async () => {
+  test("A payment that is not mined is counted as unmined and settling until it is mined", async () => {
     const unmined = `{role="facilitator",network="base",address="${SHARED_RELAYER.toLowerCase()}"}`;
     const waiting = async () => {
       const found = await scrape();
@@ -104,7 +104,7 @@ describe("a paid request", () => {
     await expect.poll(waiting, PATIENT).toEqual([0, 0, 0]);
   });
 
-  test("shows by its lane, with gas and fee; in a batch with its size, and how long the first one waited", async () => {
+  test("Relayed payments are counted by lane with gas and fee, and a batch also with its size and wait", async () => {
     const payers = await Promise.all([1, 2, 3, 4].map(() => newPayer(chain)));
     const signed = await Promise.all(payers.map((payer) => signPayment(payer)));
     const before = await scrape();
@@ -136,7 +136,7 @@ describe("a paid request", () => {
   });
 });
 
-test("chains, senders, jobs and the process have their metrics; what is unknown has none", async () => {
+test("Chains, senders, jobs, and the process have metrics, and an unknown value has no sample", async () => {
   const sender = `{role="facilitator",network="base",address="${SHARED_RELAYER.toLowerCase()}"}`;
   await expect.poll(async () => (await scrape()).has(`trust_sender_balance_eth${sender}`), PATIENT).toBe(true);
   const found = await scrape();
@@ -156,11 +156,11 @@ test("chains, senders, jobs and the process have their metrics; what is unknown 
     "nodejs_heap_size_used_bytes",
   ])
     expect(found.has(name), name).toBe(true);
-  // This stage has no index: its lag is not 0.
+  // This stage has no index, so its lag is unknown.
   expect([found.has("trust_index_lag_seconds"), found.get('trust_part_ok{part="indexer"}')]).toEqual([false, 0]);
 });
 
-test("labels are route patterns, never what a client sends: many paths and methods make no more series", async () => {
+test("Labels are route patterns and never contain client input, so many paths and methods add no series", async () => {
   const junk = () => randomBytes(8).toString("hex");
   const visit = async () => {
     const sent = Array.from({ length: 20 }, junk);
@@ -186,7 +186,7 @@ test("labels are route patterns, never what a client sends: many paths and metho
   expect(by('method="other",route="/cert/:id",status="4xx"')).toBe(40);
 });
 
-test("neither the metrics nor the log holds a signature, a payment header or a key", async () => {
+test("The metrics and the log contain no signature, payment header, or key", async () => {
   await chain.setBalance(SHARED_RELAYER, 0n);
   const signed = await signPayment(await newPayer(chain));
   const headers = v2(signed);
@@ -196,7 +196,7 @@ test("neither the metrics nor the log holds a signature, a payment header or a k
   const settled = await post(`${api.url}/test/basic`, headers);
   expect(settled.status).toBe(200);
   const lastLine = `"request_id":"${settled.headers.get("x-request-id")}","msg":"request"`;
-  // Lines of requests are written together, once a second.
+  // Request lines are written once per second.
   await expect.poll(() => readFileSync(logFile, "utf8"), PATIENT).toContain(lastLine);
   const log = readFileSync(logFile, "utf8");
   const places = [await scrapeText(), log].map((text) => text.toLowerCase());
@@ -204,13 +204,13 @@ test("neither the metrics nor the log holds a signature, a payment header or a k
   const secrets = [digits.slice(0, 64), digits.slice(64, 128), "6f".repeat(32), ...Object.values(headers)];
   for (const place of places) for (const secret of secrets) expect(place).not.toContain(secret.toLowerCase());
 
-  // What is logged deep inside names the request that it belongs to.
+  // Nested log lines carry the id of their request.
   const id = refused.headers.get("x-request-id");
   const lines = log.split("\n").filter((line) => line.includes(`"request_id":"${id}"`));
   expect(lines.some((line) => line.includes("has no gas"))).toBe(true);
 }, 40_000);
 
-test("they are served on their own port and on the loopback alone", async () => {
+test("Metrics are served only on their own port and on the loopback interface", async () => {
   expectProblem(await send(`${api.url}/metrics`), 404, "not_found");
   expect((await fetch(`http://127.0.0.1:${port}/status`)).status).toBe(404);
   const outside = Object.values(networkInterfaces())
@@ -220,7 +220,7 @@ test("they are served on their own port and on the loopback alone", async () => 
     await expect(scrapeText(address)).rejects.toThrow("fetch failed");
 });
 
-test("a node that does not answer: the scrape does not wait for it, and says so in seconds", async () => {
+test("A scrape does not wait for an unreachable node and reports it within seconds", async () => {
   node.stop();
   const began = performance.now();
   await scrape();
@@ -232,7 +232,7 @@ test("a node that does not answer: the scrape does not wait for it, and says so 
   expect([found.get("trust_ok"), found.has('trust_chain_lag_seconds{network="base"}')]).toEqual([0, false]);
 });
 
-test("a database that is gone: the scrape says so in seconds, and what was counted stays", async () => {
+test("A scrape reports an unreachable database within seconds and keeps the counters", async () => {
   const before = await scrape();
   const url = new URL(database.ownerUrl);
   const name = url.pathname.slice(1);
@@ -245,7 +245,7 @@ test("a database that is gone: the scrape says so in seconds, and what was count
   const found = await scrape();
   expect(performance.now() - began).toBeLessThan(5_000);
   expect([found.get("trust_ok"), found.get('trust_part_ok{part="database"}')]).toEqual([0, 0]);
-  // How much waits is not known now, and is not said to be nothing.
+  // The backlog is unknown now, so it has no sample instead of 0.
   const waiting = 'trust_payments{state="settling"}';
   expect([before.has(waiting), found.has(waiting)]).toEqual([true, false]);
   expect(before.get(entered("fulfilled"))).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ const [one, other] = [await forFile(connect(database.apiUrl, 2)), await forFile(
 const { chains, senders } = STATUS;
 const FACTS: ChainFacts = { chains, senders, isFacilitatorThere: true };
 
-test("of many processes one looks at the chains, and all read what it found, until it is a minute old", async () => {
+test("One of many processes observes the chains, and all processes read its observation for up to a minute", async () => {
   let looks = 0;
   const look = async () => {
     looks++;
@@ -38,7 +38,7 @@ test("of many processes one looks at the chains, and all read what it found, unt
   expect(await read()).toEqual(Array(8).fill(null));
 });
 
-test("a look that fails leaves the one before, and the next process looks", async () => {
+test("After a failed observation, another process makes the next one", async () => {
   const failing = createObservations(one, () => Promise.reject(new Error("no node")));
   const working = createObservations(other, async () => ({ ...FACTS, isFacilitatorThere: false }));
   await expect(failing.job.run()).rejects.toThrow("no node");

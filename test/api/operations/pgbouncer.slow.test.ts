@@ -26,7 +26,7 @@ const program = unpackPgBouncer(join(folder, "debian"));
 if (typeof program === "string") console.log(`PgBouncer is skipped: ${program}`);
 
 test.skipIf(typeof program === "string")(
-  "through PgBouncer in session mode, a new database is migrated, sells and is indexed",
+  "A new database behind PgBouncer in session mode is migrated, sells, and is indexed",
   async () => {
     if (typeof program === "string") return;
     const pooled = await forFile(startPgBouncer(program, await createDatabase(), folder));
@@ -53,7 +53,7 @@ test.skipIf(typeof program === "string")(
     await chargedOnce(chain, signed);
     await indexer.saying("index ready");
 
-    // The CA is in no store: its certificate is named, or nothing is sent.
+    // The CA is in no trust store, so a connection fails unless its certificate is given.
     const secured = (parameters: string) => `${pooled.apiUrl}?${parameters}`;
     const root = `sslrootcert=${pooled.ca}`;
     for (const parameters of [`sslmode=verify-full&${root}`, `sslmode=require&${root}`]) {
@@ -82,7 +82,7 @@ test.skipIf(typeof program === "string")(
 const OLD = "/usr/lib/postgresql/15/bin";
 if (!existsSync(OLD)) console.log("PostgreSQL 15 is skipped: it is not installed");
 
-/** An empty server of that release, which lets everybody in. */
+/** Starts an empty PostgreSQL 15 server without authentication. */
 async function startOldPostgres(): Promise<string> {
   const home = await folderForFile("trust-test-");
   const { user } = findPostgres(home);
@@ -104,22 +104,19 @@ async function startOldPostgres(): Promise<string> {
   return url;
 }
 
-test.skipIf(!existsSync(OLD))(
-  "PostgreSQL 15 is refused in one line by migrations, the API and the indexer",
-  async () => {
-    const url = await startOldPostgres();
-    const refusal = /^DATABASE_URL is a PostgreSQL 15\..*, but 16 or newer is required\.$/;
-    await expect(migrate(url)).rejects.toThrow(refusal);
-    const pool = await forFile(connect(url, 1));
-    expect(await checkDatabase(pool)).toMatch(refusal);
-    const settings = { DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9", PAY_TO_ADDRESS: PAY_TO };
-    const env = { ...bareEnvironment(), ...settings };
-    const indexer = spawnSync(process.execPath, [inject("programs").indexer], {
-      env,
-      encoding: "utf8",
-      timeout: 60_000,
-    });
-    expect(indexer.status).toBe(1);
-    expect(indexer.stderr).toMatch(/DATABASE_URL is a PostgreSQL 15\..*, but 16 or newer is required\.$/m);
-  },
-);
+test.skipIf(!existsSync(OLD))("Migrations, the API, and the indexer refuse PostgreSQL 15 in one line", async () => {
+  const url = await startOldPostgres();
+  const refusal = /^DATABASE_URL is a PostgreSQL 15\..*, but 16 or newer is required\.$/;
+  await expect(migrate(url)).rejects.toThrow(refusal);
+  const pool = await forFile(connect(url, 1));
+  expect(await checkDatabase(pool)).toMatch(refusal);
+  const settings = { DATABASE_URL: url, BASE_RPC_URL: "http://127.0.0.1:9", PAY_TO_ADDRESS: PAY_TO };
+  const env = { ...bareEnvironment(), ...settings };
+  const indexer = spawnSync(process.execPath, [inject("programs").indexer], {
+    env,
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  expect(indexer.status).toBe(1);
+  expect(indexer.stderr).toMatch(/DATABASE_URL is a PostgreSQL 15\..*, but 16 or newer is required\.$/m);
+});

@@ -13,7 +13,7 @@ import { folderForFile, forFile } from "../../support/for-file.ts";
 import { serveHttp } from "../../support/http-server.ts";
 import { bareEnvironment } from "../../support/service/environment.ts";
 
-// docs/production.md, block by block, with addresses of this machine in place of its examples.
+// Runs docs/production.md block by block, with local addresses in place of its examples.
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PAGE = readFileSync(join(ROOT, "docs/production.md"), "utf8");
@@ -38,7 +38,7 @@ const url = `http://localhost:${port}`;
 const payer = generatePrivateKey();
 const { host } = new URL(postgres.ownerUrl);
 
-/** What the page says, and what is meant here. Each is on the page. */
+/** The page's examples and their local replacements. */
 const HERE: Readonly<Record<string, string>> = {
   "/etc/trust": join(folder, "etc"),
   "https://trust.example": url,
@@ -75,7 +75,7 @@ async function succeeds(text: string): Promise<string> {
   return output;
 }
 
-/** A service of the page, as a supervisor would run it. */
+/** Starts a service of the page as a supervisor would. */
 const start = (text: string) =>
   startGuarded({ command: "bash", args: shell(text.replace(/npm run \w+\s*$/, "exec $&")), cwd: ROOT, env });
 
@@ -91,14 +91,14 @@ async function fund(printed: string): Promise<void> {
   await sepolia.fund(privateKeyToAddress(payer), 600_000n);
 }
 
-test("the page has every example that is replaced here", () => {
+test("The page contains every example that this test replaces", () => {
   expect(Object.keys(HERE).filter((example) => !PAGE.includes(example))).toEqual([]);
 });
 
-test("from nothing to a service that sells, verifies, releases, and decides, by the page alone", async () => {
+test("Following the page from nothing yields a service that sells, verifies, releases, and decides", async () => {
   mkdirSync(join(folder, "etc"), { recursive: true });
   const administrator = postgres.ownerUrl.replace(/[^/]+$/, "postgres");
-  // The page finds a server without a database and a role of these names.
+  // The page expects a server without this database and role.
   for (const statement of ["DROP DATABASE trust", "DROP ROLE IF EXISTS trust_index"])
     await withClient(administrator, (client) => client.query(statement));
   const printed: string[] = [];
@@ -126,11 +126,11 @@ test("from nothing to a service that sells, verifies, releases, and decides, by 
   expect(readFileSync(FILE, "utf8")).not.toContain("DEPLOYER_PRIVATE_KEY");
 }, 1_200_000);
 
-test("the escrow is on one network, and the journal agrees with both chains", async () => {
+test("The journal agrees with both chains after the page's steps", async () => {
   expect(await succeeds("npm run reconcile")).toMatch(/base-sepolia, blocks \d+ to \d+: 0 found/);
 });
 
-test("what was rehearsed cannot become real", async () => {
+test("A rehearsal database cannot be used for the real network", async () => {
   const { code, output } = await run(
     `MAIN_NETWORK=base ESCROW_ADDRESSES= EVALUATOR_ADDRESS= PORT=${await freePort()} npm run api`,
   );

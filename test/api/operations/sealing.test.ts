@@ -23,18 +23,18 @@ const renewed = async ({ apiUrl }: TestDatabase, seal = createSeal(NEW, [OLD])) 
   return reseal(db, seal).finally(() => db.end());
 };
 
-describe("a sealing key that replaces another", () => {
+describe("A replaced sealing key", () => {
   test.each([
-    { name: "opens nothing of the old one, which still does", retiredSealingKeys: [OLD] },
-    { name: "opens everything once it was sealed again", retiredSealingKeys: [] },
-  ])("$name: a payment that was settling is sent again, and charged once", { timeout: 60_000 }, async (next) => {
+    { name: "With the old sealing key as a retired one", retiredSealingKeys: [OLD] },
+    { name: "With all rows sealed again", retiredSealingKeys: [] },
+  ])("$name, a settling payment is sent again and charged once", { timeout: 60_000 }, async (next) => {
     const database = await freshDatabase();
     const signed = await signPayment(await newPayer(chain));
     const first = await startService({ chain, database, patienceMs: 300, config: { sealingKey: OLD } });
     await chain.client.setAutomine(false);
     expectProblem(await post(`${first.url}/test/basic`, v2(signed)), 503, "payment_pending");
     await first.stop();
-    // The nodes have forgotten it, so it has to be sent again from what is stored.
+    // The nodes have dropped the transaction, so it must be sent again from the stored one.
     const { rows } = await ask(database, "SELECT encode(hashes[1], 'hex') AS hash FROM relay");
     for (const { hash } of rows) await chain.client.dropTransaction({ hash: `0x${hash}` });
     await chain.client.setAutomine(true);

@@ -22,7 +22,7 @@ async function open(url: string): Promise<Socket> {
   return socket;
 }
 
-/** How the attempt to connect ends. */
+/** Returns "connected" or the code of the connection error. */
 const connecting = async (url: string): Promise<string> => {
   try {
     (await open(url)).destroy();
@@ -32,7 +32,7 @@ const connecting = async (url: string): Promise<string> => {
   }
 };
 
-/** A paid request that stands where its settlement is about to be broadcast. */
+/** Starts a paid request and holds it right before its settlement is broadcast. */
 async function startPaying(url: string) {
   const payer = await newPayer(stage.chain);
   const signed = await signPayment(payer);
@@ -42,7 +42,7 @@ async function startPaying(url: string) {
   return { signed, answering, release: held.release };
 }
 
-/** How many milliseconds the process takes to exit with 0. */
+/** Returns the milliseconds that the process takes to exit with 0. */
 async function stopped(api: ApiProcess, signal: NodeJS.Signals): Promise<number> {
   const began = performance.now();
   process.kill(api.pid, signal);
@@ -50,9 +50,9 @@ async function stopped(api: ApiProcess, signal: NodeJS.Signals): Promise<number>
   return performance.now() - began;
 }
 
-test("a paid request that is under way during a stop is answered; new connections are refused, idle ones closed, and the exit code is 0", async () => {
+test("A stop answers a paid request in progress, refuses new connections, closes idle ones, and exits with 0", async () => {
   const api = await stage.start(node);
-  // A connection that has had its answer, and one that has not asked yet.
+  // One connection has had its response, and the other has sent no request yet.
   const [kept, silent] = await Promise.all([open(api.url), open(api.url)]);
   kept.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
   expect(String((await once(kept, "data"))[0])).toMatch(/^HTTP\/1\.1 200 .*"ok":true/s);
@@ -75,7 +75,7 @@ test("a paid request that is under way during a stop is answered; new connection
   expect(stored.rows).toEqual([{ state: "fulfilled" }]);
 }, 30_000);
 
-test("/ready returns 503 during a stop, while the port stays open and each connection closes after its answer", async () => {
+test("/ready returns 503 during a stop while the port stays open and each connection closes after its response", async () => {
   const api = await stage.start(node, { DRAIN_SECONDS: "1" });
   const ready = () => send(`${api.url}/ready`);
   expect(await ready()).toMatchObject({ status: 200, body: { ok: true } });
@@ -90,7 +90,7 @@ test("/ready returns 503 during a stop, while the port stays open and each conne
   expect(await connecting(api.url)).toBe("ECONNREFUSED");
 });
 
-test("once everything is answered, a connection without a request is closed too: nobody would answer it", async () => {
+test("A connection without a request is closed once all requests are answered", async () => {
   const server = createHttpServer(() => new Response());
   const silent = await open(`http://127.0.0.1:${await listen([server], 0, "127.0.0.1")}`);
   const closed = once(silent.resume(), "close");
@@ -98,7 +98,7 @@ test("once everything is answered, a connection without a request is closed too:
   await closed;
 }, 5_000);
 
-test("what cannot be finished in time is cut off, the exit code is 0, the next start finishes it, and stops at once when it has nothing to do", async () => {
+test("A request that exceeds the stop limit is cut off with exit code 0, the next process finishes it, and an idle process stops quickly", async () => {
   const api = await stage.start(node, { STOP_WITHIN_SECONDS: "1" });
   const { signed, answering } = await startPaying(api.url);
   const cut = answering.then(String, () => "cut off");
@@ -113,7 +113,7 @@ test("what cannot be finished in time is cut off, the exit code is 0, the next s
   expect(await stopped(next, "SIGINT")).toBeLessThan(15_000);
 }, 40_000);
 
-test("a second signal does not wait", async () => {
+test("A second signal ends the process immediately", async () => {
   const api = await stage.start(node);
   const { answering } = await startPaying(api.url);
   const cut = answering.then(String, () => "cut off");

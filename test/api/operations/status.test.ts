@@ -31,7 +31,7 @@ async function begin(plan: Partial<TestServicePlan> = {}): Promise<TestService> 
 }
 const statusOf = async ({ url }: TestService) => (await send(`${url}/status`)).body;
 
-test("the facilitator in this process is shown with address and balance on both networks", async () => {
+test("/status shows the in-process facilitator's address and balance on both networks", async () => {
   const { senders, settlement } = await statusOf(await begin({ jobs: false }));
   const facilitator = { role: "facilitator", address: RELAYER.address, ok: true, unmined: 0 };
   expect(senders).toMatchObject([
@@ -46,7 +46,7 @@ test("the facilitator in this process is shown with address and balance on both 
   });
 });
 
-test("a remote facilitator is ok while it answers", async () => {
+test("A remote facilitator is ok while it responds", async () => {
   const config = { facilitator: { remote: facilitator.url } };
   expect(await statusOf(await begin({ jobs: false, config }))).toMatchObject({
     settlement: { ok: true, mode: "remote" },
@@ -59,7 +59,7 @@ test("a remote facilitator is ok while it answers", async () => {
   });
 });
 
-test("a job that fails again and again is named, in JSON and on the page, until it succeeds", async () => {
+test("A repeatedly failing job is reported in the JSON and on the page until it succeeds", async () => {
   const service = await begin();
   const rename = (from: string, to: string) =>
     withClient(service.database.ownerUrl, (client) => client.query(`ALTER TABLE ${from} RENAME TO ${to}`));
@@ -77,8 +77,8 @@ test("a job that fails again and again is named, in JSON and on the page, until 
   await expect.poll(resolve, PATIENT).toMatchObject({ ok: true });
 }, 40_000);
 
-describe("the status document", () => {
-  test("the status document is snake_case JSON with ok, checked_at and the indexer's lag", () => {
+describe("The status document", () => {
+  test("The status document is snake_case JSON with ok, checked_at, and the indexer's lag", () => {
     expect(JSON.parse(JSON.stringify(statusDocument(STATUS)))).toEqual({
       ok: true,
       checked_at: "2026-11-24T12:00:00.000Z",
@@ -168,13 +168,13 @@ describe("the status document", () => {
     });
   });
 
-  test("the status page names the part that does not answer", () => {
+  test("The status page names the part that does not respond", () => {
     const page = renderStatus({ ...STATUS, ok: false, database: { ok: false } });
     expect(page).toContain("Some systems need attention");
     expect(page).toMatch(/Database<\/span> <span class="mark fail">.*Not responding/);
   });
 
-  test("what is not known is said to be unknown", () => {
+  test("An unknown value is shown as unknown", () => {
     const indexer = { ok: false, ready: false, block: null, lagSeconds: null, reason: "the index is not ready" };
     expect(renderStatus({ ...STATUS, indexer })).toContain("<dt>Block</dt><dd>unknown</dd>");
   });

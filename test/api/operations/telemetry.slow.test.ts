@@ -29,7 +29,7 @@ interface Metric {
   readonly histogram?: { readonly dataPoints: readonly { readonly count: number; readonly bucketCounts: number[] }[] };
 }
 
-/** A collector: OTLP over HTTP as JSON (opentelemetry.io/docs/specs/otlp). */
+/** Starts a collector for OTLP over HTTP as JSON (opentelemetry.io/docs/specs/otlp). */
 async function startCollector() {
   const [spans, metrics, texts]: [Span[], Map<string, Metric>, string[]] = [[], new Map(), []];
   const services = new Set<string | undefined>();
@@ -50,7 +50,7 @@ async function startCollector() {
 const textOf = (attributes: readonly Attribute[], key: string) =>
   attributes.find((one) => one.key === key)?.value.stringValue;
 
-describe("telemetry", async () => {
+describe("Telemetry", async () => {
   const collector = await forFile(startCollector());
   const chain = await forFile(startTestChain());
   const sepolia = await forFile(startTestChain({ network: "eip155:84532" }));
@@ -69,7 +69,7 @@ describe("telemetry", async () => {
   const signed = await signPayment(await newPayer(chain));
   expect((await post(`${api.url}/test/basic?junk=1`, v2(signed))).status).toBe(200);
 
-  test("has a span for a request, and within it for its RPC calls and its SQL", async () => {
+  test("A request has a span with child spans for its RPC calls and SQL", async () => {
     const found = () => collector.spans.find(({ name }) => name === "POST /test/basic");
     await expect.poll(found, { timeout: 30_000 }).toBeDefined();
     const request = found() as Span;
@@ -87,7 +87,7 @@ describe("telemetry", async () => {
     expect(collector.services).toEqual(new Set(["trust-under-test"]));
   });
 
-  test("has the metrics of /metrics, without a metrics port", async () => {
+  test("The metrics of /metrics are exported without a metrics port", async () => {
     const requests = () => collector.metrics.get("trust_http_request_duration_seconds")?.histogram?.dataPoints ?? [];
     await expect.poll(requests, { timeout: 30_000 }).not.toEqual([]);
     for (const { count, bucketCounts } of requests())
@@ -97,7 +97,7 @@ describe("telemetry", async () => {
     await expect.poll(balance, { timeout: 30_000 }).not.toEqual([]);
   });
 
-  test("never holds a signature, a payment header, or what a client sent", () => {
+  test("Telemetry never contains a signature, a payment header, or client input", () => {
     const digits = signed.signature.slice(2);
     const secrets = [digits.slice(0, 64), digits.slice(64, 128), "6f".repeat(32), "junk", ...Object.values(v2(signed))];
     for (const one of collector.texts) for (const secret of secrets) expect(one).not.toContain(secret);

@@ -14,7 +14,7 @@ const prune = () => pruneAll(pool);
 const left = async (text: string) => (await owner.query({ text, rowMode: "array" })).rows.flat().map(Number);
 const WALLET = "decode(lpad(to_hex(n), 40, '0'), 'hex')";
 
-test("look-ups that nobody has asked for in a month are deleted, by the thousand, and no process loses what it reads", async () => {
+test("Lookups unused for a month are deleted in batches of 1,000, except those claimed by a process", async () => {
   await owner.query(`INSERT INTO inflow (wallet, basis, inflows, claimed_until, used_at)
     SELECT ${WALLET}, 'a', '{}', now() + make_interval(secs => CASE WHEN n > 1300 THEN 60 ELSE -60 END), now() - make_interval(days => 31)
     FROM generate_series(1, 1302) AS n`);
@@ -24,7 +24,7 @@ test("look-ups that nobody has asked for in a month are deleted, by the thousand
   expect(await left("SELECT count(*) FROM inflow")).toEqual([5]);
 });
 
-test("snapshots are kept for a day, marks for a month, an hour's requests for a day", async () => {
+test("Snapshots are kept for a day, marks for 30 days, and hourly request counts for a day", async () => {
   await owner.query(`INSERT INTO score_lookup SELECT ${WALLET}, 'a', 1, '{}', now() - make_interval(hours => n)
     FROM unnest(ARRAY[0, 23, 25, 99]) AS n`);
   await owner.query(`INSERT INTO lookup_mark SELECT n, decode(repeat('ab', 32), 'hex'), decode(repeat('cd', 32), 'hex'),
@@ -37,7 +37,7 @@ test("snapshots are kept for a day, marks for a month, an hour's requests for a 
   expect(await left("SELECT count(*) FROM lookup_budget")).toEqual([4]);
 });
 
-test("gas accounts are kept for a week, by the thousand", async () => {
+test("Gas accounts are kept for a week and deleted in batches of 1,000", async () => {
   await owner.query(`INSERT INTO escrow_gas
     SELECT decode(lpad(to_hex(account), 40, '0'), 'hex'), (now() AT TIME ZONE 'UTC')::date - age, 5
     FROM generate_series(1, 700) AS account, unnest(ARRAY[0, 7, 8, 90]) AS age`);
@@ -47,7 +47,7 @@ test("gas accounts are kept for a week, by the thousand", async () => {
   expect(await left("SELECT count(*) FROM escrow_gas")).toEqual([1_400]);
 });
 
-test("booked transfers are kept for thirty days behind the position of their own chain", async () => {
+test("Recorded transfers are kept for thirty days behind their chain's position", async () => {
   await owner.query("INSERT INTO decoy_watch VALUES (8453, 2000000, now()), (84532, 1296005, now())");
   await owner.query(`INSERT INTO decoy_transfer
     SELECT chain, decode(repeat('ab', 32), 'hex'), block, decode(repeat('cd', 20), 'hex'), decode(repeat('ef', 20), 'hex'), 1, false, block
@@ -59,7 +59,7 @@ test("booked transfers are kept for thirty days behind the position of their own
   expect(await of(1)).toHaveLength(5);
 });
 
-test("orders of exams that were never paid for are kept for a minute, what sellers answered for an hour", async () => {
+test("Unpaid exam orders are kept for a minute, and sellers' responses for an hour", async () => {
   await owner.query(`INSERT INTO seller_exam_open (origin, payer, nonce, amount, until)
     SELECT n::text, decode(repeat('ab', 20), 'hex'), decode(lpad(to_hex(n), 64, '0'), 'hex'), 1, now() - make_interval(secs => n)
     FROM unnest(ARRAY[0, 50, 70, 900]) AS n`);
@@ -70,7 +70,7 @@ test("orders of exams that were never paid for are kept for a minute, what selle
   expect(await left("SELECT origin FROM seller_probe ORDER BY at DESC")).toEqual([0, 59]);
 });
 
-describe("the watch on jobs", () => {
+describe("The job watch", () => {
   const START = Date.UTC(2026, 10, 24, 12);
   const HANG_MS = 600_000;
 
@@ -88,10 +88,10 @@ describe("the watch on jobs", () => {
     end(outcome);
   };
 
-  describe("a job", () => {
-    test("is unknown before it has begun", () => expect(watch.list()).toEqual([]));
+  describe("A job", () => {
+    test("A job is not listed before its first run", () => expect(watch.list()).toEqual([]));
 
-    test("is listed with its runs, its failures, and its last success", () => {
+    test("A job is listed with its runs, its failures, and its last success", () => {
       run("done");
       run("failed", 500);
       expect(watch.list()).toEqual([
@@ -99,7 +99,7 @@ describe("the watch on jobs", () => {
       ]);
     });
 
-    test("is healthy after two failures in a row, not after three, and again after a success", () => {
+    test("A job is healthy after two failures in a row, unhealthy after three, and healthy again after a success", () => {
       const health = () => watch.list().map(({ ok, failures }) => [ok, failures]);
       run("failed");
       run("failed");
@@ -110,7 +110,7 @@ describe("the watch on jobs", () => {
       expect(health()).toEqual([[true, 3]]);
     });
 
-    test("hangs when one run takes longer than ten minutes", () => {
+    test("A job is unhealthy while one run takes longer than ten minutes", () => {
       run("done");
       const end = watch.begin("resolve");
       ms += HANG_MS;
@@ -123,11 +123,11 @@ describe("the watch on jobs", () => {
   });
 });
 
-describe("the budget of look-ups", async () => {
+describe("The lookup budget", async () => {
   const database = await freshDatabase();
   const pool = await forFile(connect(database.apiUrl));
 
-  /** How many of so many requests each client is let through with, one after the other. */
+  /** Returns the number of requests that each client may make out of eight. */
   async function letThrough(purpose: string, limits: { client: number; all: number }, clients: readonly string[]) {
     const budget = createLookupBudget(pool, limits, purpose);
     const counts: number[] = [];
@@ -143,7 +143,7 @@ describe("the budget of look-ups", async () => {
     return counts;
   }
 
-  test("many addresses of one network spend a tenth of the hour together, and others have theirs", async () => {
+  test("The clients of one network share a tenth of the hourly budget, and other networks have theirs", async () => {
     const flood = ["198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4"];
     expect(await letThrough("a ", { client: 5, all: 120 }, [...flood, "198.51.101.1", "203.0.113.1"])).toEqual([
       ...[5, 5, 2, 0],
@@ -153,7 +153,7 @@ describe("the budget of look-ups", async () => {
     expect(await letThrough("b ", { client: 5, all: 120 }, v6)).toEqual([5, 5, 2, 5]);
   });
 
-  test("one client of a network has what a client may have, also where that is more than a tenth", async () => {
+  test("One client may spend its full limit, even if that is more than a tenth of the budget", async () => {
     expect(await letThrough("c ", { client: 5, all: 12 }, ["198.51.100.1", "203.0.113.1", "192.0.2.1"])).toEqual([
       5, 5, 2,
     ]);
