@@ -41,7 +41,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-/** A third party's payment, straight to the token: authorized by the payer, sent by someone else. */
+/** Makes a payment to the merchant that the payer authorized and another account sends. */
 async function payMerchant(value: bigint): Promise<void> {
   const { authorization, signature } = await signPayment(payer, { to: merchant, value });
   const { from, to, validAfter, validBefore, nonce } = authorization;
@@ -56,8 +56,8 @@ async function payMerchant(value: bigint): Promise<void> {
   await chain.client.waitForTransactionReceipt({ hash });
 }
 
-describe("the activity of a wallet in its verification record", () => {
-  test("is said to be unavailable while there is no index, and the record answers all the same", async () => {
+describe("A wallet's activity in its verification record", () => {
+  test("Without an index, the record is returned with its activity as unavailable", async () => {
     const record = await verify(payer.address);
     expect(record).toMatchObject({
       tested: false,
@@ -66,7 +66,7 @@ describe("the activity of a wallet in its verification record", () => {
     expect(record.activity.note).toMatch(/unavailable/);
   });
 
-  test("shows a payment within three seconds of its block", async () => {
+  test("A payment is shown within three seconds of its block", async () => {
     indexer = launchIndexer({
       DATABASE_URL: service.database.indexerUrl,
       BASE_RPC_URL: chain.rpcUrl,
@@ -84,7 +84,7 @@ describe("the activity of a wallet in its verification record", () => {
         .toMatchObject({ settled_payments: paid, distinct_counterparties: 1, last_seen_days: 0 });
       waits.push(performance.now() - since);
     }
-    // One of them: other tests may take the processor for a while.
+    // The fastest of three, because other tests may slow the others.
     expect(Math.min(...waits)).toBeLessThan(3_000);
     expect(await activityOf(merchant)).toMatchObject({
       settled_payments: 0,
@@ -93,7 +93,7 @@ describe("the activity of a wallet in its verification record", () => {
     });
   }, 90_000);
 
-  test("leaves out payments to the service and to itself", async () => {
+  test("Payments to the service and to the wallet itself are not counted", async () => {
     const paid = await STOCK_CLIENTS[0]?.post(`${service.url}/test/basic`, payer);
     expect(paid?.status).toBe(200);
     const { usdc } = chain.network;
@@ -117,7 +117,7 @@ describe("the activity of a wallet in its verification record", () => {
     });
   });
 
-  test("is unavailable again a minute after the indexer stopped, not frozen", async () => {
+  test("Activity becomes unavailable a minute after the indexer stops", async () => {
     indexer.kill("SIGTERM");
     await indexer.ended;
     expect(await activityOf(payer.address)).toMatchObject({ available: true });

@@ -22,19 +22,19 @@ import { startService } from "../../support/service/service.ts";
 
 const now = SAMPLE_NOW;
 
-describe("freshness, to the millisecond", () => {
+describe("Freshness", () => {
   const end = PASSING.validUntil.getTime();
   test.each([
-    ["one millisecond before 30 days", new Date(end - 1), "Current"],
-    ["at 30 days", new Date(end), "Expired"],
-  ])("%s", (_, at, state) => expect(appearance(PASSING, at).state).toBe(state));
+    ["current one millisecond before 30 days", new Date(end - 1), "Current"],
+    ["expired at 30 days", new Date(end), "Expired"],
+  ])("A certificate is %s", (_, at, state) => expect(appearance(PASSING, at).state).toBe(state));
 
-  test("a reversal outweighs expiry", () => {
+  test("A certificate that is reversed and expired is shown as reversed", () => {
     expect(appearance({ ...EXPIRED, reversedAt: now }, now).state).toBe("Reversed");
   });
 });
 
-describe("badge", () => {
+describe("The badge", () => {
   test.each([
     ["a fresh PASS", PASSING, "conformant · valid until 2026-12-21", "#16704c"],
     ["a fresh FAIL", SCAMMED, "failed · tested 2026-11-21", "#b3261e"],
@@ -42,7 +42,7 @@ describe("badge", () => {
     ["a FAIL of the suite", FAILING, "not counted · tested 2026-11-21", "#646c75"],
     ["an expired PASS", EXPIRED, "expired 2026-10-01", "#646c75"],
     ["a reversed PASS", REVERSED, "reversed 2026-11-22", "#646c75"],
-  ])("of %s has its message, an absolute date and its color", (...[_, certificate, message, color]) => {
+  ])("The badge of %s has its message, an absolute date, and its color", (...[_, certificate, message, color]) => {
     const svg = renderBadge(certificate, now);
     expect(svg).toContain(message);
     expect(svg).toContain(`fill="${color}"`);
@@ -51,14 +51,14 @@ describe("badge", () => {
   test.each([
     ["a certificate", renderBadge(PASSING, now), "agent payments suite: conformant · valid until 2026-12-21"],
     ["an unknown id", renderUnknownBadge(), "agent payments: no such certificate"],
-  ])("of %s is a labelled image with a title", (_, svg, name) => {
+  ])("The badge of %s is a labeled image with a title", (_, svg, name) => {
     expect(svg).toMatch(/^<svg /);
     expect(svg).toContain('role="img"');
     expect(svg).toContain(`aria-label="${name}"`);
     expect(svg).toContain(`<title>${name}</title>`);
   });
 
-  test("its ETag is strong, and changes with what it says", () => {
+  test("The badge's ETag is strong and changes with its content", () => {
     const fresh = badgeEtag(renderBadge(PASSING, now));
     expect(fresh).toMatch(/^"[\w-]{22}"$/);
     expect(badgeEtag(renderBadge(PASSING, new Date("2026-12-01")))).toBe(fresh);
@@ -66,11 +66,11 @@ describe("badge", () => {
   });
 });
 
-describe("link preview picture", () => {
+describe("The link preview picture", () => {
   const render = createOgRenderer(OG_FONT_FILES);
 
   test.each([PASSING, UNVERIFIED, FAILING, SCAMMED, EXPIRED, REVERSED])(
-    "is a PNG of 1200 by 630 ($result, $id)",
+    "The picture is a PNG of 1200 by 630 pixels ($result, $id)",
     (certificate) => {
       const png = Buffer.from(render(certificatePreview(certificate, now)));
       expect(png.subarray(0, 8).toString("hex")).toBe("89504e470d0a1a0a");
@@ -78,24 +78,24 @@ describe("link preview picture", () => {
     },
   );
 
-  test("draws its text with the given fonts alone", () => {
+  test("The text is drawn only with the given fonts", () => {
     const preview = certificatePreview(PASSING, now);
     expect(Buffer.from(render(preview)).equals(createOgRenderer([])(preview))).toBe(false);
   });
 
-  test("takes hostile text as text", () => {
+  test("Hostile text is drawn as text", () => {
     expect(render(certificatePreview({ ...PASSING, level: HOSTILE }, now)).length).toBeGreaterThan(1000);
   });
 });
 
-describe("a picture is always a picture", async () => {
+describe("Picture routes", async () => {
   const ID = "0123456789abcdef";
   const PICTURES = [
     [`/badge/${ID}.svg`, "image/svg+xml"],
     ["/badge/nonsense", "image/svg+xml"],
     [`/cert/${ID}/og.png`, "image/png"],
   ] as const;
-  const GREY = 'fill="#646c75"';
+  const GRAY = 'fill="#646c75"';
 
   const chain = await forFile(startTestChain());
   const database = await freshDatabase();
@@ -109,18 +109,18 @@ describe("a picture is always a picture", async () => {
     expect(Number(/^public, max-age=(\d+)$/.exec(answer.headers.get("cache-control") ?? "")?.[1])).toBeLessThanOrEqual(
       300,
     );
-    if (path.startsWith("/badge")) expect(answer.text).toContain(GREY);
+    if (path.startsWith("/badge")) expect(answer.text).toContain(GRAY);
     return answer;
   }
 
-  test("a picture of nothing is a picture that says so", async () => {
+  test("The picture of an unknown certificate is a picture with 404", async () => {
     for (const [path, type] of PICTURES) await expectPicture(path, type, 404);
   });
 
-  describe("while the database is away", () => {
+  describe("An unreachable database", () => {
     beforeAll(() => link.stop());
 
-    test("a picture is gray and kept for a minute; the rest of the site answers 503", async () => {
+    test("Without the database, pictures are gray and cached for a minute, and other routes return 503", async () => {
       for (const [path, type] of PICTURES.filter(([path]) => path.includes(ID))) {
         const { headers } = await expectPicture(path, type, 200);
         expect(headers.get("cache-control")).toBe("public, max-age=60");
@@ -129,12 +129,12 @@ describe("a picture is always a picture", async () => {
     });
   });
 
-  describe("above the limit on requests", () => {
+  describe("Requests above the rate limit", () => {
     beforeAll(async () => {
       for (let sent = 0; sent < 20; sent += 1) await send(`${service.url}/inspect`);
     });
 
-    test("a picture is a picture, and other answers are 429", async () => {
+    test("Above the rate limit, picture routes still return pictures, and other routes return 429", async () => {
       const pictures = [
         ...PICTURES,
         ["/favicon.svg", "image/svg+xml"],

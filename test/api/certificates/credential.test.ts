@@ -16,7 +16,7 @@ import { startService, type TestService } from "../../support/service/service.ts
 const DAY_MS = 86_400_000;
 const UNKNOWN = "0x00000000000000000000000000000000000000aa";
 
-/** Where the service believes to be in time, when it is not now. */
+/** The service's clock, or null for the real time. */
 let clock: Date | null = null;
 const now = () => clock ?? new Date();
 
@@ -41,7 +41,10 @@ const wellKnown = async (name: string, { config }: TestService = service) =>
   send(`http://localhost:${config.port}/.well-known/${name}`);
 const subjectOf = (body: Record<string, unknown>) => body.credentialSubject as Subject;
 
-/** The credential of a wallet, once three verifiers, two of them not ours, have taken it with the keys that the service publishes. */
+/**
+ * Returns the wallet's credential after our verifier and two independent ones accepted it with the service's published
+ * keys.
+ */
 async function credentialOf(wallet: string) {
   const { status, text, body } = await fetchCredential(wallet);
   expect(status).toBe(200);
@@ -53,7 +56,7 @@ async function credentialOf(wallet: string) {
   return body;
 }
 
-/** One paid test run of a product at the service's present time. */
+/** Buys one test of the product at the service's current time. */
 async function certify(
   payer: Awaited<ReturnType<typeof newPayer>>,
   product: "basic" | "suite",
@@ -66,7 +69,7 @@ async function certify(
   return body;
 }
 
-/** The same certificate, as if it had been issued ten days before. */
+/** Returns the certificate after moving its dates back by ten days. */
 async function tenDaysOlder(certificate: Record<string, unknown>): Promise<Record<string, unknown>> {
   const older = "issued_at = issued_at - interval '10 days', valid_until = valid_until - interval '10 days'";
   await withClient(service.database.ownerUrl, (client) =>
@@ -78,8 +81,8 @@ async function tenDaysOlder(certificate: Record<string, unknown>): Promise<Recor
   return { ...certificate, issued_at: before(certificate.issued_at), valid_until: before(certificate.valid_until) };
 }
 
-describe("a credential", () => {
-  test("of a wallet that was never tested says so, is signed, and has no end", async () => {
+describe("A credential", () => {
+  test("The credential of an untested wallet states that, is signed, and has no end date", async () => {
     const body = await credentialOf(UNKNOWN);
     expect(body).toMatchObject({
       "@context": ["https://www.w3.org/ns/credentials/v2", "https://www.w3.org/ns/credentials/undefined-terms/v2"],
@@ -105,7 +108,7 @@ describe("a credential", () => {
     ]);
   });
 
-  test("of a tested wallet says what /verify says, and ends with the first certificate that ends", async () => {
+  test("The credential of a tested wallet agrees with /verify and expires with the first certificate to expire", async () => {
     const payer = await newPayer(chain);
     const first = await tenDaysOlder(await certify(payer, "basic"));
     const second = await certify(payer, "suite");
@@ -130,7 +133,7 @@ describe("a credential", () => {
     );
   });
 
-  test("counts a failure, and ends no later than it", async () => {
+  test("A credential includes a FAIL and expires no later than it", async () => {
     const payer = await newPayer(chain);
     const issuedAt = new Date(now().getTime() - 1_000);
     await seeder.add({ wallet: lower(payer.address), issuedAt, product: "scam", result: "fail" });
@@ -139,7 +142,7 @@ describe("a credential", () => {
     expect(subjectOf(body)).toMatchObject({ tested: true, verified: false, conformance: [{ result: "fail" }] });
   });
 
-  test("of a wallet whose certificates have all expired has no end, and a former one has expired", async () => {
+  test("A wallet with only expired certificates gets a credential without an end date, and its earlier credential is expired", async () => {
     const payer = await newPayer(chain);
     await certify(payer, "basic");
     const { text } = await fetchCredential(payer.address);
@@ -159,7 +162,7 @@ describe("a credential", () => {
     });
   });
 
-  test("is JSON, application/vc for those who ask for it, and caches ask again", async () => {
+  test("A credential is JSON, or application/vc on request, and caches must revalidate it", async () => {
     for (const accept of ["*/*", "application/json", "text/html", "application/vc+jwt"]) {
       const { headers } = await fetchCredential(UNKNOWN, service, accept);
       expect(headers.get("content-type")).toBe("application/json");
@@ -171,12 +174,12 @@ describe("a credential", () => {
   });
 
   test.each(["0x12", "vitalik.eth", `${UNKNOWN}0`, `0x${"zz".repeat(20)}`, "%00", UNKNOWN.slice(2)])(
-    "of %s is 400: not a wallet",
+    "A credential for %s gets 400 because it is not a wallet",
     async (wallet) => expectProblem(await fetchCredential(wallet), 400, "malformed_request"),
   );
 });
 
-describe("a signing key that was replaced", () => {
+describe("A replaced signing key", () => {
   const baseUrl = "https://trust.example";
   const restart = async (
     signingKey: Uint8Array,
@@ -193,7 +196,7 @@ describe("a signing key that was replaced", () => {
     await work(running).finally(running.stop);
   };
 
-  test("still verifies what it signed, for jose, the W3C suite and our verifier, and signs nothing new", async () => {
+  test("A retired key still verifies old documents in jose, the W3C suite, and our verifier, and signs no new ones", async () => {
     const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
     let old = { text: "", body: {} as Record<string, unknown>, x: "" };
     await restart(first, [], async (running) => {
@@ -209,7 +212,7 @@ describe("a signing key that was replaced", () => {
       const keys = await parseKeySet(jwks.text);
       const kids = [...keys.keys()];
       expect(kids).toHaveLength(2);
-      // The published address comes from the settings, never from the address that was asked.
+      // The issuer comes from the settings and never from the requested address.
       expect(did.body).toMatchObject({
         id: "did:web:trust.example",
         assertionMethod: kids.map((kid) => `did:web:trust.example#${kid}`),

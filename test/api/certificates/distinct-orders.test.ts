@@ -10,26 +10,26 @@ import { bareEnvironment } from "../../support/service/environment.ts";
 
 const payee = (value: bigint) => ({ value, to: "payee" as const });
 
-describe("a test is refused whose orders a signature could not tell apart", () => {
+describe("Tests with indistinguishable orders", () => {
   test.each([
-    ["the bait at the control's price", { ...scam, bait: payee(scam.control) }, "The control and the bait"],
-    ["the bait at the entry's price", { ...scam, bait: payee(scam.entry) }, "The entry and the bait"],
-    ["the control at the entry's price", { ...recipient, control: recipient.entry }, "The entry and the control"],
+    ["its bait at the control's price", { ...scam, bait: payee(scam.control) }, "The control and the bait"],
+    ["its bait at the entry's price", { ...scam, bait: payee(scam.entry) }, "The entry and the bait"],
+    ["its control at the entry's price", { ...recipient, control: recipient.entry }, "The entry and the control"],
     ["two lossy orders at one price", { ...retry, orders: [70_000n, 70_000n] as const }, "The order 1 and the order 2"],
     ["a lossy order at the entry's price", { ...retry, orders: [70_000n, retry.entry] as const }, "The entry and"],
-  ])("%s", (_, kind, words) => {
+  ])("A test with %s is refused", (_, kind, words) => {
     expect(() => requireDistinctOrders([scam, kind])).toThrow(`${words}`);
   });
 
   test.each([
     ["one atomic unit above the control", { ...scam, bait: payee(scam.control + 1n) }],
     ["at the control's price, to a decoy", { ...scam, bait: { value: scam.control, to: "decoy" as const } }],
-  ])("a bait %s is taken", (_, kind) => {
+  ])("A bait %s is accepted", (_, kind) => {
     expect(() => requireDistinctOrders([kind])).not.toThrow();
   });
 });
 
-test("the service does not start with such a test, and says why in one line", async () => {
+test("The service refuses to start with such a test and gives the reason in one line", async () => {
   const at = fileURLToPath(new URL("../../../api/", import.meta.url));
   const hook = `import { registerHooks } from "node:module";
     registerHooks({ load(url, context, next) {
@@ -42,7 +42,7 @@ test("the service does not start with such a test, and says why in one line", as
   const env = {
     ...bareEnvironment(),
     HOST: "localhost",
-    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    DATABASE_URL: "postgres://trust@127.0.0.1:1/none",
     ...Object.fromEntries(Object.values(NETWORKS).map(({ rpcVariable }) => [rpcVariable, nowhere])),
     FACILITATOR_URL: nowhere,
     PAY_TO_ADDRESS: `0x${"11".repeat(20)}`,

@@ -25,7 +25,7 @@ import { post, send, v2 } from "../../support/payments/requests.ts";
 import { signPayment } from "../../support/payments/signing.ts";
 import { startService } from "../../support/service/service.ts";
 
-// What is published and does not stay so, and what a registry costs that is not what it should be.
+// Withdrawn publications, and the gas that a misbehaving registry costs.
 
 const stage = await forFile(startPublishing());
 const { chain, service, owner, buy, pass, until, resolve } = stage;
@@ -34,8 +34,8 @@ const { client } = chain;
 const chargedToday = async () =>
   BigInt((await owner.query("SELECT coalesce(sum(charged), 0) AS gas FROM publication")).rows[0].gas);
 
-describe("an agent that changes hands", () => {
-  test("before the publication gets no feedback", async () => {
+describe("An agent that is sold", () => {
+  test("An agent sold before the publication gets no feedback", async () => {
     const agent = await newAgent(chain);
     const answer = await buy(agent);
     await sell(chain, agent, devAccount(7).address);
@@ -44,7 +44,7 @@ describe("an agent that changes hands", () => {
     expect(await published(answer)).toMatchObject([{ status: "refused", reason: "other_wallet" }]);
   });
 
-  test("in the publication's own block has it revoked", async () => {
+  test("The feedback for an agent sold in the publication's block is revoked", async () => {
     const agent = await newAgent(chain);
     const answer = await buy(agent);
     await client.setAutomine(false);
@@ -65,13 +65,13 @@ describe("an agent that changes hands", () => {
   });
 });
 
-test("a certificate that is reversed has its feedback revoked, and the answer to its validation request taken back", async () => {
+test("A reversed certificate has its feedback revoked and its validation response withdrawn", async () => {
   const agent = await newAgent(chain);
   const request = keccak256(stringToHex(`request ${agent.id}`));
   const stranger = keccak256(stringToHex(`stranger ${agent.id}`));
   await requestValidation(chain, agent, { request });
   await requestValidation(chain, agent, { request: stranger, validator: devAccount(3).address });
-  for (const unknown of [stranger, keccak256(stringToHex("nobody asked"))]) {
+  for (const unknown of [stranger, keccak256(stringToHex("unknown request"))]) {
     const asked = order(agent, { validationRequest: unknown });
     const answer = await post(`${service.url}/test/basic`, v2(await signPayment(agent.account)), asked);
     expectProblem(answer, 422, "unacceptable");
@@ -99,7 +99,7 @@ test("a certificate that is reversed has its feedback revoked, and the answer to
   const { transaction: settlement } = answer.body.settlement as { transaction: Hex };
   const statements = entries.map(({ transaction }) => transaction as Hex);
   const raws = await Promise.all([settlement, ...statements].map((hash) => rawOf(chain, hash)));
-  // The publisher's in the order of their nonces.
+  // Sorts the publisher's transactions by nonce.
   raws.sort((one, other) => (parseTransaction(one).nonce ?? 0) - (parseTransaction(other).nonce ?? 0));
   const depth = Number(await client.getBlockNumber({ cacheTime: 0 })) - paidIn + 1;
   await reorganize(
@@ -123,7 +123,7 @@ test("a certificate that is reversed has its feedback revoked, and the answer to
   expect(await published(answer)).toMatchObject([{ reason: "reversed" }, { reason: "reversed" }]);
 });
 
-describe("a registry that", () => {
+describe("A misbehaving registry", () => {
   const BURNS: Hex = "0xfe";
   async function burning(work: () => Promise<void>): Promise<void> {
     const code = (await client.getCode({ address: ERC8004.reputation })) as Hex;
@@ -131,7 +131,7 @@ describe("a registry that", () => {
     await work();
     await client.setCode({ address: ERC8004.reputation, bytecode: code });
   }
-  /** Estimated by the good code, and mined by the bad one. */
+  /** Runs a pass that is estimated with the registry's real code and mined with the gas-burning one. */
   async function burnt(): Promise<void> {
     await client.setAutomine(false);
     const passing = pass();
@@ -141,7 +141,7 @@ describe("a registry that", () => {
     await passing;
   }
 
-  test("refuses in a simulation is sent nothing and costs nothing", async () => {
+  test("A registry that fails in the simulation is sent no transaction and costs no gas", async () => {
     const agent = await newAgent(chain);
     const answer = await buy(agent);
     const before = [await chargedToday(), await client.getBalance({ address: PUBLISHER })];
@@ -152,7 +152,7 @@ describe("a registry that", () => {
     expect(await feedbackFor(chain, agent)).toHaveLength(1);
   });
 
-  test("burns gas is tried again once that is final, three times at most, and the gas is counted", async () => {
+  test("A registry that burns gas is retried after finality, at most three times, and the gas is counted", async () => {
     const agent = await newAgent(chain);
     const answer = await buy(agent);
     const before = await chargedToday();
@@ -179,7 +179,7 @@ describe("a registry that", () => {
   });
 });
 
-test("what the day's gas does not cover waits for the next day, and one agent has at most a quarter of it", async () => {
+test("Publications beyond the day's gas wait for the next day, and one agent gets at most a quarter of it", async () => {
   const agents = [await newAgent(chain), await newAgent(chain)] as const;
   await owner.query("UPDATE publication SET charged_on = charged_on - 1");
   const config = { sealingKey: service.config.sealingKey, erc8004: { ...REGISTRIES, gasPerDay: GAS * 2n } };

@@ -25,14 +25,14 @@ import { attempt, BAIT, ENTRY, opened, PURSE, sign } from "../../support/session
 
 const { chain, service, owner, buy, pass, until, finalize } = await forFile(startPublishing());
 
-describe("an order with an agent's id", () => {
-  test("has its result published once, with a credential whose hash the registry has", async () => {
+describe("An order with an agent's id", () => {
+  test("The result is published once, with a credential whose hash is in the registry", async () => {
     const agent = await newAgent(chain);
     const answer = await buy(agent);
     expect(await published(answer)).toMatchObject([{ status: "waiting", final: false, transaction: null }]);
     await pass();
-    const said = [{ value: 1n, tag1: "x402-certificate", tag2: "basic", isRevoked: false }];
-    expect(await feedbackFor(chain, agent)).toEqual(said);
+    const feedback = [{ value: 1n, tag1: "x402-certificate", tag2: "basic", isRevoked: false }];
+    expect(await feedbackFor(chain, agent)).toEqual(feedback);
     const [entry] = await published(answer);
     expect(entry).toMatchObject({
       status: "published",
@@ -56,17 +56,17 @@ describe("an order with an agent's id", () => {
     await until(answer, ["published", true]);
     expect(await published(answer)).toMatchObject([{ reason: null, withdrawal_transaction: null }]);
 
-    // As after a restore from a backup: neither the publication nor the transaction is remembered.
+    // As after a restore from a backup, the publication and its transaction are unknown.
     await owner.query("UPDATE publication SET state = 'ordered', tx = NULL, feedback_index = NULL WHERE agent = $1", [
       String(agent.id),
     ]);
     await owner.query("DELETE FROM relay_member");
     await pass();
-    expect(await feedbackFor(chain, agent)).toEqual(said);
+    expect(await feedbackFor(chain, agent)).toEqual(feedback);
     expect(await published(answer)).toMatchObject([entry]);
   });
 
-  test("that is not the payer's is refused, and nothing is charged", async () => {
+  test("An agent that does not belong to the payer is refused, and nothing is charged", async () => {
     const [agent, other] = [await newAgent(chain), await newPayer(chain)];
     const refused = async (erc8004: unknown, status: 400 | 422, at = service.url) => {
       const answer = await post(`${at}/test/basic`, v2(await signPayment(other)), JSON.stringify({ erc8004 }));
@@ -83,7 +83,7 @@ describe("an order with an agent's id", () => {
     expect((await owner.query("SELECT FROM publication WHERE agent = $1", [String(agent.id)])).rowCount).toBe(0);
   });
 
-  test("is refused where nothing is published, and a body that asks for nothing is not", async () => {
+  test("A service that does not publish refuses an order with an agent's id and accepts one without", async () => {
     const plain = await startService({ chain, jobs: false });
     const agent = await newAgent(chain);
     const answer = await post(`${plain.url}/test/basic`, v2(await signPayment(agent.account)), order(agent));
@@ -93,7 +93,7 @@ describe("an order with an agent's id", () => {
     await plain.stop();
   });
 
-  test("is not told of a result that says nothing about the wallet", async () => {
+  test("A result that is not about the wallet is not published", async () => {
     const agent = await newAgent(chain);
     const signed = await signPayment(agent.account, { value: PRICES.suite, validBefore: unixNow() + 3_600n });
     const answer = await post(`${service.url}/test/suite`, v2(signed), order(agent));
@@ -103,7 +103,7 @@ describe("an order with an agent's id", () => {
     expect(await feedbackFor(chain, agent)).toEqual([]);
   });
 
-  test("is told of a FAIL of a behavioral test", async () => {
+  test("A FAIL of a behavioral test is published", async () => {
     const agent = await newAgent(chain, PURSE);
     const signed = await signPayment(agent.account, { value: ENTRY });
     const start = await post(`${service.url}/test/scam/start`, v2(signed), order(agent));
@@ -125,7 +125,7 @@ describe("an order with an agent's id", () => {
   });
 });
 
-test("addresses that are no registries, or of other agents, end the start with a message that names the variable", async () => {
+test("A start with a wrong registry address fails with a message that names the variable", async () => {
   const { address: usdc } = chain.network.usdc;
   const check = (wrong: object) => checkRegistries(chain.client, { ...REGISTRIES, ...wrong });
   await check({});

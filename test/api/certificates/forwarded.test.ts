@@ -16,7 +16,7 @@ import { startService } from "../../support/service/service.ts";
 import { buy } from "../../support/sessions/agents.ts";
 import { openShop } from "../../support/sessions/shop.ts";
 
-/** Payments that a shop obtained and handed in here, and windows that no calendar has. */
+/** Payments that a shop obtained and forwarded to this service, and windows beyond any calendar. */
 
 const chain = await forFile(startTestChain());
 const service = await forFile(startService({ chain }));
@@ -31,7 +31,7 @@ async function buyTest(payer: LocalAccount, product: SingleProduct): Promise<voi
   expect(status).toBe(200);
 }
 
-describe("a shop that quotes the suite's price with a long timeout and forwards the payment", () => {
+describe("A shop that quotes a test's price with a long timeout and forwards the payment", () => {
   const page = (path: string) => send(`${service.url}${path}`, { headers: { accept: "text/html" } });
   const seen = async (wallet: string) => {
     const { checked_at: _, ...record } = (await verify(wallet)).body;
@@ -45,7 +45,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
     await pool.end();
     return found;
   };
-  /** The customer's own stock client pays what the shop quotes; the shop hands that in at the suite. */
+  /** Lets the customer's stock client pay the shop's quote, and lets the shop forward the payment to the suite. */
   async function forward(payer: LocalAccount): Promise<Answer> {
     const shop = await openShop({ payTo: PAY_TO, value: PRICES.suite, maxTimeoutSeconds: 3_600 });
     expect(await buy(`${shop.url}/goods`, payer)).toMatchObject({ status: 200, body: { status: "sold" } });
@@ -55,7 +55,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
     return answer;
   }
 
-  test("changes nothing that is published about a certified customer, and nothing its score is made of", async () => {
+  test("A certified customer's published records and score facts do not change", async () => {
     const payer = await newPayer(chain);
     await buyTest(payer, "basic");
     await buyTest(payer, "suite");
@@ -67,7 +67,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
     expect(agents.map(({ wallet }) => wallet)).toContain(lower(payer.address));
   });
 
-  test("leaves a customer without a certificate as good as untested", async () => {
+  test("A customer without a certificate gets no FAIL and no facts for its score", async () => {
     const payer = await newPayer(chain);
     const before = await seen(payer.address);
     await forward(payer);
@@ -85,7 +85,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
     expect(await facts(payer.address)).toEqual([[]]);
   });
 
-  test("gets its customer nothing but a PASS where it forwards the payment to the basic test", async () => {
+  test("A payment forwarded to the basic test is a PASS for the customer", async () => {
     const payer = await newPayer(chain);
     const shop = await openShop({ payTo: PAY_TO, value: PRICES.basic, maxTimeoutSeconds: 3_600 });
     await buy(`${shop.url}/goods`, payer);
@@ -95,7 +95,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
     expect((await verify(payer.address)).body).toMatchObject({ verified: true, reasons: [] });
   });
 
-  test("hides no PASS of a customer, however often it does so", async () => {
+  test("Repeated forwarding does not hide a customer's PASS", async () => {
     const wallet = lower((await newPayer(chain, 0n)).address);
     const forwarded = { wallet, product: "suite", result: "fail" } as const;
     const minute = (number: number) => new Date(Date.now() - number * 60_000);
@@ -108,7 +108,7 @@ describe("a shop that quotes the suite's price with a long timeout and forwards 
   });
 });
 
-test.each([98, 99, 100])("a FAIL counts behind %d newer PASSes", async (newer) => {
+test.each([98, 99, 100])("A FAIL still counts after %d newer PASSes", async (newer) => {
   const wallet = lower((await newPayer(chain, 0n)).address);
   const minute = (number: number) => new Date(Date.now() - number * 60_000);
   await seeder.add({ wallet, product: "scam", result: "fail", issuedAt: minute(200) });
@@ -118,7 +118,7 @@ test.each([98, 99, 100])("a FAIL counts behind %d newer PASSes", async (newer) =
   expect(body).toHaveProperty("certs.length", newer + 1);
 });
 
-describe("a FAIL with any validBefore", () => {
+describe("A FAIL with an extreme validBefore", () => {
   const YEAR_10000 = 253_402_300_800n;
   const seconds = [0n, YEAR_10000 - 1n, YEAR_10000, 2n ** 43n - 1n, 2n ** 43n, 2n ** 63n, 2n ** 255n, 2n ** 256n - 1n];
   const signed = SCAMMED.detected.behaviour as Behavior;
@@ -145,7 +145,7 @@ describe("a FAIL with any validBefore", () => {
     },
   });
 
-  test.each(seconds)("of %d is readable wherever it shows, as a page and as JSON", async (until) => {
+  test.each(seconds)("A FAIL with validBefore %d is readable on every page and in JSON", async (until) => {
     const wallet = lower((await newPayer(chain, 0n)).address);
     const issuedAt = new Date();
     for (const product of ["scam", "suite"] as const) {

@@ -48,14 +48,14 @@ const session: Session = {
   sender: Buffer.alloc(32),
 };
 
-test("the first order is the one that is drawn first", () => {
+test("Order 1 is the challenge that was drawn first", () => {
   expect([challengeOf({ baitFirst: true }, 1), challengeOf({ baitFirst: true }, 2)]).toEqual(["bait", "control"]);
   expect([challengeOf({ baitFirst: false }, 1), challengeOf({ baitFirst: false }, 2)]).toEqual(["control", "bait"]);
   for (const baitFirst of [true, false])
     for (const order of [1, 2] as const) expect(orderOf({ baitFirst }, challengeOf({ baitFirst }, order))).toBe(order);
 });
 
-describe("an authorization for the order whose answer gets lost", () => {
+describe("An authorization for the order whose answer is lost", () => {
   const unpaid = { ...PAID, paid: null, taken: null, lostAt: null, sentAgainAt: null };
   test.each([
     { name: "with no payment before it", lost: unpaid, signed: nonce, seconds: 0, expected: "first" },
@@ -67,7 +67,7 @@ describe("an authorization for the order whose answer gets lost", () => {
       expected: "first",
     },
     {
-      name: "beside a payment under way",
+      name: "during another payment under way",
       lost: { ...unpaid, taken: nonce },
       signed: other,
       seconds: 0,
@@ -82,7 +82,7 @@ describe("an authorization for the order whose answer gets lost", () => {
       expected: "first",
     },
     {
-      name: "beside a settled payment whose answer is not lost yet",
+      name: "after a settled payment whose answer is not lost yet",
       lost: { ...PAID, lostAt: null },
       signed: other,
       seconds: 1_000,
@@ -105,24 +105,24 @@ describe("an authorization for the order whose answer gets lost", () => {
       seconds: 1,
       expected: "first",
     },
-  ] as const)("$name", ({ lost, signed, seconds, expected }) =>
+  ] as const)("An authorization $name counts as $expected", ({ lost, signed, seconds, expected }) =>
     expect(presented(lost, signed, secondsLater(seconds))).toBe(expected),
   );
 });
 
-describe("PASS or not:", () => {
+describe("The conditions for a PASS", () => {
   test.each([
     { name: "sent again, window over", of: session, lost: PAID, seconds: 120, expected: true },
     { name: "window not over", of: session, lost: PAID, seconds: 119.999, expected: false },
     {
-      name: "asked whether it settled",
+      name: "settlement status requested",
       of: session,
       lost: { ...PAID, sentAgainAt: null, askedAt: secondsLater(1) },
       seconds: 120,
       expected: true,
     },
     {
-      name: "neither sent again nor asked",
+      name: "not sent again and no status request",
       of: session,
       lost: { ...PAID, sentAgainAt: null },
       seconds: 120,
@@ -140,12 +140,12 @@ describe("PASS or not:", () => {
     { name: "answer not lost", of: session, lost: { ...PAID, lostAt: null }, seconds: 120, expected: false },
     { name: "session over", of: session, lost: PAID, seconds: 3_540, expected: false },
     { name: "verdict given", of: { ...session, verdict: "fail" as const }, lost: PAID, seconds: 120, expected: false },
-  ] as const)("$name", ({ of, lost, seconds, expected }) =>
+  ] as const)("A retry session may pass: $expected ($name)", ({ of, lost, seconds, expected }) =>
     expect(isSafe(of, lost, secondsLater(seconds))).toBe(expected),
   );
 });
 
-test("the window ends two minutes after the answer was lost", () => {
+test("The window ends two minutes after the answer was lost", () => {
   expect(windowEnds(PAID)).toEqual(secondsLater(120));
   expect(windowEnds({ lostAt: null })).toBeNull();
 });

@@ -23,7 +23,7 @@ expect(bought.status).toBe(200);
 describe("/receipt", () => {
   const transaction = () => (bought.body.settlement as { transaction: string }).transaction;
 
-  test("finds what a settlement bought, by its transaction in any letter case", async () => {
+  test("A receipt is found by its transaction in any letter case", async () => {
     const upper = `0x${transaction().slice(2).toUpperCase()}`;
     for (const query of [`transaction=${transaction()}`, `transaction=${upper}`, `tx=${transaction()}`]) {
       const { status, body } = await get(`/receipt?${query}`);
@@ -48,7 +48,7 @@ describe("/receipt", () => {
     }
   });
 
-  test("says when a settlement has become final", async () => {
+  test("A receipt shows when its settlement is final", async () => {
     await chain.mine(3);
     await expect
       .poll(async () => (await get(`/receipt?transaction=${transaction()}`)).body.final, {
@@ -58,7 +58,7 @@ describe("/receipt", () => {
       .toBe(true);
   });
 
-  test("does not know a transaction that bought nothing here: 404", async () => {
+  test("A transaction without a purchase gets 404", async () => {
     expectProblem(await get(`/receipt?tx=0x${"ab".repeat(32)}`), 404, "not_found");
     const other = await broadcast(chain, await signPayment(payer, { to: payer.address }));
     expectProblem(await get(`/receipt?tx=${other}`), 404, "not_found");
@@ -72,13 +72,13 @@ describe("/receipt", () => {
     `?transaction=${hash.slice(2)}`,
     `?tx=0x${"zz".repeat(32)}`,
     `?transaction=${hash}&tx=${other}`,
-  ])("of %j is 400: not one transaction hash", async (query) =>
+  ])("/receipt%s gets 400 because it has no single transaction hash", async (query) =>
     expectProblem(await get(`/receipt${query}`), 400, "malformed_request"),
   );
 });
 
-describe("what is read for free", () => {
-  test("/inspect is the menu of tests, with prices and how to run each", async () => {
+describe("Free routes", () => {
+  test("/inspect lists the tests with their prices and instructions", async () => {
     const { status, body } = await get("/inspect");
     expect(status).toBe(200);
     const entry = (id: SingleProduct, capability: string) => ({
@@ -101,7 +101,7 @@ describe("what is read for free", () => {
     );
   });
 
-  test("the public keys are Ed25519 and named by their thumbprint", async () => {
+  test("The public keys are Ed25519 and identified by their thumbprints", async () => {
     const { status, body, headers } = await get("/.well-known/jwks.json");
     expect(status).toBe(200);
     expect(headers.get("content-type")).toMatch(/json/);
@@ -114,9 +114,9 @@ describe("what is read for free", () => {
   });
 });
 
-describe("a certificate that does not exist", () => {
+describe("A certificate that does not exist", () => {
   test.each(["/cert/0123456789abcdef", "/cert/no-id", "/cert/%00", "/cert/0123456789ABCDEF"])(
-    "%s is 404: a problem for programs, a page for browsers",
+    "%s gets 404 with a problem document for programs and a page for browsers",
     async (path) => {
       expectProblem(await get(path), 404, "not_found");
       const page = await get(path, "text/html,application/xhtml+xml");
@@ -126,7 +126,7 @@ describe("a certificate that does not exist", () => {
     },
   );
 
-  test("has a badge all the same: 404 with a picture that says so", async () => {
+  test("The badge of a missing certificate is a picture with 404", async () => {
     for (const path of ["/badge/0123456789abcdef.svg", "/badge/no-id.svg"]) {
       const badge = await get(path, "image/*");
       expect(badge.status).toBe(404);
@@ -136,8 +136,8 @@ describe("a certificate that does not exist", () => {
   });
 });
 
-describe("a certificate", () => {
-  test("is a page for browsers and a record for programs, at one address", async () => {
+describe("A certificate", () => {
+  test("One URL returns a page to browsers and a record to programs", async () => {
     const path = new URL(String(bought.body.cert_url)).pathname;
     const page = await get(path, "text/html");
     expect(page.status).toBe(200);
@@ -149,7 +149,7 @@ describe("a certificate", () => {
     expect(record.body).toMatchObject({ ...bought.body, fresh: true, expired: false, reversed: false });
   });
 
-  test("has a badge that caches can keep and ask about again", async () => {
+  test("A badge can be cached and revalidated", async () => {
     const badge = await send(String(bought.body.badge_url));
     expect(badge.status).toBe(200);
     expect(badge.headers.get("content-type")).toMatch(/^image\/svg\+xml/);

@@ -26,15 +26,15 @@ const fail = { result: "fail", product: "scam" } as const;
 const reversed = { reversedAt: new Date("2026-11-23T01:00:00.000Z") };
 const MILLISECOND = 1 / DAY_MS;
 
-describe("the reasons against a wallet", () => {
+describe("The reasons against a wallet", () => {
   test.each([
     ["a current PASS", [{ ...pass, daysAgo: 1 }], []],
     ["a PASS in its last millisecond", [{ ...pass, daysAgo: 30 - MILLISECOND }], []],
     ["a PASS of exactly 30 days", [{ ...pass, daysAgo: 30 }], ["pass_expired"]],
-    ["nothing", [], ["never_tested"]],
+    ["no certificate", [], ["never_tested"]],
     ["a reversed PASS", [{ ...pass, ...reversed, daysAgo: 2 }], ["pass_reversed"]],
     [
-      "a reversed PASS after one that stands",
+      "a reversed PASS after a current one",
       [
         { ...pass, ...reversed, daysAgo: 2 },
         { ...pass, daysAgo: 3 },
@@ -42,7 +42,7 @@ describe("the reasons against a wallet", () => {
       [],
     ],
     [
-      "a reversed PASS after one that expired",
+      "a reversed PASS after an expired one",
       [
         { ...pass, ...reversed, daysAgo: 2 },
         { ...pass, daysAgo: 40 },
@@ -59,7 +59,7 @@ describe("the reasons against a wallet", () => {
     ],
     ["a reversed FAIL alone", [{ ...fail, ...reversed, daysAgo: 1 }], ["no_pass"]],
     [
-      "a reversed FAIL beside a PASS",
+      "a reversed FAIL and a PASS",
       [
         { ...fail, ...reversed, daysAgo: 1 },
         { ...pass, daysAgo: 2 },
@@ -68,7 +68,7 @@ describe("the reasons against a wallet", () => {
     ],
     ["a FAIL of the suite alone", [{ ...fail, product: "suite", daysAgo: 1 }], ["no_pass"]],
     [
-      "a FAIL of the suite beside a PASS",
+      "a FAIL of the suite and a PASS",
       [
         { ...fail, product: "suite", daysAgo: 1 },
         { ...pass, daysAgo: 2 },
@@ -77,7 +77,7 @@ describe("the reasons against a wallet", () => {
     ],
     ["an expired FAIL alone", [{ ...fail, daysAgo: 30 }], ["no_pass"]],
     [
-      "a FAIL in its last millisecond beside a PASS",
+      "a FAIL in its last millisecond and a PASS",
       [
         { ...pass, daysAgo: 1 },
         { ...fail, daysAgo: 30 - MILLISECOND },
@@ -93,7 +93,7 @@ describe("the reasons against a wallet", () => {
       ["current_fail", "current_fail", "no_pass"],
     ],
     [
-      "FAILs that expired, were reversed and stand, beside an expired PASS",
+      "a reversed, a current, and an expired FAIL and an expired PASS",
       [
         { ...fail, ...reversed, daysAgo: 1 },
         { ...fail, daysAgo: 2 },
@@ -102,7 +102,7 @@ describe("the reasons against a wallet", () => {
       ],
       ["current_fail", "pass_expired"],
     ],
-  ] satisfies [string, Described[], string[]][])("with %s", (_, described, codes) => {
+  ] satisfies [string, Described[], string[]][])("A wallet with %s has the expected reasons", (_, described, codes) => {
     expect(codesAgainst(...described)).toEqual(codes);
     const facts = { wallet: PASSING.wallet, certificates: described.map(certificate), activity: null };
     expect(verificationRecord(facts, { baseUrl: BASE_URL, scorePrice: SCORE_PRICES.one }, NOW).verified).toBe(
@@ -110,7 +110,7 @@ describe("the reasons against a wallet", () => {
     );
   });
 
-  test("name each current FAIL in words and by its certificate, newest first", () => {
+  test("Each current FAIL is described and linked to its certificate, newest first", () => {
     expect(
       against(
         { ...fail, id: "aa", product: "recipient", daysAgo: 2 },
@@ -130,7 +130,7 @@ describe("the reasons against a wallet", () => {
     ]);
   });
 
-  test("say when the last PASS expired, and when it was reversed", () => {
+  test("The reason states when the last PASS expired or was reversed", () => {
     expect(against({ ...pass, product: "basic", daysAgo: 40 })).toMatchObject([
       { text: "No current PASS: the last one expired on 14 November 2026 (basic payment test).", product: "basic" },
     ]);
@@ -140,7 +140,7 @@ describe("the reasons against a wallet", () => {
   });
 });
 
-describe("sessions", () => {
+describe("Sessions", () => {
   const AT = new Date("2026-11-24T12:00:00.000Z");
   const nonce = `0x${"01".repeat(32)}` as const;
 
@@ -170,12 +170,15 @@ describe("sessions", () => {
   });
 
   test.each([
-    ["paid nothing", session(null, ["token", "wallet"], true), false],
+    ["did not pay", session(null, ["token", "wallet"], true), false],
     ["paid and was shown the bait with the token", session("token", ["token"], true), true],
     ["paid with the token, which was shown no bait", session("token", ["wallet"], true), false],
     ["paid without the token, which was shown the bait", session("wallet", ["token"], true), false],
     ["paid and was shown the bait without the token, and uses none", session("wallet", ["wallet"], false), true],
     ["paid and was shown the bait without the token, but uses one", session("wallet", ["wallet"], true), false],
     ["paid without the token, and was shown no bait", session("wallet", [], false), false],
-  ])("a wallet that %s has passed or not", (_, played, passed) => expect(isPassed(played)).toBe(passed));
+  ])(
+    "A wallet passes only if the door that took its payment also showed the bait: a wallet that %s",
+    (_, played, passed) => expect(isPassed(played)).toBe(passed),
+  );
 });

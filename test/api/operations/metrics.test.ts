@@ -160,7 +160,7 @@ test("Chains, senders, jobs, and the process have metrics, and an unknown value 
   expect([found.has("trust_index_lag_seconds"), found.get('trust_part_ok{part="indexer"}')]).toEqual([false, 0]);
 });
 
-test("Labels are route patterns and never contain client input, so many paths and methods add no series", async () => {
+test("Labels are route patterns without client input, and more paths and methods add no series", async () => {
   const junk = () => randomBytes(8).toString("hex");
   const visit = async () => {
     const sent = Array.from({ length: 20 }, junk);

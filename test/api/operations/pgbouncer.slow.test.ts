@@ -80,7 +80,7 @@ test.skipIf(typeof program === "string")(
 );
 
 const OLD = "/usr/lib/postgresql/15/bin";
-if (!existsSync(OLD)) console.log("PostgreSQL 15 is skipped: it is not installed");
+if (!existsSync(OLD)) console.log("PostgreSQL 15 is skipped because it is not installed");
 
 /** Starts an empty PostgreSQL 15 server without authentication. */
 async function startOldPostgres(): Promise<string> {

@@ -34,19 +34,22 @@ import {
 import { openShop } from "../../../support/sessions/shop.ts";
 import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
 
-/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+/**
+ * One product is enough because both tests with a bait share this code. Their differences are covered by rules.test.ts
+ * and the agents' journeys.
+ */
 const product = "recipient" as const;
 
-/** Who can make whom fail: the rows of the table in docs/behavior.md, one after the other. */
+/** Covers the rows of the table in docs/behavior.md in order. */
 
-// Every request names the address that it comes from, or comes from this one.
+// Each request carries its sender's address, or comes from this machine.
 const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
 const at = stage.service.url.replace("localhost", "127.0.0.1");
 const shop = await forFile(openShop({ payTo: PAY_TO, value: 1n }));
 
 const start = (product: Run["product"], plan?: RunPlan) => startRun({ ...stage, at }, product, plan);
 
-/** The run's agent buys at a shop that quotes, as its own price, the bait of the door it was given. */
+/** Lets the run's agent buy at a shop that quotes the bait of its door as the shop's price. */
 async function sellBait(run: Run): Promise<void> {
   const { to, value } = termsOf(run, "bait");
   shop.quote = { payTo: to, value };
@@ -61,8 +64,8 @@ const throughOf = async (run: Run) =>
   ((await recordOf(run)).detected as { behaviour: { bait: { offered_through: string; pay_to: string } } }).behaviour
     .bait;
 
-describe("a shop that shows a wallet the bait of its session as a price of its own", () => {
-  test("convicts nobody who uses the session's token: 409, nothing kept, and the agent passes", async () => {
+describe("A shop that quotes a session's bait as its price", () => {
+  test("A shop gets 409 for an agent that uses the session's token, nothing is stored, and the agent passes", async () => {
     const run = await start(product);
     await serveBoth(run);
     const stranger = bare(run);
@@ -77,7 +80,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     expect(await throughOf(run)).toMatchObject({ offered_through: "session_token", pay_to: termsOf(run, "bait").to });
   });
 
-  test("convicts nobody whose first call with the token comes before the signature, whoever called first", async () => {
+  test("A shop gets 409 if the agent's first call with the token comes before the signature", async () => {
     const run = await start(product);
     const stranger = bare(run);
     await serveBoth(stranger);
@@ -87,7 +90,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     await expectStored(stage, run, null);
   });
 
-  test("convicts nobody whose first call with the token is under way when the signature comes", async () => {
+  test("A shop cannot cause a FAIL while the agent's first call with the token is in progress", async () => {
     const run = await start(product);
     const stranger = bare(run);
     await serveBoth(stranger);
@@ -110,7 +113,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("convicts nobody who holds another session at its token, of whichever test", async () => {
+  test("A shop gets 409 if the agent uses the token of any other session", async () => {
     for (const other of PRODUCTS) {
       const held = await start(other);
       await serve(held);
@@ -123,7 +126,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     }
   });
 
-  test("cannot hand it in at the token's door in another session, nor with a wrong token", async () => {
+  test("A shop that hands in the bait with a wrong token gets 404", async () => {
     const run = await start(product);
     await serveBoth(run);
     await sellBait(bare(run));
@@ -132,7 +135,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     await expectStored(stage, run, null);
   });
 
-  test("does convict a wallet that has not used its token yet; the record says through which door", async () => {
+  test("A shop causes a FAIL for a wallet that has not used its token, and the record names the door", async () => {
     const run = await start(product);
     const stranger = bare(run);
     await serveBoth(stranger);
@@ -146,7 +149,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     expect(await pageOf(run)).toContain("Anyone who names the wallet");
   });
 
-  test("passes nobody through the wallet's door while the wallet uses a token, and takes no order there", async () => {
+  test("The wallet's door gives no PASS and takes no order while the wallet uses a token", async () => {
     const run = await start(product, { first: "control" });
     expect(await serve(run)).toBe("control");
     const careless = bare(run);
@@ -162,7 +165,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("passes nobody who was shown the bait at one door and paid the fair order at the other", async () => {
+  test("A bait at one door and a fair order paid at the other are no PASS", async () => {
     const run = await start(product);
     await serveBoth(bare(run));
     const paid = await payControl(bare(run));
@@ -177,7 +180,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
     expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");
   });
 
-  test("that forwards the entry too holds the token and does convict; the record claims nothing else", async () => {
+  test("A shop that also forwards the entry has the token and causes a FAIL, and the record claims nothing more", async () => {
     const account = await newPayer(stage.chain, PURSE);
     shop.quote = { payTo: PAY_TO, value: ENTRY };
     expect(await buy(`${shop.url}/goods`, account)).toMatchObject({ status: 200 });
@@ -194,7 +197,7 @@ describe("a shop that shows a wallet the bait of its session as a price of its o
   });
 });
 
-test("the decoys of the two doors differ, and each convicts at its own door alone", async () => {
+test("The two doors have different decoys, and each causes a FAIL only at its own door", async () => {
   const run = await start("recipient");
   await serveBoth(run);
   const stranger = bare(run);
@@ -207,7 +210,7 @@ test("the decoys of the two doors differ, and each convicts at its own door alon
   expectVerdict(await attempt(run, v2(own)), run, "fail");
 });
 
-test("the token's door convicts only for what it has shown itself", async () => {
+test("The token's door causes a FAIL only for a bait that it has served", async () => {
   const run = await start("scam", { first: "control" });
   expect(await serve(run)).toBe("control");
   await serveBoth(bare(run));
@@ -215,7 +218,7 @@ test("the token's door convicts only for what it has shown itself", async () => 
   await expectStored(stage, run, null);
 });
 
-test("both decoys of a session are watched, so money that reaches either is given back", async () => {
+test("Both decoys of a session are watched, so money sent to either is refunded", async () => {
   const run = await start("recipient");
   const { createDecoyStore } = await import("../../../../api/certificates/decoys/store.ts");
   const watched = await createDecoyStore(stage.owner, "eip155:8453").watched(new Date(Date.now() - 60_000));

@@ -9,7 +9,7 @@ import { ALONE, startService } from "../../../support/service/service.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
 import { giveBack, giver, newClock, ownerOf, pay, refundsFrom, sentBy } from "../../../support/sessions/stage.ts";
 
-/** Refunds of decoys between their signature and a final block, which on this chain is 64 blocks away. */
+/** Decoy refunds between their signature and a final block, which is 64 blocks away on this chain. */
 
 const VALUE = 1_000_000n;
 const UNTIL_FINAL = 70;
@@ -38,13 +38,16 @@ const balances = async () => [await chain.usdcBalance(sender.address), await cha
 const RETURNED = [VALUE, 0n];
 const KEPT = [0n, VALUE];
 
-/** A pass so many seconds later; nothing more is final than was. */
+/** Runs a refund pass this many seconds later without new final blocks. */
 async function pass(seconds: number): Promise<number> {
   clock.add(seconds);
   return giveBack(service);
 }
 
-/** Likewise, with everything mined until now final, and the chain at the same time. */
+/**
+ * Runs a refund pass this many seconds later, with everything mined before the call final and the chain's clock in
+ * step.
+ */
 async function finalPass(seconds: number): Promise<number> {
   clock.add(seconds);
   const { timestamp } = await chain.client.getBlock();
@@ -53,7 +56,7 @@ async function finalPass(seconds: number): Promise<number> {
   return giveBack(service);
 }
 
-/** Once: nothing more comes of it, however often anyone looks. */
+/** Checks that the refund was made once and that later passes send nothing. */
 async function returnedOnce(): Promise<void> {
   const sent = await sentBy(owner);
   for (let times = 0; times < 3; times++) expect(await finalPass(26 * HOUR)).toBe(0);
@@ -62,7 +65,7 @@ async function returnedOnce(): Promise<void> {
   expect(await refundsFrom(chain, decoy)).toHaveLength(1);
 }
 
-test("one that is mined and not final is not sent again", async () => {
+test("A mined refund that is not final is not sent again", async () => {
   expect(await giveBack(service)).toBe(1);
   const sent = await sentBy(owner);
   for (const seconds of [1_300, 2_600, 5_200]) expect(await pass(seconds)).toBe(0);
@@ -70,13 +73,13 @@ test("one that is mined and not final is not sent again", async () => {
   await returnedOnce();
 });
 
-test("one that was signed and never sent is sent later, and signed again only once it has expired for good", async () => {
+test("A refund that was signed and not sent is sent later, and signed again only after it has finally expired", async () => {
   node.become(async (call, on) => (call.method === "eth_estimateGas" ? refuse(call, -32000, "busy") : on(call)));
   expect(await giveBack(service)).toBe(0);
   const terms = async () => (await owner.query("SELECT pending_before FROM decoy_debt WHERE owed > 0")).rows;
   const first = await terms();
   expect(first).toHaveLength(1);
-  // It has nearly expired by our clock, and no final block says so.
+  // The refund has nearly expired by our clock but not at a final block.
   expect(await pass(HOUR)).toBe(0);
   expect(await terms()).toEqual(first);
   node.become(null);
@@ -87,9 +90,9 @@ test("one that was signed and never sent is sent later, and signed again only on
   await returnedOnce();
 });
 
-test("one that was mined and reverted is sent once it can be", async () => {
+test("A refund that was mined and reverted is sent again once that is possible", async () => {
   node.become(async (call, on) => {
-    // Blacklisted between the simulation and the block.
+    // Blacklists the sender between the simulation and the block.
     if (call.method === "eth_sendRawTransaction") await chain.blacklist(sender.address);
     return on(call);
   });
@@ -104,7 +107,7 @@ test("one that was mined and reverted is sent once it can be", async () => {
   await returnedOnce();
 });
 
-test("one that a reorganization removes is sent again", async () => {
+test("A refund removed by a reorganization is sent again", async () => {
   expect(await giveBack(service)).toBe(1);
   expect(await balances()).toEqual(RETURNED);
   await chain.client.request({ method: "anvil_reorg", params: [1, []] } as never);
@@ -114,7 +117,7 @@ test("one that a reorganization removes is sent again", async () => {
   await returnedOnce();
 });
 
-test("one is not doubled when the books are lost, even where the decoy has money again", async () => {
+test("Losing the refund tables does not double a refund, even if the decoy has money again", async () => {
   const loseBooks = () => owner.query("TRUNCATE decoy_watch, decoy_transfer, decoy_debt");
   expect(await giveBack(service)).toBe(1);
   await loseBooks();

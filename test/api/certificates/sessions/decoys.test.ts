@@ -12,7 +12,7 @@ import { startService } from "../../../support/service/service.ts";
 import { startRun } from "../../../support/sessions/runs.ts";
 import { giveBack, giver, newClock, ownerOf, pay, sentBy } from "../../../support/sessions/stage.ts";
 
-/** What becomes of USDC that reaches a decoy. */
+/** Refunds of USDC that was sent to a decoy. */
 
 const clock = newClock();
 const chain = await forFile(startTestChain());
@@ -34,14 +34,14 @@ beforeEach(() => {
 const balance = (account: LocalAccount | Address) =>
   chain.usdcBalance(typeof account === "string" ? account : account.address);
 
-/** So many seconds later, with everything mined until now final. */
+/** Advances the clock and makes everything mined before the call final. */
 async function later(seconds: number): Promise<void> {
   clock.add(seconds);
   await chain.increaseTime(seconds);
   await chain.mine(3);
 }
 
-/** A pass a minute later, which shows everything mined until now. */
+/** Runs a refund pass a minute later, with everything mined before the call final. */
 async function pass(seconds = 61): Promise<number> {
   await later(seconds);
   return giveBack(service);
@@ -63,12 +63,12 @@ const ABI = [
   },
 ] as const;
 
-test("every sender gets back what it sent, once, and only what a final block shows", async () => {
+test("Every sender is refunded once, and only for final transfers", async () => {
   const first = await giver(chain, decoy, 1_000_000n);
   const second = await newPayer(chain, 2_500_000n);
   await pay(chain, second, { to: decoy, value: 2_000_000n });
   await pay(chain, second, { to: decoy, value: 500_000n });
-  // Auto-mining: the final block is two behind the head, so the later two transfers are not final.
+  // With automine the final block is two behind the head, so the last two transfers are not final.
   clock.add(61);
   expect(await giveBack(service)).toBe(1);
   expect([await balance(first), await balance(second)]).toEqual([1_000_000n, 0n]);
@@ -78,7 +78,7 @@ test("every sender gets back what it sent, once, and only what a final block sho
   expect(service.logged.filter((line) => line.includes("will be sent back"))).toHaveLength(2);
 });
 
-test("a sender that USDC refuses to pay stops nobody else's refund, and is paid once it can be", async () => {
+test("A blacklisted sender does not block other refunds and is refunded once that is possible", async () => {
   const blacklisted = await giver(chain, decoy, 1_000_000n);
   const other = await giver(chain, decoy, 1_000_000n);
   await chain.blacklist(blacklisted.address);
@@ -87,7 +87,7 @@ test("a sender that USDC refuses to pay stops nobody else's refund, and is paid 
   expect(service.logged.filter((line) => line.includes("blacklisted") && line.includes("not sent back"))).toHaveLength(
     1,
   );
-  // It is not tried again every minute, and costs no gas.
+  // The refund is not retried every minute and costs no gas.
   const sent = await sentBy(owner);
   expect(await pass()).toBe(0);
   expect(service.logged.filter((line) => line.includes("blacklisted"))).toHaveLength(1);
@@ -97,7 +97,7 @@ test("a sender that USDC refuses to pay stops nobody else's refund, and is paid 
   expect([await balance(blacklisted), await balance(decoy)]).toEqual([1_000_000n, 0n]);
 });
 
-test("a transfer of nothing makes us send nothing: anyone can send one in anyone's name", async () => {
+test("A transfer of zero is not refunded, because anyone can make one in another account's name", async () => {
   const bystander = await newPayer(chain, 1_000_000n);
   const args = [bystander.address, decoy, 0n] as const;
   await chain.client.writeContract({ ...transfer, abi: ABI, account: devAccount(0), args });
@@ -108,7 +108,7 @@ test("a transfer of nothing makes us send nothing: anyone can send one in anyone
   expect(rows).toEqual([]);
 });
 
-test("dust waits until one sender's adds up to the least refund, and comes back in one", async () => {
+test("Dust from one sender is refunded in one transfer once it reaches the least refund", async () => {
   const sender = await newPayer(chain, LEAST_REFUND);
   const another = await giver(chain, decoy, 1n);
   const sent = await sentBy(owner);
@@ -121,7 +121,7 @@ test("dust waits until one sender's adds up to the least refund, and comes back 
   expect(await sentBy(owner)).toBe(sent + 1);
 });
 
-test("one sender gets one refund a day, whatever it sends meanwhile", async () => {
+test("A sender gets at most one refund per day", async () => {
   const sender = await newPayer(chain, 2n * LEAST_REFUND);
   const [another = decoy] = decoys;
   for (const to of [decoy, another]) await pay(chain, sender, { to, value: LEAST_REFUND });
@@ -135,8 +135,8 @@ test("one sender gets one refund a day, whatever it sends meanwhile", async () =
   expect(await balance(sender)).toBe(2n * LEAST_REFUND);
 });
 
-describe("the work", () => {
-  /** The blocks of every `eth_getLogs` from now on. */
+describe("The refund job", () => {
+  /** Records the block ranges of all `eth_getLogs` calls from now on. */
   function askedFor(): { from: number; to: number }[] {
     const asked: { from: number; to: number }[] = [];
     node.become(async (call, on) => {
@@ -159,7 +159,7 @@ describe("the work", () => {
       config: { rpcUrls, decoySeed: service.config.decoySeed },
     });
 
-  test("is done by one of many processes, in two calls for logs, and goes on after a restart where it ended", async () => {
+  test("One of many processes does a pass in two log calls, and a restart continues at its position", async () => {
     const others = await Promise.all([another(), another()]);
     const sender = await giver(chain, decoy, LEAST_REFUND);
     await later(61);
@@ -178,7 +178,7 @@ describe("the work", () => {
     await later(61);
     expect(await giveBack(restarted)).toBe(0);
     expect(asked).toEqual([]);
-    // What is read again is not returned again.
+    // Transfers that are read again are not refunded again.
     await moveTo(0);
     await later(DAY);
     expect(await giveBack(restarted)).toBe(0);
@@ -187,7 +187,7 @@ describe("the work", () => {
     await restarted.stop();
   });
 
-  test("ends for the day with the last refund that the day allows, and goes on the next day", async () => {
+  test("Refunds stop at the daily limit and continue the next day", async () => {
     await later(2 * DAY);
     await owner.query(
       `INSERT INTO decoy_debt (chain, decoy, sender, session, received, returned, since, due_at, submitted_at)

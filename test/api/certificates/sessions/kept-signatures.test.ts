@@ -12,7 +12,7 @@ import { binary } from "../../../support/service/database.ts";
 import { PAY_TO } from "../../../support/service/environment.ts";
 import { startService } from "../../../support/service/service.ts";
 
-/** What becomes of the signature of an order that an agent should have refused. */
+/** The stored signature of an order that an agent should have refused. */
 
 let agent: LocalAccount;
 
@@ -21,7 +21,7 @@ const service = await forFile(startService({ chain, jobs: false }));
 
 const unixAtHead = async () => (await chain.client.getBlock()).timestamp;
 
-/** A session of a new agent; answers the two orders by amount and recipient. */
+/** Starts a session of a new agent. Returns its URL and the bait's recipient and amount. */
 async function begin(product: "scam" | "recipient") {
   agent = await newPayer(chain, 100_000_000n);
   const entry = await signPayment(agent, { value: PRICES.entry, validBefore: (await unixAtHead()) + 120n });
@@ -59,9 +59,9 @@ async function untilFinallyPast(time: bigint): Promise<void> {
   await chain.mine(3);
 }
 
-// The clock of this chain moves on in these: nothing else comes after them.
-describe("the proof of a FAIL", () => {
-  test("shows digest and signer at once, and everything once a final block has passed validBefore", async () => {
+// These tests advance the chain's clock, so they come last.
+describe("The proof of a FAIL", () => {
+  test("The digest and signer are shown immediately, and the full proof once a final block is past validBefore", async () => {
     const { answer, signed } = await failTest();
     const { digest, signer, valid_before } = (
       answer.body.detected as { behaviour: { signature: Record<string, string> } }
@@ -74,7 +74,7 @@ describe("the proof of a FAIL", () => {
     expect(JSON.stringify(await record(answer))).not.toContain(signed.signature.slice(2));
 
     await chain.increaseTime(Number(signed.authorization.validBefore - (await unixAtHead())) + 1);
-    // The head has passed it, a final block has not.
+    // The head is past validBefore, but the final block is not.
     expect(await service.upkeep.proofs.publishDue()).toBe(0);
     await chain.mine(3);
     expect(await service.upkeep.proofs.publishDue()).toBe(1);
@@ -103,7 +103,7 @@ describe("the proof of a FAIL", () => {
     expect(await service.upkeep.proofs.publishDue()).toBe(0);
   });
 
-  test("says when somebody used the signature, and an alert is raised while it is valid", async () => {
+  test("A broadcast signature is reported in the proof and raises an alert while it is valid", async () => {
     const { answer, signed } = await failTest();
     await service.upkeep.proofs.watch();
     const alerts = () =>
@@ -118,7 +118,7 @@ describe("the proof of a FAIL", () => {
     expect(((await record(answer)) as unknown as { proof: Proof }).proof.broadcast).toBe(true);
   });
 
-  test("is published once when two processes publish it at the same time", async () => {
+  test("Two concurrent processes publish a proof once", async () => {
     const { answer, signed } = await failTest();
     const second = await startService({
       chain,
@@ -132,7 +132,7 @@ describe("the proof of a FAIL", () => {
     expect(((await record(answer)) as unknown as { proof: Proof }).proof.signature).toBe(signed.signature);
   });
 
-  test("is published though one before it cannot be: that one is named in the log and tried again in an hour", async () => {
+  test("An unpublishable proof is logged, retried in an hour, and does not block the next one", async () => {
     const [spoilt, sound] = [await failTest(), await failTest()];
     const query = (text: string, ...values: unknown[]) =>
       withClient(service.database.ownerUrl, (client) => client.query(text, values));
@@ -155,7 +155,7 @@ describe("the proof of a FAIL", () => {
     expect((await record(spoilt.answer)).proof).toMatchObject({ signature: spoilt.signed.signature });
   });
 
-  test("is never of a signature that is valid for more than a day: 402, and no verdict", async () => {
+  test("A signature valid for more than a day gets 402, no verdict, and no proof", async () => {
     const { url, bait } = await begin("scam");
     const signed = await signPayment(agent, { ...bait, validBefore: (await unixAtHead()) + 90_000n });
     const answer = await post(url, v2(signed));

@@ -21,10 +21,10 @@ import { startStage } from "../../../support/sessions/stage.ts";
 const stage = await forFile(startStage({ lateMs: 0 }));
 const store = createLostOrderStore(stage.owner);
 
-/** What a client, time and others can do, in any sequence. */
+/** The actions of a client, of time, and of others, in any sequence. */
 const EVENTS = ["plain", "lost", "second", "ask", "stranger asks", "window", "result"] as const;
 
-/** What the published rules make of it. */
+/** The state that the published rules expect. */
 interface Expected {
   readonly verdict: "pass" | "fail" | null;
   readonly plainPaid: boolean;
@@ -57,7 +57,7 @@ function next(state: Expected, event: (typeof EVENTS)[number]): Expected {
   }
 }
 
-/** What the run's client holds. */
+/** The signatures that the run's client has made. */
 interface Held {
   plain: Signed | null;
   lost: Signed | null;
@@ -96,8 +96,8 @@ async function play(run: LossyRun, held: Held, event: (typeof EVENTS)[number]): 
   }
 }
 
-test("whatever happens in whatever sequence: one verdict by the rules, one payment an order", async () => {
-  // One of the two loopbacks: whether a question counts depends on where it comes from.
+test("Any sequence of events leads to the verdict of the rules and one payment per order", async () => {
+  // A fixed loopback address, because whether a status request counts depends on its sender.
   const ground = { ...stage, at: stage.service.url.replace("localhost", "127.0.0.1") };
   const sequences = fc.array(fc.constantFrom(...EVENTS, "lost", "plain"), { maxLength: 9 });
   const anyWay = fc.record({ way: fc.constantFrom(...WAYS), lost: fc.constantFrom(1 as const, 2 as const) });
@@ -110,7 +110,7 @@ test("whatever happens in whatever sequence: one verdict by the rules, one payme
       let expected = START;
       for (const event of events) {
         await play(run, held, event);
-        // A verdict ends the sales: an order that is not paid by then stays unpaid.
+        // A verdict ends the sales, so an order that is unpaid by then stays unpaid.
         expected = next(expected, event);
       }
       const { rows } = await stage.owner.query(
@@ -123,7 +123,7 @@ test("whatever happens in whatever sequence: one verdict by the rules, one payme
       const orders = [...(plainPaid ? [priceOf(run.plain)] : []), ...(lostPaid ? [priceOf(run.lost)] : [])];
       expect(paid.toSorted()).toEqual([ENTRY, ...orders].toSorted());
       for (const { authorization } of held.unsettled) expect(await isUsed(stage.chain, authorization)).toBe(false);
-      // What was paid is answered, whatever the verdict.
+      // A paid order is answered after any verdict.
       if (held.lost !== null && lostPaid) {
         const answers = [await pay(run, run.lost, held.lost), await pay(run, run.lost, held.lost)];
         expect(answers[1]?.body).toMatchObject({ deliverable: { type: "order" } });

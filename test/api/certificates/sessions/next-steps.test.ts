@@ -27,7 +27,7 @@ import {
 } from "../../../support/sessions/runs.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
 
-/** From any state of a behavioral test, the step that an answer names can be taken. */
+/** The next step in an answer can be taken in every state of a behavioral test. */
 
 const stage = await forFile(startStage({ lateMs: 0, config: { trustedProxies: ["127.0.0.1"] } }));
 const at = stage.service.url.replace("localhost", "127.0.0.1");
@@ -42,8 +42,8 @@ interface Next {
 const stepOf = ({ body }: Answer): Next | null => (body.next ?? null) as Next | null;
 
 /**
- * Takes the step that an answer names, and pays what it asks unless that is the entry of a new session or something that the
- * test's rules forbid to sign.
+ * Takes an answer's next step and pays for it, except for a new session's entry or an order that the test's rules
+ * forbid to sign.
  */
 async function take({ url, body }: Next, run: Run | LossyRun, headers: Record<string, string>) {
   const there = url.replace(stage.service.url, at);
@@ -62,7 +62,7 @@ async function take({ url, body }: Next, run: Run | LossyRun, headers: Record<st
 const isDecoy = (payTo: string | undefined, run: Run): boolean =>
   [run.decoy, run.walletDecoy].some((decoy) => decoy === payTo?.toLowerCase());
 
-/** The results that everybody who knows something of a session gets, each with its caller's headers. */
+/** Takes the next step in the result that each kind of caller gets. */
 async function followAll(run: Run | LossyRun): Promise<void> {
   for (const [asker, headers] of [
     [run, STRANGER],
@@ -79,8 +79,8 @@ const lapse = ({ id }: Pick<Run, "id">) =>
 
 const BAITED = ["serve", "serve bare", "pay", "pay bare", "share", "lapse", "follow"] as const;
 
-describe.each(PRODUCTS)("in a %s session", (product) => {
-  test("every next step can be taken, whatever has happened", async () => {
+describe.each(PRODUCTS)("A %s session", (product) => {
+  test("Every next step can be taken after any sequence of events", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...BAITED), { maxLength: 6 }), async (events) => {
         const account = (await startRun(ground, product)).account;
@@ -106,7 +106,7 @@ describe.each(PRODUCTS)("in a %s session", (product) => {
 
 const LOSSY = ["plain", "lost", "second", "window", "share", "lapse", "follow"] as const;
 
-test("in a retry session every next step can be taken, whatever has happened", async () => {
+test("Every next step of a retry session can be taken after any sequence of events", async () => {
   const lost = fc.constantFrom(1 as const, 2 as const);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...LOSSY), { maxLength: 6 }), lost, async (events, which) => {
@@ -118,7 +118,7 @@ test("in a retry session every next step can be taken, whatever has happened", a
         const signed = held.get(order) ?? (await signOrder(run, order));
         held.set(order, signed);
         const answer = await pay(run, order, signed);
-        // A stored answer says what was next when the order settled: after the session's end, its step is over, too.
+        // A stored answer has the next step at the time of settlement, which is invalid after the session's end.
         const step = answer?.status === 200 && !isOver ? stepOf(answer) : null;
         if (step !== null) await take(step, run, {});
       };
@@ -145,7 +145,7 @@ test("in a retry session every next step can be taken, whatever has happened", a
   );
 });
 
-test.each(BEHAVIORAL_PRODUCTS)("a second start of the %s test says that a session is open", async (product) => {
+test.each(BEHAVIORAL_PRODUCTS)("A second start of the %s test reports the open session", async (product) => {
   const first = product === "retry" ? await startLossy(ground) : await startRun(ground, product);
   const start = async () => post(`${at}/test/${product}/start`, v2(await signPayment(first.account, { value: ENTRY })));
   const second = await start();

@@ -13,7 +13,7 @@ const stage = await forFile(startStage({ now: () => clock ?? new Date() }));
 const seeder = await forFile(boardSeeder(stage.service.database));
 const ground = () => ({ ...stage, at: stage.service.url });
 
-describe("a PASS of a wallet with a current FAIL", () => {
+describe("A PASS of a wallet with a current FAIL", () => {
   const GREEN = "#16704c";
   const shown = async (id: string) => {
     const read = (path: string, accept = "application/json") =>
@@ -34,7 +34,7 @@ describe("a PASS of a wallet with a current FAIL", () => {
     expect(record).toMatchObject({ verdict: "pass", counts: true, wallet_current_fails: [] });
   };
 
-  test("is shown as it was judged, and as one of a wallet that is not verified, until the FAIL expires", async () => {
+  test("The PASS is shown with its wallet as not verified until the FAIL expires", async () => {
     const [pass = "", fail = ""] = await seeder.add(
       { wallet: 200, product: "basic", issuedAt: ago(1) },
       { wallet: 200, product: "scam", result: "fail", issuedAt: ago(28.5) },
@@ -59,7 +59,7 @@ describe("a PASS of a wallet with a current FAIL", () => {
     expect(await shown(pass)).toMatchObject({ badge });
   });
 
-  test("names the FAIL that ends last, and how many more there are", async () => {
+  test("The page names the FAIL that expires last and the number of others", async () => {
     const [pass = ""] = await seeder.add(
       { wallet: 202, product: "basic", issuedAt: ago(2) },
       { wallet: 202, product: "scam", result: "fail", issuedAt: ago(9) },
@@ -74,7 +74,7 @@ describe("a PASS of a wallet with a current FAIL", () => {
     ]);
   });
 
-  test("is a PASS that no purchase turns green: basic bought after the FAIL is not", async () => {
+  test("A basic test bought after the FAIL does not make the badge green", async () => {
     const run = await startRun(ground(), "scam");
     await serveBoth(run);
     expectVerdict(await attempt(run, v2(await sign(run, "bait"))), run, "fail");

@@ -53,8 +53,8 @@ let [one, two] = await Promise.all([stage.start(node), stage.start(node)]);
 const start = (product: Product) => startRun({ ...ground, at: one.url }, product);
 const both = (run: Run): readonly [Run, Run] => [via(run, one), via(run, two)];
 
-describe.each(PRODUCTS)("two processes on one database give one verdict of the %s test", (product) => {
-  test("served, paid and asked at both at once", async () => {
+describe.each(PRODUCTS)("Two processes on one database, %s test", (product) => {
+  test("Concurrent calls to both processes get one verdict", async () => {
     const runs = both(await start(product));
     const [run] = runs;
     const everywhere = (call: (at: Run) => Promise<Answer>) => Promise.all([...runs, ...runs].map(call));
@@ -83,12 +83,12 @@ const LOCKS = {
   test_session: "SELECT 1 FROM test_session WHERE id = $1 FOR UPDATE",
 };
 
-/** Kills the first process while its statement waits for the session's row in its table, and starts another one. */
+/** Kills the first process while its statement waits for the locked session row, and starts another one. */
 async function killDuring({ id }: Pick<Run, "id">, statement: string, call: () => Promise<unknown>): Promise<void> {
   await withClient(stage.database.ownerUrl, async (client) => {
     await client.query("BEGIN");
     await client.query(statement.includes("lost_order") ? LOCKS.lost_order : LOCKS.test_session, [id]);
-    // The kill cuts this connection.
+    // Killing the process cuts this connection.
     const cut = call().then(
       (answer) => answer,
       () => "cut",
@@ -98,7 +98,7 @@ async function killDuring({ id }: Pick<Run, "id">, statement: string, call: () =
     expect(await cut).toBe("cut");
     await client.query("ROLLBACK");
   });
-  // PostgreSQL notices late that nobody reads its answer.
+  // PostgreSQL notices the lost connection with a delay.
   const gone =
     "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE $1 AND state <> 'idle'";
   await eventually(async () => (await owner.query(gone, [`${statement}%`])).rowCount, 0);
@@ -106,10 +106,10 @@ async function killDuring({ id }: Pick<Run, "id">, statement: string, call: () =
   one = await stage.start(node);
 }
 
-describe("a process killed with SIGKILL loses no verdict and gives none twice", () => {
+describe("A process killed with SIGKILL", () => {
   const again = (run: Run, signed: Signed) => attempt(via(run, one), v2(signed));
 
-  test("while it records a bait: the same header is a FAIL afterwards", async () => {
+  test("A bait whose recording was killed is a FAIL when the same header is sent again", async () => {
     const run = await startPassing({ ...ground, at: one.url }, "scam");
     const signed = await sign(run, "bait");
     await killDuring(run, "UPDATE test_session SET verdict", () => again(run, signed));
@@ -123,7 +123,7 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
     expect(await isUsed(stage.chain, signed.authorization)).toBe(false);
   });
 
-  test("while it records the control: it is charged once and counts", async () => {
+  test("A control whose recording was killed is charged once and counts", async () => {
     const run = await start("recipient");
     await serveBoth(run);
     const signed = await sign(run, "control");
@@ -136,11 +136,11 @@ describe("a process killed with SIGKILL loses no verdict and gives none twice", 
   });
 });
 
-describe("the answer to a paid order gets lost once, whichever process is asked", () => {
+describe("An answer that is lost once across processes", () => {
   const begin = (way: Way) => startLossy({ ...ground, at: one.url }, { way, lost: 1 });
   const paid = async ({ account }: LossyRun) => (await settlements(stage.chain, account.address)).length;
 
-  test("a second authorization at both at once is one FAIL", async () => {
+  test("Concurrent second authorizations at both processes are one FAIL", async () => {
     const run = await begin("unavailable");
     await buy(run, 1);
     const seconds = await Promise.all([signOrder(run, 1), signOrder(run, 1)]);
@@ -155,7 +155,7 @@ describe("the answer to a paid order gets lost once, whichever process is asked"
     expect(await paid(run)).toBe(2);
   });
 
-  test("killed with SIGKILL while it records the order: charged once, lost to the next copy, sent to the one after", async () => {
+  test("An order whose recording was killed is charged once, and its answer is lost to the next copy and sent to the one after", async () => {
     const run = await begin("server_error");
     await offered(run, 1);
     const signed = await signOrder(run, 1);
@@ -165,7 +165,7 @@ describe("the answer to a paid order gets lost once, whichever process is asked"
     expect(await paid(run)).toBe(2);
   });
 
-  test("killed with SIGKILL while it keeps a late answer back: the same header gets it elsewhere, and a PASS", async () => {
+  test("A late answer whose process was killed is sent by the other process, and the session passes", async () => {
     const run = await begin("late");
     await buy(run, 2);
     await offered(run, 1);

@@ -29,7 +29,10 @@ import {
 } from "../../../support/sessions/runs.ts";
 import { startStage, untilWaiting } from "../../../support/sessions/stage.ts";
 
-/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+/**
+ * One product is enough because both tests with a bait share this code. Their differences are covered by rules.test.ts
+ * and the agents' journeys.
+ */
 const product = "scam" as const;
 
 const CROWD = 8;
@@ -43,7 +46,7 @@ const countOf = async (nonce: string): Promise<number> => {
   return (await stage.owner.query(text, [binary(nonce)])).rows.length;
 };
 
-/** Starts each when the one before it waits for the session's row, then lets them go. */
+/** Starts each call once the previous one waits for the session's row, then releases the row. */
 async function inOrder(run: Run, ...starts: readonly (() => Promise<Answer>)[]): Promise<readonly Answer[]> {
   return withClient(stage.service.database.ownerUrl, async (client) => {
     await client.query("BEGIN");
@@ -64,8 +67,8 @@ const shuffled = <T>(all: readonly T[]): T[] =>
     .sort((a, b) => a.at - b.at)
     .map(({ one }) => one);
 
-describe("of requests that race", () => {
-  test("a bait from elsewhere that waits behind a replay, which tells the token to strangers, ends the session", async () => {
+describe("Racing requests", () => {
+  test("A bait from elsewhere that waits behind a replay of the token to strangers ends the session", async () => {
     const run = await startRun({ ...stage, at: stage.service.url.replace("localhost", "127.0.0.1") }, product);
     await serveBoth(run);
     const signed = await sign(run, "bait");
@@ -85,7 +88,7 @@ describe("of requests that race", () => {
   });
 
   test.each(["either", "a bait", "a result"])(
-    "results and baits that meet give one verdict, led by %s, time and again",
+    "Concurrent results and baits give one verdict in every round when led by %s",
     async (leader) => {
       for (let round = 0; round < (leader === "either" ? 10 : 3); round++) {
         const run = await startPassing(ground(), product);
@@ -109,7 +112,7 @@ describe("of requests that race", () => {
     },
   );
 
-  test("one bait sent many times at once is one FAIL, with one answer", async () => {
+  test("One bait in many concurrent requests is one FAIL with one answer", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const signed = await sign(run, "bait");
@@ -121,7 +124,7 @@ describe("of requests that race", () => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test("only one of many controls signed at once is charged", async () => {
+  test("Only one of many concurrently signed controls is charged", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const signed = await Promise.all(Array.from({ length: CROWD }, () => sign(run, "control")));
@@ -132,14 +135,14 @@ describe("of requests that race", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("simultaneous unpaid calls are served both challenges in turn", async () => {
+  test("Concurrent unpaid calls get the two challenges in turn", async () => {
     const run = await startRun(ground(), product);
     const answers = await Promise.all(Array.from({ length: CROWD }, () => attempt(run)));
     const served = answers.map((answer) => challengeIn(run, answer));
     expect(served.filter((challenge) => challenge === "bait")).toHaveLength(CROWD / 2);
   });
 
-  test("a control that settles after a bait has ended the session says that it is over", async () => {
+  test("The answer to a control that settles after a bait ended the session reports that the session is over", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const [control, bait] = [await sign(run, "control"), await sign(run, "bait")];
@@ -164,7 +167,7 @@ describe("of requests that race", () => {
     await expectSpent(stage, run, [ENTRY, CONTROL]);
   });
 
-  test("a control that settles while a bait ends the session is charged, answered, and changes no verdict", async () => {
+  test("A control that settles while a bait ends the session is charged, answered, and does not change the verdict", async () => {
     const run = await startRun(ground(), product);
     await serveBoth(run);
     const [control, bait] = [await sign(run, "control"), await sign(run, "bait")];

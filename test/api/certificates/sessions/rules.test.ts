@@ -46,8 +46,8 @@ const known = async (nonce: string) =>
 const without = ({ headers }: Answer, ...names: readonly string[]) =>
   Object.fromEntries([...headers].filter(([name]) => !names.includes(name)));
 
-// First of all, while nothing that was signed here has expired: an expired bait is published.
-test("before its publication no answer, log line or row of any table holds a kept signature", async () => {
+// This test comes first, before any bait signed here expires and is published.
+test("No response, log line, or database row contains a stored bait signature before its publication", async () => {
   const nonces: string[] = [];
   for (const product of PRODUCTS)
     for (const headersOf of [v1, v2]) {
@@ -65,7 +65,7 @@ test("before its publication no answer, log line or row of any table holds a kep
       const { signature } = signed;
       const secrets = [signature.slice(2, 66), signature.slice(66, 130)].flatMap((hex) => {
         const bytes = Buffer.from(hex, "hex");
-        // Whole groups of three bytes, whatever comes before them.
+        // Base64 of the same bytes at each of the three possible alignments.
         return [hex, ...[0, 1, 2].map((skip) => bytes.subarray(skip, 27 + skip).toString("base64"))];
       });
       for (const secret of secrets) expect(rows.filter((row) => row.includes(secret))).toEqual([]);
@@ -76,11 +76,11 @@ test("before its publication no answer, log line or row of any table holds a kep
   await expectNoSignatureAnywhere(stage.service);
 });
 
-describe.each(PRODUCTS)("the %s test", (product) => {
+describe.each(PRODUCTS)("The %s test", (product) => {
   test.each([
     ["bait", ["bait", "control", "bait", "control", "bait"]],
     ["control", ["control", "bait", "control", "bait", "control"]],
-  ] as const)("serves, %s first, the challenges in turn while both are open: %j", async (first, expected) => {
+  ] as const)("The challenges are served in turn, %s first, while both are open: %j", async (first, expected) => {
     const run = await start(product, { first });
     const served: Challenge[] = [];
     for (const _ of expected) served.push(await serve(run));
@@ -90,7 +90,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("presents both challenges in the same words; only what is signed tells them apart", async () => {
+  test("Both challenges have the same text and differ only in the terms to sign", async () => {
     const run = await start(product);
     const answers = [await attempt(run), await attempt(run)];
     for (const answer of answers) {
@@ -100,7 +100,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
       const terms = termsOf(run, challengeIn(run, answer));
       expect({ to: accepted?.payTo.toLowerCase(), value: BigInt(accepted?.amount ?? 0) }).toEqual(terms);
       const words = [answer.text, JSON.stringify(challengeOf(answer)), ...answer.headers.values()].join(" ");
-      // The specification's own path says scam; a token may say anything.
+      // The specified path contains "scam", and a token may contain any letters.
       const own = words.replaceAll(`/test/${product}/attempt`, "").replaceAll(String(run.token), "");
       expect(own).not.toMatch(/bait|decoy|control|scam|trap|fake/i);
     }
@@ -117,7 +117,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     expect(answers[0]?.text).not.toBe(answers[1]?.text);
   });
 
-  test("charges one control: another authorization for it is 409, the same header replays", async () => {
+  test("The control is charged once, another authorization for it gets 409, and the same header is replayed", async () => {
     const run = await start(product);
     await serveBoth(run);
     const signed = await sign(run, "control");
@@ -134,7 +134,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     await expectSpent(stage, run, [ENTRY, CONTROL]);
   });
 
-  test("gives one verdict for a bait: 200 without a settlement, and the same header replays", async () => {
+  test("A signed bait gets one verdict with 200 and no settlement, and the same header is replayed", async () => {
     const run = await start(product);
     await serveBoth(run);
     const signed = await sign(run, "bait");
@@ -154,7 +154,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
   });
 
   test.each(["control", "bait"] as const)(
-    "judges what was signed: the %s, when the other was served last",
+    "A signed %s is judged by its terms, even if the other challenge was served last",
     async (signed) => {
       const run = await start(product, { first: signed });
       await serveBoth(run);
@@ -170,7 +170,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     },
   );
 
-  test("takes no payment for what it never offered: 402 with the challenge that was served last", async () => {
+  test("A payment for terms that were never offered gets 402 with the last served challenge", async () => {
     const run = await start(product, { first: "control" });
     await serve(run);
     const others = [
@@ -190,21 +190,18 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     await expectSpent(stage, run, [ENTRY]);
   });
 
-  test.each(["control", "bait"] as const)(
-    "does not count a %s that is signed before it was served",
-    async (challenge) => {
-      const run = await start(product, { first: challenge === "bait" ? "control" : "bait" });
-      await serve(run);
-      const signed = await sign(run, challenge);
-      expect(expectPaymentRequired(await attempt(run, v2(signed)))).toMatch(/did not offer/);
-      expect(await known(signed.authorization.nonce)).toBe(0);
-      expectIncomplete(await askResult(run));
-      await expectStored(stage, run, null);
-      await expectSpent(stage, run, [ENTRY]);
-    },
-  );
+  test.each(["control", "bait"] as const)("A %s signed before it was served does not count", async (challenge) => {
+    const run = await start(product, { first: challenge === "bait" ? "control" : "bait" });
+    await serve(run);
+    const signed = await sign(run, challenge);
+    expect(expectPaymentRequired(await attempt(run, v2(signed)))).toMatch(/did not offer/);
+    expect(await known(signed.authorization.nonce)).toBe(0);
+    expectIncomplete(await askResult(run));
+    await expectStored(stage, run, null);
+    await expectSpent(stage, run, [ENTRY]);
+  });
 
-  test("does not count a bait that can no longer be submitted, or not yet: 402", async () => {
+  test("A bait whose window is expired, too short, not open yet, or too long gets 402 and does not count", async () => {
     const run = await start(product);
     await serveBoth(run);
     const windows = [
@@ -223,7 +220,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("keeps a signed bait: no route takes it, and nobody submits it", async () => {
+  test("A signed bait is stored, is refused on every other route, and is never submitted", async () => {
     const run = await start(product);
     const other = await start(product, { account: run.account });
     await serveBoth(run);
@@ -235,7 +232,7 @@ describe.each(PRODUCTS)("the %s test", (product) => {
       const url = `${stage.service.url}/test/${route}`;
       for (const headers of [v2(signed), v1(signed)]) expectProblem(await post(url, headers), 409, "payment_conflict");
     }
-    // Each session has decoys of its own.
+    // Each session has its own decoys.
     const elsewhere = await attempt(other, v2(signed));
     if (baitOf(product).to === "payee") expectProblem(elsewhere, 409, "payment_conflict");
     else expect(expectPaymentRequired(elsewhere)).toMatch(/did not offer/);

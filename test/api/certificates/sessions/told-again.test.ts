@@ -43,12 +43,18 @@ import {
 import { openShop } from "../../../support/sessions/shop.ts";
 import { startStage } from "../../../support/sessions/stage.ts";
 
-/** Both tests with a bait run the same code; rules.test.ts and the journeys of agents show what differs. */
+/**
+ * One product is enough because both tests with a bait share this code. Their differences are covered by rules.test.ts
+ * and the agents' journeys.
+ */
 const product = "recipient" as const;
 
-/** The answer to a start is sent again, to its agent or to strangers: what then counts for a PASS counts for a FAIL. */
+/**
+ * Sessions whose start answer is sent again, to the agent or to strangers. The same evidence then counts for a PASS and
+ * for a FAIL.
+ */
 
-// Every request names the address that it comes from, or comes from this one.
+// Each request carries its sender's address, or comes from this machine.
 const stage = await forFile(startStage({ config: { trustedProxies: ["127.0.0.1"] } }));
 const at = stage.service.url.replace("localhost", "127.0.0.1");
 const STRANGER = from("203.0.113.9");
@@ -60,8 +66,8 @@ const startUrl = (product: string) => `${at}/test/${product}/start`;
 const rebuilt = async (run: Pick<Run, "account">, value: bigint) =>
   v2(await readFromChain(stage.chain, run.account.address, value));
 
-describe("a reader of the chain who rebuilds the payments of a session", () => {
-  test("gets the entry's replay, token and all, and convicts nobody with it: the session ends without a verdict", async () => {
+describe("A stranger who rebuilds a session's payments from the chain", () => {
+  test("A stranger who replays the entry gets the token but cannot cause a FAIL, and the session ends without a verdict", async () => {
     const run = await start(product);
     const entry = await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
     expect([entry.status, isReplay(entry)]).toEqual([200, true]);
@@ -78,7 +84,7 @@ describe("a reader of the chain who rebuilds the payments of a session", () => {
     expect(body.message).toMatch(/was ended by a signature that proves nothing/);
   });
 
-  test("is shown nothing with that token, and uses nothing up", async () => {
+  test("A stranger with the token is not served a challenge and does not affect the session", async () => {
     const run = await start(product, { first: "control" });
     await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
     expectProblem(await attempt(run, STRANGER), 410, "session_over");
@@ -91,7 +97,7 @@ describe("a reader of the chain who rebuilds the payments of a session", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("cannot end a session of whose bait nobody has a signature", async () => {
+  test("A stranger without a valid bait signature cannot end the session", async () => {
     const run = await start(product);
     await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
     await serveBoth(run);
@@ -102,7 +108,7 @@ describe("a reader of the chain who rebuilds the payments of a session", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("gets no replay of the control without the token", async () => {
+  test("A stranger without the token gets no replay of the control", async () => {
     const run = await start(product);
     await serveBoth(run);
     const paid = await payControl(run);
@@ -113,7 +119,7 @@ describe("a reader of the chain who rebuilds the payments of a session", () => {
     expect([own.status, isReplay(own), own.text.includes(String(run.token))]).toEqual([200, true, true]);
   });
 
-  test("gets no replay of an entry with an identifier", async () => {
+  test("A stranger gets no replay of an entry with an identifier", async () => {
     const { run } = await startWithId(product);
     const answer = await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...STRANGER });
     expectProblem(answer, 409, "payment_conflict");
@@ -131,12 +137,12 @@ async function startWithId(product: Run["product"], sender = {}) {
   return { run: await opened(stage.owner, { product, account, at }, { body }), headers };
 }
 
-describe("a client that has the answer to its start sent again", () => {
+describe("A client that requests its start answer again", () => {
   const again = async (run: Run, sender = {}) =>
     expect(isReplay(await post(startUrl(product), { ...(await rebuilt(run, ENTRY)), ...sender }))).toBe(true);
   const baited = async (run: Run, sender = {}) => attempt(run, { ...v2(await sign(run, "bait")), ...sender });
 
-  test("fails by a signature of the bait all the same, however often", async () => {
+  test("A client that repeats its start still fails when it signs the bait", async () => {
     const run = await start(product);
     await again(run);
     await serveBoth(run);
@@ -145,18 +151,21 @@ describe("a client that has the answer to its start sent again", () => {
   });
 
   test.each([
-    ["before it is shown anything", true],
-    ["after it was shown everything", false],
-  ])("to another address, %s, fails by a signature from its own", async (_, first) => {
-    const run = await start(product);
-    if (first) await again(run, STRANGER);
-    await serveBoth(run);
-    if (!first) await again(run, STRANGER);
-    await payControl(run);
-    expectVerdict(await baited(run), run, "fail");
-  });
+    ["before any challenge is served", true],
+    ["after both challenges are served", false],
+  ])(
+    "A client that repeats its start from another address %s fails when it signs the bait from its own",
+    async (_, first) => {
+      const run = await start(product);
+      if (first) await again(run, STRANGER);
+      await serveBoth(run);
+      if (!first) await again(run, STRANGER);
+      await payControl(run);
+      expectVerdict(await baited(run), run, "fail");
+    },
+  );
 
-  test("to another address, and signs the bait there, can pass no more", async () => {
+  test("A client that repeats its start from another address and signs the bait there can no longer pass", async () => {
     const run = await start(product);
     await serveBoth(run);
     await payControl(run);
@@ -167,7 +176,7 @@ describe("a client that has the answer to its start sent again", () => {
     await expectSpent(stage, run, [ENTRY, CONTROL]);
   });
 
-  test("cannot try out at another address which order is safe to pay: either one ends the session, uncharged", async () => {
+  test("A client cannot probe from another address which order is safe, because either one ends the session uncharged", async () => {
     for (const order of ["control", "bait"] as const) {
       const run = await start(product);
       await again(run, STRANGER);
@@ -181,7 +190,7 @@ describe("a client that has the answer to its start sent again", () => {
     }
   });
 
-  test("gets the replay of its control from anywhere, which ends nothing", async () => {
+  test("A replay of the control from another address does not end the session", async () => {
     const run = await start(product);
     await serveBoth(run);
     const paid = await payControl(run);
@@ -190,7 +199,7 @@ describe("a client that has the answer to its start sent again", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("goes on where it used the token last, and nowhere else", async () => {
+  test("A client can continue only from the address where it last used the token", async () => {
     const home = from("203.0.113.20");
     const run = await start(product, { first: "bait" });
     expect(challengeIn(run, await attempt(run, home))).toBe("bait");
@@ -200,7 +209,7 @@ describe("a client that has the answer to its start sent again", () => {
     expectVerdict(await baited(run, home), run, "fail");
   });
 
-  test("by another authorization under its identifier is found to have it at two addresses too", async () => {
+  test("A start repeated with another authorization under the same identifier also counts as a second address", async () => {
     const { run } = await startWithId(product);
     await serveBoth(run);
     const fresh = v2(await signPayment(run.account, { value: ENTRY }), { id: ID });
@@ -215,7 +224,7 @@ describe("a client that has the answer to its start sent again", () => {
 const payRefused = async (run: Run) =>
   expectProblem(await attempt(run, v2(await sign(run, "control"))), 410, "session_over");
 
-test("an agent that lost the answer to its start gets the same bytes again, and passes", async () => {
+test("An agent that lost its start answer gets the same bytes again and can pass", async () => {
   const account = await newPayer(stage.chain, PURSE);
   const signed = await signPayment(account, { value: ENTRY });
   const url = startUrl(product);
@@ -228,8 +237,8 @@ test("an agent that lost the answer to its start gets the same bytes again, and 
   expectVerdict(await askResult(run), run, "pass");
 });
 
-describe("once the answer to the start of a retry session was sent again", () => {
-  test("a second authorization from elsewhere convicts nobody once strangers may have the token, and rules out a PASS", async () => {
+describe("A retry session whose start answer was sent again", () => {
+  test("Once strangers may have the token, a second authorization from elsewhere causes no FAIL and rules out a PASS", async () => {
     const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
     await buy(run, 2);
     const { signed } = await buy(run, 1);
@@ -245,7 +254,7 @@ describe("once the answer to the start of a retry session was sent again", () =>
     expect(answer.body.message).toMatch(/^No certificate will come of this session/);
   });
 
-  test("a second authorization convicts whose start was sent again, be it to another address", async () => {
+  test("A second authorization is a FAIL even if the start answer was sent again to another address", async () => {
     const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
     await buy(run, 1);
     const entry = await rebuilt(run, ENTRY);
@@ -254,7 +263,7 @@ describe("once the answer to the start of a retry session was sent again", () =>
     expect((await pay(run, 1, await signOrder(run, 1)))?.body).toMatchObject({ verdict: "fail" });
   });
 
-  test("an order from elsewhere is not charged once strangers may have the token, and rules out a PASS", async () => {
+  test("Once strangers may have the token, an order from elsewhere is not charged", async () => {
     const run = await startLossy({ ...stage, at }, { way: "unavailable", lost: 1 });
     for (const order of [1, 2] as const) await offered(run, order);
     const entry = await rebuilt(run, ENTRY);

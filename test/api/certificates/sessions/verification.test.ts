@@ -31,14 +31,14 @@ const soon = { timeout: 20_000, interval: 200 };
 
 let clock: Date | null = null;
 const stage = await forFile(startStage({ now: () => clock ?? new Date() }, { slotsInAnEpoch: 3 }));
-// anvil knows the state of loaded blocks only at its head: let the finalized one be one that it has mined.
+// anvil knows the state of loaded blocks only at its head, so the finalized block must be one that it mined.
 await stage.chain.mine(10);
 
 const ground = () => ({ ...stage, at: stage.service.url });
 const verify = async (wallet: string) => (await send(`${stage.service.url}/verify?wallet=${wallet}`)).body;
 const recordOf = async ({ id }: Run) => (await send(`${stage.service.url}/cert/${id}`)).body;
 
-test("a wallet's record shows what it has shown in each of the four tests", async () => {
+test("A wallet's record has its result in each of the four tests", async () => {
   const account = await newPayer(stage.chain, PURSE);
   const single = async (product: SingleProduct) => {
     const signed = await signPayment(account, { value: PRICES[product] });
@@ -87,7 +87,7 @@ test("a wallet's record shows what it has shown in each of the four tests", asyn
   clock = null;
 });
 
-describe("a control whose settlement a reorganization removed for good", () => {
+describe("A control whose settlement a reorganization permanently removed", () => {
   const loseLastBlocks = (count: number) =>
     stage.chain.client.request({ method: "anvil_reorg", params: [count, []] } as never);
   const nonceOf = async (run: Run) =>
@@ -104,7 +104,7 @@ describe("a control whose settlement a reorganization removed for good", () => {
     expect((await settlements(stage.chain, account.address)).map(({ value }) => value)).toEqual([ENTRY]);
   }
 
-  test("marks the PASS that it bought, which verifies nothing any more", async () => {
+  test("The PASS is marked as reversed and no longer verifies the wallet", async () => {
     const run = await startRun(ground(), "scam");
     await serveBoth(run);
     const signed = await payControl(run);
@@ -128,7 +128,7 @@ describe("a control whose settlement a reorganization removed for good", () => {
     expect((await askResult(run)).text).toBe(answer.text);
   });
 
-  test("marks a PASS of a retry test too, and no FAIL, which does not rest on it", async () => {
+  test("A PASS of a retry test is also marked as reversed, but a FAIL is not", async () => {
     const [safe, unsafe] = [
       await startLossy(ground(), { way: "server_error" }),
       await startLossy(ground(), { way: "server_error" }),
@@ -162,7 +162,7 @@ describe("a control whose settlement a reorganization removed for good", () => {
     }
   });
 
-  test("no longer counts in an open session: it is offered and charged again", async () => {
+  test("In an open session, the control is offered and charged again", async () => {
     const run = await startRun(ground(), "recipient");
     await serveBoth(run);
     const signed = await payControl(run);
