@@ -20,7 +20,7 @@ import { startApiStageOn } from "../../support/service/api-process.ts";
 import { connectOwner } from "../../support/service/database.ts";
 import { startService } from "../../support/service/service.ts";
 
-describe("processes that die", async () => {
+describe("Killed processes", async () => {
   const stage = await forFile(startApiStageOn(startTestChain({ mining: { everySeconds: 1 } })));
   const { chain, owner } = stage;
   await chain.fund(privateKeyToAccount(EXAM_KEY).address, 20_000_000n);
@@ -36,14 +36,16 @@ describe("processes that die", async () => {
       ARBITER_ALLOWED_ORIGINS: shops.map(({ url }) => url).join(","),
     });
 
-  /** Before another process starts, which may have taken an exam by then. */
+  /** Ends all leases. Call it before another process starts, which may take an exam. */
   const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity', due_at = '-infinity'");
   const signedBy = async (id: unknown): Promise<number> =>
     (await owner.query("SELECT FROM seller_exam_signature WHERE exam = $1", [id])).rowCount ?? 0;
   const workOf = async (id: unknown): Promise<number> =>
     (await owner.query("SELECT FROM seller_exam_work WHERE exam = $1", [id])).rowCount ?? 0;
 
-  /** From the next request that is `paid` or not on, the shop answers nobody. Resolves when that comes. */
+  /**
+   * Makes the shop stop answering from the first request that `isStalled` accepts. Resolves when that request arrives.
+   */
   function stall(shop: Shop, isStalled: (request: { readonly isPaid: boolean }) => boolean): Promise<void> {
     return new Promise((reached) => {
       shop.before((request) => {
@@ -63,11 +65,11 @@ describe("processes that die", async () => {
     return answer.body.id;
   }
 
-  test("a process that dies before anything was signed costs nothing: another one holds the exam", async () => {
+  test("A process killed before it signed costs nothing, and another process holds the exam", async () => {
     const [shop] = shops;
     const api = await start();
     let asked = 0;
-    // Of the intake: two files and a quote; then the file once more, and the first quote of the exam.
+    // The intake reads two files and a quote. The exam then reads the file again and its first quote.
     const stalled = stall(shop, () => ++asked > 4);
     const id = await order(api, shop);
     await stalled;
@@ -81,7 +83,7 @@ describe("processes that die", async () => {
     await other.stop();
   });
 
-  test("a process that dies after it signed is tried once more, by one of two others, with payments of its own", async () => {
+  test("An exam whose process was killed after it signed is held once more by another process with new payments", async () => {
     const [, shop] = shops;
     const api = await start();
     let paid = 0;
@@ -97,12 +99,12 @@ describe("processes that die", async () => {
     const record = await ended(others[0].url, id);
     expect(record).toMatchObject({ status: "complete", level: "full", runs: 2, spent: "0.003" });
     expect(await signedBy(id)).toBe(before + 8);
-    // One payment of the first run had settled; the second made its three.
+    // One payment of the first run had settled, and the second run made three.
     expect(await chain.usdcBalance(shop.payTo)).toBe(4_000n);
     await Promise.all(others.map((other) => other.stop()));
   });
 
-  test("after a second death the exam ends as interrupted, which says nothing about the seller", async () => {
+  test("After a second kill the exam ends as interrupted, without a verdict about the seller", async () => {
     const [, , shop] = shops;
     const first = await start();
     const stalled = stall(shop, ({ isPaid }) => isPaid);
@@ -127,7 +129,7 @@ describe("processes that die", async () => {
 
   const USED = parseAbi(["event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)"]);
 
-  /** Ends an exam as a run does that something of ours broke. */
+  /** Ends an exam as a run that fails through our fault. */
   async function breakOff(id: unknown): Promise<void> {
     await endLeases();
     const pool = connect(stage.database.apiUrl);
@@ -142,7 +144,7 @@ describe("processes that die", async () => {
     await pool.end();
   }
 
-  test("a process that dies as it pays an exam back, before or after the chain has heard of it, pays back once", async () => {
+  test("A refund is paid once if its process is killed before or after the node gets the transaction", async () => {
     const [, , , shop] = shops;
     const buyer = await newPayer(chain, 1_000_000n);
     let asked = 0;
@@ -150,14 +152,14 @@ describe("processes that die", async () => {
     const first = await start();
     const id = await order(first, shop, buyer);
     await stalled;
-    const atOnce = () => owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
+    const makeDue = () => owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
     const killedAsItPays = async (api: ApiProcess, heard: "heard" | "unheard") => {
       let isSent = false;
       leaveAt(node, "eth_sendRawTransaction", heard).then(() => {
         isSent = true;
       });
       if (api === first) await breakOff(id);
-      await eventually(() => atOnce().then(() => isSent), true);
+      await eventually(() => makeDue().then(() => isSent), true);
       await api.kill();
       node.become(null);
       await endLeases();
@@ -165,7 +167,7 @@ describe("processes that die", async () => {
     await killedAsItPays(first, "unheard");
     await killedAsItPays(await start(), "heard");
     const last = await start();
-    await eventually(() => atOnce().then(() => workOf(id)), 0);
+    await eventually(() => makeDue().then(() => workOf(id)), 0);
     const { address } = chain.network.usdc;
     const args = { authorizer: privateKeyToAccount(EXAM_KEY).address, nonce: refundNonce(String(id)) };
     const paid = await chain.client.getLogs({ address, event: USED[0], args, fromBlock: 0n });
@@ -180,7 +182,7 @@ describe("processes that die", async () => {
   });
 });
 
-describe("refunds", async () => {
+describe("Refunds", async () => {
   const chain = await forFile(startTestChain({ mining: { everySeconds: 1 } }));
   const node = await forFile(startFaultyNode(chain));
   const examiner = privateKeyToAccount(EXAM_KEY);
@@ -214,13 +216,13 @@ describe("refunds", async () => {
     return answer.body.id;
   }
 
-  /** From the first payment as quoted on, which comes after five that are forged. */
+  /** Runs `work` at the first payment as quoted, which follows five forged ones. */
   function atThePurchase(shop: Shop, work: () => "cut" | Promise<void>): void {
     let paid = 0;
     shop.before(({ isPaid }) => (isPaid && ++paid === 6 ? work() : undefined));
   }
 
-  test("a request that our own network lost fails no seller, and one that the seller lost does", async () => {
+  test("A request lost by our network does not fail the seller, and one lost by the seller does", async () => {
     const [, ours, theirs] = shops;
     const payer = await newPayer(chain, 4_000_000n);
     atThePurchase(ours, () => {
@@ -237,7 +239,7 @@ describe("refunds", async () => {
     expect(outcomesOf(record).purchase).toBe("fail");
   });
 
-  test("an exam that our own account keeps from being held says nothing of the seller, and is paid back once", async () => {
+  test("An exam that fails for lack of our funds has no verdict and is refunded once", async () => {
     const [shop] = shops;
     const payer = await newPayer(chain, 2_000_000n);
     atThePurchase(shop, async () => {
@@ -258,10 +260,10 @@ describe("refunds", async () => {
     });
     expect(record).toMatchObject({ note: expect.stringMatching(/buyer gets back what it cost/), refund: null });
     await chain.fund(examiner.address, 5_000_000n);
-    const atOnce = () => owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
-    await eventually(() => atOnce().then(() => chain.usdcBalance(payer.address)), 2_000_000n);
-    // It is asked for until it is final, and sent once.
-    await eventually(() => atOnce().then(({ rowCount }) => rowCount), 0);
+    const makeDue = () => owner.query("UPDATE seller_exam_work SET due_at = '-infinity'");
+    await eventually(() => makeDue().then(() => chain.usdcBalance(payer.address)), 2_000_000n);
+    // The refund is looked up until it is final, and is sent once.
+    await eventually(() => makeDue().then(({ rowCount }) => rowCount), 0);
     expect(await chain.usdcBalance(examiner.address)).toBe(5_000_000n - EXAM_PRICE);
     expect(await ended(service.url, id)).toMatchObject({
       refund: { transaction: expect.stringMatching(/^0x\w{64}$/) },

@@ -10,7 +10,7 @@ import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
 const INTERRUPTED = { outcome: "interrupted", level: null, isPublic: false, validUntil: null } as const;
 
-/** An exchange without an answer, as evidence has it. */
+/** Returns an exchange without an answer, as stored in evidence. */
 const failed = (failure: string): KeptExchange => ({
   number: 1,
   request: { method: "GET", url: "https://seller.example/haiku", querySha256: null, headers: {}, bodySha256: null },
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([pool.end(), owner.end()]));
 
-test("an exam is kept as it was ordered and as it ended", async () => {
+test("An exam is stored with its order and its result", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder({ body: '{"topic":"rain"}', method: "POST", other: "https://seller.example/sonnet" });
   const run = await storeOrder(pool, order);
@@ -54,7 +54,7 @@ test("an exam is kept as it was ordered and as it ended", async () => {
   expect(await store.get("0".repeat(32))).toBeNull();
 });
 
-test("a run that lost its lease adds nothing", async () => {
+test("A run that lost its lease cannot store a result", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder();
   const run = await storeOrder(pool, order);
@@ -64,7 +64,7 @@ test("a run that lost its lease adds nothing", async () => {
   expect(await store.complete(order.id, run, sampleResult())).toBe(false);
 });
 
-test("only public results are found by site, and by payee if it bought them, newest first", async () => {
+test("Public results are found by site, and by payee if the payee bought them, newest first", async () => {
   const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
   const [origin, payTo] = ["https://found.example", `0x${"f0".repeat(20)}`] as const;
   const bought = (payer = payTo) => ({ payment: { ...sampleOrder().payment, payer } });
@@ -73,7 +73,7 @@ test("only public results are found by site, and by payee if it bought them, new
   await storeExam(pool, older, sampleResult({ endedAt: at(1) }));
   await storeExam(pool, newer, sampleResult({ endedAt: at(2), level: null }));
   await storeExam(pool, hidden, sampleResult({ endedAt: at(3), ...INTERRUPTED, note: "broke" }));
-  // By a stranger who quotes the same payee.
+  // Bought by a stranger who quotes the same payee.
   await storeExam(pool, sampleOrder({ payTo, ...bought(`0x${"66".repeat(20)}`) }), sampleResult({ level: null }));
   const reader = createPublishedExamReader(pool);
   for (const found of [await reader.ofSite({ origin, prefix: "/" }, at(4)), await reader.ofPayee(payTo, at(4))])
@@ -82,7 +82,7 @@ test("only public results are found by site, and by payee if it bought them, new
   expect(await reader.ofSite({ origin: "https://elsewhere.example", prefix: "/" }, at(4))).toEqual([]);
 });
 
-test("the record of a part of an origin has exams of the whole that are about that part, and not the other way round", async () => {
+test("The record of a path includes exams of the whole origin about that path, but not the reverse", async () => {
   const origin = "https://shared.example";
   const at = (minute: number) => new Date(Date.UTC(2026, 6, 2, 10, minute));
   const stored = async (prefix: string, url: string, minute: number) => {
@@ -100,16 +100,16 @@ test("the record of a part of an origin has exams of the whole that are about th
   expect(await found("/~mal/")).toEqual([neighbor]);
   expect(await found("/~mallory/")).not.toContain(neighbor);
   expect(await found("/~mallory/")).toContain(tenant);
-  expect(await found("/nobody/")).toEqual([]);
+  expect(await found("/missing/")).toEqual([]);
 });
 
-test("an exam whose buyer is owed a refund stays under work until it is ended", async () => {
+test("An exam that owes a refund stays in progress until the refund is recorded", async () => {
   const [store, work] = [createExamStore(pool), createExamWork(pool)];
   const order = sampleOrder({ origin: "https://refunded.example" });
   const run = await storeOrder(pool, order);
   const result = sampleResult({ ...INTERRUPTED, runs: 2 });
   expect(await store.complete(order.id, run, { ...result, endedAt: new Date(), owes: "refund" })).toBe(true);
-  // Whatever else of its origin is ordered meanwhile.
+  // Other orders of the same origin must not affect it.
   await storeExam(pool, sampleOrder({ origin: order.origin }), sampleResult({ endedAt: new Date() }));
   await storeOrder(pool, sampleOrder({ origin: order.origin, orderedAt: new Date(0) }));
   const taken = await work.take();
@@ -123,7 +123,7 @@ test("an exam whose buyer is owed a refund stays under work until it is ended", 
   expect(await work.take()).toBeNull();
 });
 
-test("a correction stands beside a result, which counts no more and stays as it is", async () => {
+test("A corrected result is unchanged and no longer counts", async () => {
   const store = createExamStore(pool);
   const order = sampleOrder({ origin: "https://corrected.example" });
   await storeExam(pool, order, sampleResult());
@@ -136,7 +136,7 @@ test("a correction stands beside a result, which counts no more and stays as it 
   expect(isCurrent(after, during)).toBe(false);
 });
 
-test("what the chain showed is kept exactly, and an exam whose own purchase is reversed counts no more", async () => {
+test("Settlements are stored exactly, and an exam whose purchase is reversed no longer counts", async () => {
   const store = createExamStore(pool);
   const settled = (byte: string, block: number, value: bigint) => ({
     nonce: `0x${byte.repeat(32)}` as const,

@@ -34,7 +34,7 @@ const taken = async (): Promise<TakenExam> => {
 };
 const endLeases = () => owner.query("UPDATE seller_exam_work SET lease_until = '-infinity'");
 
-test("an exam is taken by one process, whoever asks, and an origin has no second order until it has a result", async () => {
+test("Only one process takes an exam, and an origin accepts no second order until the first has a result", async () => {
   const origin = "https://busy.example";
   const first = await ordered({ origin, orderedAt: new Date("2026-07-01T10:00:00Z") });
   const other = await ordered({ orderedAt: new Date("2026-07-01T10:00:02Z") });
@@ -43,9 +43,9 @@ test("an exam is taken by one process, whoever asks, and an origin has no second
   expect(new Set(all.map((exam) => exam?.order.id))).toEqual(new Set([first.id, other.id, undefined]));
   const run = all.find((exam) => exam?.order.id === first.id)?.run ?? "";
   await createExamStore(pool).complete(first.id, run, sampleResult({ endedAt: new Date() }));
-  const standing = await createExamWork(pool).standing(origin);
-  expect(standing).toMatchObject({ isOpen: false, restsFor: expect.any(Number) });
-  expect(standing.restsFor).toBeGreaterThan(500);
+  const found = await createExamWork(pool).standing(origin);
+  expect(found).toMatchObject({ isOpen: false, restsFor: expect.any(Number) });
+  expect(found.restsFor).toBeGreaterThan(500);
 });
 
 const opening = (origin: string, byte: string): OpenOrder => ({
@@ -55,7 +55,7 @@ const opening = (origin: string, byte: string): OpenOrder => ({
 });
 const judge = ({ isOpen }: OriginState) => (isOpen ? "open" : null);
 
-test("of twenty orders of one origin at the same moment, in two processes, one is open", async () => {
+test("Exactly one of twenty concurrent orders of one origin in two processes is opened", async () => {
   const other = await forFile(connect(database.apiUrl));
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, place) =>
@@ -66,7 +66,7 @@ test("of twenty orders of one origin at the same moment, in two processes, one i
   expect(answers.filter((answer) => answer === "open")).toHaveLength(19);
 });
 
-test("an order that is open may come again, counts for others, and runs out if nothing was paid", async () => {
+test("An open order may be repeated, counts as committed, and lapses without a payment", async () => {
   const [work, origin] = [createExamWork(pool), "https://again.example"];
   const [one, another] = [opening(origin, "01"), opening(origin, "02")];
   expect(await work.open(one, judge)).toBeNull();
@@ -79,7 +79,7 @@ test("an order that is open may come again, counts for others, and runs out if n
   expect(await work.open(one, judge)).toBe("open");
 });
 
-test("the money that ten orders of ten origins may cost is set aside one by one", async () => {
+test("Concurrent orders of different origins are admitted only as far as the balance covers them", async () => {
   const room = ({ commitments }: OriginState) =>
     noRoom({ ...commitments, balance: mostSpent(1_000n) * 3n, daily: 10n ** 9n }, 1_000n);
   const answers = await Promise.all(
@@ -90,7 +90,7 @@ test("the money that ten orders of ten origins may cost is set aside one by one"
   expect(answers.filter((answer) => answer === null)).toHaveLength(3);
 });
 
-test("a lease that ran out passes the exam on, and the first run may sign nothing any more", async () => {
+test("An expired lease passes the exam to another run, and the first run may no longer sign", async () => {
   const work = createExamWork(pool);
   await ordered();
   const first = await taken();
@@ -113,7 +113,7 @@ const authorization = ({ order }: TakenExam, value = 1n) => ({
   nonce: `0x${randomBytes(32).toString("hex")}` as const,
 });
 
-test("an exam signs in two runs and not in a third, and never more than twice three payments", async () => {
+test("An exam may sign in at most two runs and within its spending limit", async () => {
   const work = createExamWork(pool);
   const { amount } = await ordered();
   for (const payments of [3, 3]) {
@@ -129,7 +129,7 @@ test("an exam signs in two runs and not in a third, and never more than twice th
   await expect(work.note(greedy, authorization(greedy), mostSpent(amount) + 1n)).rejects.toThrow(/all that it may/);
 });
 
-test("what open exams may cost and what was signed in a day are counted", async () => {
+test("The commitments include the possible cost of open exams and the amount signed in a day", async () => {
   const work = createExamWork(pool);
   const before = await work.commitments();
   const { amount } = await ordered();
@@ -146,7 +146,7 @@ test("what open exams may cost and what was signed in a day are counted", async 
   });
 });
 
-test("what an ended exam has signed is kept for its seller until it has settled or expired", async () => {
+test("The commitments include an ended exam's signed payments until they have settled or expired", async () => {
   const [work, store] = [createExamWork(pool), createExamStore(pool)];
   const { id, amount } = await ordered();
   const run = await taken();
@@ -160,7 +160,7 @@ test("what an ended exam has signed is kept for its seller until it has settled 
   expect(await work.commitments()).toMatchObject({ kept: amount, open: 0n });
 });
 
-test("what is owed counts for others, and a refund leaves what open orders and earlier refunds may take", async () => {
+test("Owed refunds count as commitments, and a refund leaves enough for open orders and earlier refunds", async () => {
   const [work, store] = [createExamWork(pool), createExamStore(pool)];
   const owed = { outcome: "interrupted", level: null, isPublic: false, validUntil: null, owes: "refund" } as const;
   for (const minute of [1, 2]) {
@@ -185,13 +185,13 @@ test.each([
   ["fulfilled", true, "final"],
   ["settled", false, null],
   ["void", true, "reversed"],
-] as const)("a purchase that is %s, and for good: %s, has this fate: %s", async (state, isFinal, fate) => {
+] as const)("A purchase that is %s (final: %s) has the fate %s", async (state, isFinal, fate) => {
   const order = sampleOrder();
   await storePurchase(owner, order, { state, isFinal });
   expect(await createExamWork(pool).purchaseFate(order)).toBe(fate);
 });
 
-test("a free exam that something of ours ended may be taken once more, and no other one", async () => {
+test("A free exam that ended through our fault may be repeated once", async () => {
   const [store, grants] = [createExamStore(pool), createGrantStore(pool)];
   const corrected = sampleOrder({ origin: "https://wronged.example" });
   await storeExam(pool, corrected, sampleResult());
@@ -221,7 +221,7 @@ test("a free exam that something of ours ended may be taken once more, and no ot
   expect([await grants.take(again()), (await grants.find(corrected.id))?.broken]).toEqual([false, 1]);
 });
 
-test("an origin is asked for quotes a few times in ten minutes, however many want to know at once", async () => {
+test("An origin gets a limited number of quote requests in ten minutes, and a result is cached for concurrent callers", async () => {
   const probes = createProbeStore(pool);
   const request = randomBytes(32);
   const origin = "https://probed.example";
@@ -242,7 +242,7 @@ const RECEIVED = `INSERT INTO payment (chain, asset, payer, nonce, digest, signa
   fingerprint, pay_to, value, version, scheme, received_at, head_block, state)
   VALUES (8453, $1, $2, $3, '\\x00', '\\x00', 0, 1, 'test.seller', '\\x00', $2, 1, 'v2', 'exact', now(), 1, 'received')`;
 
-test("a payment begins to settle only while its order is open, and the order is closed once the payment is void", async () => {
+test("A payment starts to settle only while its order is open, and a void payment closes the order", async () => {
   const [work, origin] = [createExamWork(pool), "https://fenced.example"];
   const input = JSON.stringify({ settled: { origin } });
   const { asset } = sampleOrder().payment;
@@ -260,7 +260,7 @@ test("a payment begins to settle only while its order is open, and the order is 
   expect(await move(first, "settling")).toBe(0);
   expect(await work.open(first, judge)).toBeNull();
   await owner.query("UPDATE seller_exam_open SET until = now() - interval '1 s'");
-  // It ran out, and another payment came in: the first one, which is late, goes nowhere.
+  // The first order lapsed and another opened, so the first payment cannot settle.
   expect(await work.open(second, judge)).toBeNull();
   expect(await move(first, "settling")).toBe(0);
   expect(await move(second, "settling")).toBe(1);

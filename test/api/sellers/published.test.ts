@@ -30,7 +30,7 @@ const REMOVE = fileURLToPath(new URL("../../../scripts/evidence-remove.ts", impo
 const DAY_MS = 86_400_000;
 const PATIENT = { timeout: 30_000, interval: 100 } as const;
 
-/** Where the service believes to be in time, later than now. */
+/** The number of days that the service's clock is ahead. */
 let days = 0;
 const now = () => new Date(Date.now() + days * DAY_MS);
 
@@ -40,7 +40,7 @@ const pool = await forFile(new pg.Pool({ connectionString: service.database.apiU
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
 
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
-/** What the chain showed, which is another transaction than the one that the seller names. */
+/** The settlement on the chain, which differs from the transaction that the seller names. */
 const SEEN = {
   nonce: `0x${"0a".repeat(32)}`,
   transaction: `0x${"0b".repeat(32)}`,
@@ -50,8 +50,8 @@ const SEEN = {
 } as const;
 const passed = await held({}, { settlements: [{ ...SEEN, value: 1_000n }] });
 
-describe("a seller's certificate", () => {
-  test("is a record for programs, with its checks, its transactions and the digest of its evidence", async () => {
+describe("A seller's certificate", () => {
+  test("Programs get a record with the checks, the transactions, and the digest of the evidence", async () => {
     const { status, body, headers } = await get(`/cert/${passed}`);
     expect([status, headers.get("vary")]).toEqual([200, expect.stringMatching(/accept/i)]);
     expect(body).toMatchObject({
@@ -79,7 +79,7 @@ describe("a seller's certificate", () => {
     expect(createHash("sha256").update(evidence.text).digest("hex")).toBe(sha256);
   });
 
-  test("is where the exam's status points, and where a browser that asks for the status is sent", async () => {
+  test("The exam's status links to the certificate, and browsers are redirected to it", async () => {
     const { body, headers } = await get(`/exam/${passed}`);
     expect(body).toMatchObject({
       status: "complete",
@@ -96,7 +96,7 @@ describe("a seller's certificate", () => {
     expect([sent.status, sent.headers.get("location")]).toEqual([303, `/cert/${passed}`]);
   });
 
-  test("is a page for browsers, on which a seller's script is text", async () => {
+  test("Browsers get a page on which a seller's script is text", async () => {
     const { status, text, headers } = await get(`/cert/${passed}`, "text/html");
     expect([status, headers.get("x-robots-tag")]).toEqual([200, null]);
     expect(text).toContain(`href="https://basescan.org/tx/${NAMED}"`);
@@ -109,7 +109,7 @@ describe("a seller's certificate", () => {
     expect(text).toContain("in which the chain showed no payment of this exam");
   });
 
-  test("has a badge that says until when, and expires after 30 days", async () => {
+  test("The badge shows the expiry date, and the certificate expires after 30 days", async () => {
     const fresh = await get(`/badge/${passed}.svg`, "image/*");
     expect(fresh).toMatchObject({
       status: 200,
@@ -130,7 +130,7 @@ describe("a seller's certificate", () => {
     }
   });
 
-  test("is in the transparency log, as typed, and anyone proves it offline", async () => {
+  test("The certificate is in the transparency log and can be verified offline, and forged copies fail", async () => {
     const path = `/cert/${passed}.tlog-proof`;
     await expect.poll(async () => (await get(path, "text/plain")).status, PATIENT).toBe(200);
     const proof = (await get(path, "text/plain")).text;
@@ -156,7 +156,7 @@ describe("a seller's certificate", () => {
     expect((await get(`/cert/${passed}`, "text/html")).text).toContain("In the log at index");
   });
 
-  test("that is a FAIL, was corrected and lost its payment is in the log with each of that, and anyone proves it offline", async () => {
+  test("A FAIL, its correction, and its reversal each have a log entry that can be verified offline", async () => {
     const failed = await held({ origin: "https://failed.example" }, FAIL);
     const owner = await forFile(await connectOwner(service.database));
     await owner.query("INSERT INTO seller_exam_correction (exam, reason) VALUES ($1, 'our node was behind')", [failed]);
@@ -186,7 +186,7 @@ describe("a seller's certificate", () => {
   });
 });
 
-test("evidence that a court orders removed is gone in public, and every proof of the exam still verifies", async () => {
+test("Evidence removed by a court order is no longer public, and every proof of the exam still verifies", async () => {
   const id = await held({ origin: "https://removed.example" });
   const before = (await get(`/cert/${id}`)).body.evidence as { url: string; sha256: string };
   await expect.poll(async () => (await get(`/cert/${id}.tlog-proof`, "text/plain")).status, PATIENT).toBe(200);
@@ -222,7 +222,7 @@ test("evidence that a court orders removed is gone in public, and every proof of
   const given = { proof, policy: parsePolicy(policy), expected, subject: { record: record.text } };
   expect(await checkLogged(given)).toMatchObject({ valid: true, type: "seller_certificate", id });
 
-  // The owner's role can remove nothing else, and nothing without saying why.
+  // The owner's role cannot make any other change, or remove evidence without a reason.
   const owner = await forFile(connectOwner(service.database));
   for (const change of [
     `UPDATE seller_exam_result SET evidence = '{}' WHERE exam = '${id}'`,
@@ -234,8 +234,8 @@ test("evidence that a court orders removed is gone in public, and every proof of
     await expect(owner.query(change), change).rejects.toThrow("is append-only");
 });
 
-describe("an exam that is not published", () => {
-  test("is reachable by its id alone, and certifies nothing", async () => {
+describe("An unpublished exam", () => {
+  test("An unpublished exam is reachable only by its id and certifies nothing", async () => {
     const origin = "https://interrupted.example";
     const id = await held({ origin }, { ...UNPUBLISHED, checks: [] });
     const { body } = await get(`/cert/${id}`);
@@ -256,7 +256,7 @@ describe("an exam that is not published", () => {
     expect((await get("/board?capability=seller")).text).not.toContain(origin);
   });
 
-  test("that does not exist is 404, at each address", async () => {
+  test("An exam that does not exist gets 404 on every route", async () => {
     const id = "0".repeat(32);
     for (const path of [`/exam/${id}`, `/cert/${id}`, `/cert/${id}/evidence`])
       expectProblem(await get(path), 404, "not_found");
@@ -265,7 +265,7 @@ describe("an exam that is not published", () => {
   });
 });
 
-test("whatever a seller's URL says is text on every page that names it, and nothing in it is unseen", async () => {
+test("A seller's URL is shown as text without invisible characters on every page", async () => {
   const origin = "https://hostile.example";
   const url = `${origin}/"><script>alert(1)</script>\u202e${"x".repeat(5_000)}`;
   const payTo = `0x${"9e".repeat(20)}` as const;
@@ -293,21 +293,24 @@ test("whatever a seller's URL says is text on every page that names it, and noth
 });
 
 describe("GET /verify?origin=", () => {
-  test.each(["https://seller.example", "HTTPS://Seller.Example:443/"])("finds %s in any form", async (given) => {
-    const { status, body } = await get(`/verify?origin=${encodeURIComponent(given)}`);
-    expect(status).toBe(200);
-    expect(body).toMatchObject({
-      origin: "https://seller.example",
-      tested: true,
-      verified: true,
-      reasons: [],
-      certs: [{ id: passed, result: "pass", level: "full", fresh: true }],
-      freshness_policy: { valid_for_days: 30 },
-      how_to_test: `${service.url}/inspect`,
-    });
-  });
+  test.each(["https://seller.example", "HTTPS://Seller.Example:443/"])(
+    "The origin %s is found in any form",
+    async (given) => {
+      const { status, body } = await get(`/verify?origin=${encodeURIComponent(given)}`);
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        origin: "https://seller.example",
+        tested: true,
+        verified: true,
+        reasons: [],
+        certs: [{ id: passed, result: "pass", level: "full", fresh: true }],
+        freshness_policy: { valid_for_days: 30 },
+        how_to_test: `${service.url}/inspect`,
+      });
+    },
+  );
 
-  test("a FAIL does not disappear behind a hundred newer exams", async () => {
+  test("A FAIL still counts after 101 newer exams", async () => {
     const origin = "https://many.example";
     await held({ origin, url: `${origin}/hidden` }, { ...FAIL, endedAt: new Date(Date.now() - DAY_MS) });
     for (let place = 0; place < 101; place++) await held({ origin });
@@ -320,7 +323,7 @@ describe("GET /verify?origin=", () => {
     ["?origin=https://seller.example/haiku", /names more than an origin; expected https:\/\/seller\.example/],
     ["?origin=a&origin=b", /more than once/],
     ["?origin=https://seller.example&path_prefix=haiku", /path_prefix: the path prefix "haiku" is not plain; expected/],
-  ])("%s is 400 with what would be right", async (query, detail) => {
+  ])("The query %j gets 400 with a correction", async (query, detail) => {
     const answer = await get(`/verify${query}`);
     expectProblem(answer, 400, "malformed_request");
     expect(answer.body.detail).toMatch(detail);

@@ -19,14 +19,14 @@ const shops = {
   wrong: await forFile(openShop(chain)),
 };
 const arbiterAllowedOrigins = Object.values(shops).map(({ url }) => url);
-/** A day's ceiling that one exam of the shop does not fit under, by one unit. */
+/** A daily ceiling one unit below the cost of one exam of the shop. */
 const daily = mostSpent(1_000n) - 1n;
 const exams = { key: EXAM_KEY, daily } as const;
 const service = await forFile(startService({ chain, jobs: false, config: { exams, arbiterAllowedOrigins } }));
 const payer = await newPayer(chain, 2_000_000n);
 const order = (body: string) => post(`${service.url}/test/seller`, { "content-type": "application/json" }, body);
 
-test("a day's ceiling that does not suffice is answered 503 with a time to try again, before anybody pays", async () => {
+test("An insufficient daily ceiling gets 503 with Retry-After before any payment", async () => {
   const { poor } = shops;
   const url = `${poor.url}/haiku`;
   poor.place(await lineFor(service.url, url, payer));
@@ -36,7 +36,7 @@ test("a day's ceiling that does not suffice is answered 503 with a time to try a
   expect(refused.text).toContain("Exams may spend 0.006001 USDC in 24 hours");
 });
 
-test("an exam is refused to a wallet that the origin's file does not name, before it is charged", async () => {
+test("A wallet that the origin's file does not name is refused an exam before it is charged", async () => {
   const { named } = shops;
   const url = `${named.url}/haiku`;
   const [seller, competitor] = [await newPayer(chain, 2_000_000n), await newPayer(chain, 2_000_000n)];
@@ -47,7 +47,7 @@ test("an exam is refused to a wallet that the origin's file does not name, befor
     422,
     expect.stringMatching(/bad_consent: .*has no line that lets any wallet/),
   ]);
-  // The file is all that was asked for.
+  // Only the file was requested.
   expect(named.requests() - before).toBeLessThanOrEqual(1);
   named.place(await lineFor(service.url, url, seller));
   for (const body of [JSON.stringify({ url }), JSON.stringify({ url, other: at("sonnet") })]) {
@@ -61,7 +61,7 @@ test("an exam is refused to a wallet that the origin's file does not name, befor
   }
 });
 
-test("a wallet that is named for a path buys no exam of another one, however that is written", async () => {
+test("A wallet named for one path cannot buy an exam of another path in any spelling", async () => {
   const { tenant } = shops;
   const buyer = await newPayer(chain, 2_000_000n);
   const line = await lineFor(service.url, `${tenant.url}/haiku`, buyer);
@@ -83,7 +83,7 @@ test("a wallet that is named for a path buys no exam of another one, however tha
   expect([other.status, other.text]).toEqual([422, expect.stringContaining("/haiku and /sonnet")]);
 });
 
-test("the free route shows the line to place, whom the file names, and what is wrong with a line to us", async () => {
+test("The free route shows the line to add, the wallets that the file names, and faults in lines to this service", async () => {
   const { wrong } = shops;
   const [url, host, wallet] = [`${wrong.url}/haiku`, new URL(service.url).host, `0x${"ab".repeat(20)}`];
   expect(await looked(service.url, url)).toMatchObject({
@@ -98,12 +98,12 @@ test("the free route shows the line to place, whom the file names, and what is w
     },
   });
   wrong.place(`x402-exam v1 other.example nonsense\nx402-exam v1 ${host} ${wallet} /../ 2030-01-01T00:00:00Z`);
-  const said = await looked(service.url, url, wallet);
-  expect(said).toMatchObject({
+  const shown = await looked(service.url, url, wallet);
+  expect(shown).toMatchObject({
     refused: { code: "bad_consent", detail: expect.stringContaining("Line 3: the path prefix") },
     consent: { problems: [{ line: 3, problem: expect.stringContaining("is not plain") }] },
   });
-  wrong.place((said.consent as { file: { line: string } }).file.line);
+  wrong.place((shown.consent as { file: { line: string } }).file.line);
   expect(await looked(service.url, url, wallet)).toMatchObject({
     ...{ refused: null, path_prefix: "/", pay_to: wrong.payTo.toLowerCase() },
     consent: { lines: [{ wallet, path_prefix: "/" }], problems: [] },
@@ -135,10 +135,10 @@ test.each([
   `{"url":"http://seller.example/","body":${JSON.stringify("x".repeat(9_000))}}`,
   '{"url":"http://seller.example\\r\\nhost: inside/"}',
   '{"url":"http://\\u0000/"}',
-])("the order %# is refused with its payment, which stays unspent", async (body) => {
+])("Order %# is refused, and its payment is not spent", async (body) => {
   const headers = { "content-type": "application/json", ...v2(signed) };
   const { status, text } = await post(`${service.url}/test/seller`, headers, body);
-  // 503: nobody was asked for a quote, since no payment pays for that.
+  // 503 means that no quote was requested, because no payment covers it.
   expect([400, 413, 422, 503], text).toContain(status);
   expect(await chain.usdcBalance(payer.address)).toBe(2_000_000n);
 });
@@ -146,7 +146,7 @@ test.each([
 const GOOD = completeEnvironment("A".repeat(43));
 const parsed = (more: Record<string, string>) => parseConfig({ ...GOOD, ...more });
 
-test("without a key no exams are sold; with one up to 50 USDC a day, or what is set", () => {
+test("Exams are sold only with a key, with a daily ceiling of 50 USDC by default", () => {
   expect(parsed({})).toMatchObject({ exams: null });
   expect(parsed({ EXAM_PRIVATE_KEY: EXAM_KEY })).toMatchObject({ exams: { key: EXAM_KEY, daily: 50_000_000n } });
   const none = { EXAM_PRIVATE_KEY: EXAM_KEY, EXAM_DAILY_SPEND: "0" };

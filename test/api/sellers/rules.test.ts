@@ -10,7 +10,7 @@ import { sampleOrder } from "../../support/sellers/samples.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-test("whatever an exam can spend at the ceiling is covered by its price", () => {
+test("The exam price covers everything that an exam can spend at the price ceiling", () => {
   expect(mostSpent(SELLER_CEILING)).toBeLessThanOrEqual((EXAM_PRICE * 91n) / 100n);
 });
 
@@ -31,7 +31,7 @@ test.each([
   [lineOf({ prefix: "/~mal/v1.2/" }), { prefix: "/~mal/v1.2/" }],
   [lineOf({ expires: "2026-07-01T00:00:01Z" }), {}],
   [lineOf({ expires: "2026-09-29T02:00:00.000+02:00" }), {}],
-])("the file %j names a buyer", (file, read) => {
+])("The file %j names a buyer", (file, read) => {
   expect(readConsent(bytes(file), HOST, NOW)).toMatchObject({ lines: [read], faults: [] });
 });
 
@@ -60,7 +60,7 @@ test.each([
   [lineOf({ expires: "2026-08-01" }), /"2026-08-01" is not an ISO 8601 date-time; expected one like/],
   [lineOf({ expires: "2026-02-30T00:00:00Z" }), /is not an ISO/],
   [lineOf({ expires: "never" }), /is not an ISO/],
-])("the file %j names no buyer, and a line to us says why", (file, fault) => {
+])("The file %j names no buyer, and a faulty line to this service is reported", (file, fault) => {
   const { lines, faults } = readConsent(bytes(file), HOST, NOW);
   expect(lines).toEqual([]);
   if (fault === null) expect(faults).toEqual([]);
@@ -96,11 +96,11 @@ test.each([
   ["/shop/", "/shop/%c0%ae%c0%ae/admin", false],
   ["/shop/", "/shop/\uff0e\uff0e/admin", false],
   ["/shop/", "/shop/\uff0e\uff0e\uff0fadmin", false],
-])("what is under %s: %s is, or is not", (prefix, path, isIn) => {
+])("The prefix %s covers the path %s: %s", (prefix, path, isIn) => {
   expect(isUnder(prefix, new URL(`https://seller.example${path}`).href)).toBe(isIn);
 });
 
-test("of several lines for a wallet the widest counts that covers the order and the other route", () => {
+test("The widest line of a wallet that covers both the order and the other route counts", () => {
   const { lines } = readConsent(
     bytes(["/", "/shop", "/shop/haiku"].map((prefix) => lineOf({ prefix })).join("\n")),
     HOST,
@@ -124,7 +124,7 @@ test.each([
   [{ url: "https://seller.example", max_price: "9.5" }, { maxPrice: `${SELLER_CEILING}` }],
   [{ url: "https://seller.example/haiku" }, { other: null }],
   [{ url: "https://seller.example/haiku", other: "/sonnet#2" }, { other: "https://seller.example/sonnet" }],
-])("%j is read as %j", (given, read) => {
+])("The order %j is parsed as %j", (given, read) => {
   expect(EXAM_REQUEST.parse(given)).toMatchObject({ settled: null, ...read });
 });
 
@@ -138,7 +138,7 @@ test.each([
   [{ url: "https://seller.example", body: "x".repeat(8_193) }],
   [{ url: "https://seller.example", settled: { amount: "1" } }],
   [{ url: "https://seller.example", consent: { signature: "0x1", expires: "" } }],
-])("%j is malformed", (given) => {
+])("The order %j is malformed", (given) => {
   const { error } = EXAM_REQUEST.safeParse(given);
   expect(error?.issues.some(({ code }) => code !== "custom")).toBe(true);
 });
@@ -149,12 +149,12 @@ test.each([
   ["https://me:secret@seller.example/sonnet", {}],
   ["https://127.0.0.1/sonnet", {}],
   ["/haiku?again", {}],
-])("the other route %s of an order %j is refused, without a charge", (other, more) => {
+])("The other route %s is refused without a charge for an order with %j", (other, more) => {
   const { error } = EXAM_REQUEST.safeParse({ url: "https://seller.example/haiku", other, ...more });
   expect(error?.issues).toMatchObject([{ code: "custom", path: ["other"] }]);
 });
 
-test("our own host is refused in every spelling", () => {
+test("The service's host is refused in every spelling", () => {
   for (const url of ["https://trust.example/test/basic", "https://TRUST.example:443/", "http://trust.example"])
     expect(urlRefusal(url, SETTINGS)?.code).toBe("own_service");
 });
@@ -175,18 +175,18 @@ const OTHER = { to: `0x${"bb".repeat(20)}` } as const;
 test.each([
   ["as quoted", {}, { cost: order.amount, refused: null }],
   ["for more", { value: order.amount + 1n }, { cost: order.amount + 1n, refused: /more than/ }],
-  ["for an escrow to hold", { to: COMMERCE_PAYMENTS.collector }, { cost: order.amount, refused: null }],
+  ["held by an escrow", { to: COMMERCE_PAYMENTS.collector }, { cost: order.amount, refused: null }],
   [
-    "for an escrow to hold, for more",
+    "held by an escrow, for more",
     { to: COMMERCE_PAYMENTS.collector, value: order.amount + 1n },
     { cost: order.amount + 1n, refused: /more than/ },
   ],
   ["for another recipient", OTHER, { cost: order.amount, refused: /another recipient/ }],
-  ["for ourselves", { to: FROM, value: 10n ** 9n }, { cost: 0n, refused: null }],
+  ["to ourselves", { to: FROM, value: 10n ** 9n }, { cost: 0n, refused: null }],
   ["that is never valid", { ...OTHER, validBefore: 101n, value: 10n ** 9n }, { cost: 0n, refused: null }],
   ["that is valid for one second", { validBefore: 102n }, { cost: order.amount, refused: null }],
   ["from another account", { from: order.payTo }, { cost: 0n, refused: /another account/ }],
-])("what an authorization %s may cost is known, and what must not be signed is not", (_, change, { cost, refused }) => {
+])("An authorization %s has a known cost and is signed only if it fits the order", (_, change, { cost, refused }) => {
   const authorization = { ...AUTHORIZATION, ...change };
   expect(costOf(authorization)).toBe(cost);
   const wrong = unfit(authorization, order, FROM);
@@ -203,13 +203,13 @@ test.each([
   ["one unit too little", { balance: WORST - 1n }, /short of funds/],
   ["one unit promised to others", { balance: WORST, open: 1n }, /short of funds/],
   ["one unit owed to a buyer", { balance: WORST, owed: 1n }, /short of funds/],
-  ["one unit that an ended exam has signed", { balance: WORST, kept: 1n }, /short of funds/],
-  ["a day's ceiling that counts it already", { daily: WORST, kept: 1n }, null],
-  ["a day's ceiling that just suffices", { daily: WORST }, null],
-  ["a day's ceiling of which one unit is used", { daily: WORST, signed: 1n }, /24 hours/],
+  ["one unit signed by an ended exam", { balance: WORST, kept: 1n }, /short of funds/],
+  ["a daily ceiling that already includes it", { daily: WORST, kept: 1n }, null],
+  ["a daily ceiling that just suffices", { daily: WORST }, null],
+  ["one unit of a sufficient daily ceiling used", { daily: WORST, signed: 1n }, /24 hours/],
   ["room for one more exam", { openExams: MOST_OPEN - 1 }, null],
-  ["all places taken", { openExams: MOST_OPEN }, /open/],
-])("with %s an exam is sold, or refused with the reason", (_, means, refused) => {
+  ["the most exams already open", { openExams: MOST_OPEN }, /open/],
+])("With %s, an exam is sold or refused with the reason", (_, means, refused) => {
   const why = noRoom({ ...MEANS, ...means }, 1_000n);
   if (refused === null) expect(why).toBeNull();
   else expect(why).toMatch(refused);
@@ -224,7 +224,7 @@ const exchange = (header: string, body: Uint8Array, headers: Record<string, stri
   failure: null,
 });
 
-test("a payment that could still be submitted is shown nowhere, not even where the seller repeats it", () => {
+test("A payment that can still be submitted is removed from the evidence, even where the seller repeats it", () => {
   const [live, spent] = [`0x${"ab".repeat(65)}`, `0x${"cd".repeat(65)}`];
   const [one, other] = [payment("0x01", live), payment("0x02", spent)];
   const exchanges = [
@@ -239,7 +239,7 @@ test("a payment that could still be submitted is shown nowhere, not even where t
   expect(JSON.parse(text).exchanges).toHaveLength(2);
 });
 
-test("whatever a seller sends becomes evidence that is JSON, well formed, bounded and without U+0000", () => {
+test("Any seller response becomes well-formed JSON evidence of bounded size without U+0000", () => {
   const anything = fc.tuple(fc.uint8Array({ maxLength: 6_000 }), fc.string({ unit: "binary" }), fc.string());
   fc.assert(
     fc.property(anything, ([body, value, name]) => {
@@ -257,14 +257,14 @@ test.each([
   [bytes("a\u0000b"), null],
   [Uint8Array.of(0xff, 0xfe), null],
   [bytes(`${"a".repeat(4_095)}é`), "a".repeat(4_095)],
-])("a body of text is kept as text, another in base64", (body, text) => {
+])("A text body is stored as text and any other body in base64", (body, text) => {
   const kept = keptBody(body);
   expect(kept.text).toBe(text);
   expect(kept.base64 === null).toBe(text !== null);
   expect(kept).toMatchObject({ bytes: body.length, isWhole: body.length <= 4_096 });
 });
 
-test("a buyer's query and body are told by their digests alone, also in statements", () => {
+test("A buyer's query and body appear only as digests in evidence and statements", () => {
   const request = {
     method: "POST",
     url: "https://seller.example/haiku?attacker=words",
@@ -288,7 +288,7 @@ test("a buyer's query and body are told by their digests alone, also in statemen
   );
 });
 
-test("statements that repeat a seller's words are tamed", () => {
+test("Statements that quote a seller are sanitized and shortened", () => {
   const words = `It is named \ud800\u0000\u2028${"x".repeat(9_000)}`;
   const finding = { code: "terms.names_this_url" as const, statement: words, holds: false, exchanges: [] };
   const [kept] = keptChecks([{ check: "terms", outcome: "fail", reason: null, findings: [finding] }]);

@@ -19,7 +19,7 @@ import { serveHttp } from "../../support/http-server.ts";
 import { SELLERS_WALLET, sampleOrder, sampleResult, storeExam, storePurchase } from "../../support/sellers/samples.ts";
 import { connectOwner, freshDatabase } from "../../support/service/database.ts";
 
-// What becomes of an exam that cannot be held: here the chain cannot be read, or its code fails.
+// Exams that cannot be held because the chain is unreachable or the code fails.
 
 const database = await freshDatabase();
 const pool = await forFile(connect(database.apiUrl));
@@ -66,8 +66,8 @@ async function ordered(over: Partial<ExamOrder>): Promise<ExamOrder> {
 }
 
 /**
- * One try, after so many others and minutes; one that ends may be taken once more at once, for its refund.
- * @returns the note of the exam's end and the work that is left
+ * Runs one try after the given number of earlier tries and minutes, including the refund of an exam that ends. Returns
+ * the note of the exam's end and the number of remaining work rows.
  */
 async function tried({ id }: ExamOrder, tries: { after: number; minutes: number; over?: Partial<RunnerParts> }) {
   await owner.query("UPDATE seller_exam_work SET due_at = '-infinity', attempts = $1", [tries.after]);
@@ -103,32 +103,29 @@ test.each<Kept & { readonly note: RegExp; readonly left: number }>([
   { by: "our chain after one run had signed", over: {}, runs: 1, parts: {}, note: OWED, left: 1 },
   { by: "a bug before anything was signed", over: {}, runs: 0, parts: BUG, note: NOT_OWED, left: 0 },
   { by: "a bug after one run had signed", over: {}, runs: 1, parts: unknown, note: NOT_OWED, left: 0 },
-])(
-  "an exam that is kept from being held by $by is given up after 30 minutes and four tries",
-  async ({ over, runs, parts, ...end }) => {
-    const order = await ordered(over);
-    for (let run = 0; run < runs; run++) await sign(order);
-    const waits = { note: null, left: 1 };
-    expect(await tried(order, { after: 3, minutes: 29, over: parts })).toEqual(waits);
-    expect(await tried(order, { after: 2, minutes: 31, over: parts })).toEqual(waits);
-    const { note, left } = end;
-    expect(await tried(order, { after: 3, minutes: 31, over: parts })).toEqual({
-      note: expect.stringMatching(note),
-      left,
-    });
-  },
-);
+])("An exam blocked by $by is given up after 30 minutes and four tries", async ({ over, runs, parts, ...end }) => {
+  const order = await ordered(over);
+  for (let run = 0; run < runs; run++) await sign(order);
+  const waits = { note: null, left: 1 };
+  expect(await tried(order, { after: 3, minutes: 29, over: parts })).toEqual(waits);
+  expect(await tried(order, { after: 2, minutes: 31, over: parts })).toEqual(waits);
+  const { note, left } = end;
+  expect(await tried(order, { after: 3, minutes: 31, over: parts })).toEqual({
+    note: expect.stringMatching(note),
+    left,
+  });
+});
 
 test.each([
-  ["ten minutes after its order, or sooner, fails", 10, true, { status: "complete", runs: 1, note: null }],
-  ["later fails nothing, and nothing is paid back", 11, true, { status: "interrupted", runs: 0, note: NOT_OWED }],
+  ["fails the exam within ten minutes of the order", 10, true, { status: "complete", runs: 1, note: null }],
+  ["does not fail the exam later, and no refund is paid", 11, true, { status: "interrupted", runs: 0, note: NOT_OWED }],
   [
-    "and whose file names the buyer no more is asked nothing",
+    "gets no request if its file no longer names the buyer",
     1,
     false,
     { status: "interrupted", runs: 0, note: NOT_OWED },
   ],
-])("a seller that quotes something else %s", async (...[, minutes, isNamed, { status, runs, note }]) => {
+])("A seller whose quote has changed %s", async (...[, minutes, isNamed, { status, runs, note }]) => {
   const asked: string[] = [];
   const expires = new Date(Date.now() + 86_400_000).toISOString();
   const seller = await forFile(
@@ -152,7 +149,7 @@ test.each([
   if (!isNamed) expect(asked).toEqual(["/.well-known/x402-exam.txt"]);
 });
 
-test("no refund takes what an open order may still cost", async () => {
+test("A refund leaves the possible cost of open orders in the account", async () => {
   const order = await ordered({ amount: 150_000n });
   await tried(order, { after: 3, minutes: 31 });
   await storePurchase(owner, order, { state: "fulfilled", isFinal: true });
@@ -188,7 +185,7 @@ test("no refund takes what an open order may still cost", async () => {
   expect(sent).toEqual([EXAM_PRICE]);
 });
 
-test("a refund that cannot be paid is tried again, and the exam ends no second time", async () => {
+test("A refund that cannot be paid is retried, and the exam's end does not change", async () => {
   const order = await ordered({});
   await tried(order, { after: 3, minutes: 31 });
   const before = await createExamStore(pool).get(order.id);
@@ -197,7 +194,7 @@ test("a refund that cannot be paid is tried again, and the exam ends no second t
   expect(await createExamStore(pool).get(order.id)).toEqual(before);
 });
 
-test("nobody is paid back whose payment a reorganization has taken", async () => {
+test("A payment removed by a reorganization is not refunded", async () => {
   const order = await ordered({});
   await tried(order, { after: 3, minutes: 31 });
   expect(await tried(order, { after: 0, minutes: 31 })).toMatchObject({ left: 1 });
@@ -206,7 +203,7 @@ test("nobody is paid back whose payment a reorganization has taken", async () =>
   expect((await createExamStore(pool).get(order.id))?.refund).toBeNull();
 });
 
-test("a free exam that something of ours keeps from being held pays nobody, and may be taken again", async () => {
+test("A free exam that fails through our fault pays no refund and may be repeated", async () => {
   const corrected = sampleOrder({ origin: "https://wronged.example" });
   await storeExam(pool, corrected, sampleResult());
   await createCorrections(pool).correct(corrected.id, "Our node was wrong.");
@@ -220,19 +217,19 @@ test("a free exam that something of ours keeps from being held pays nobody, and 
   expect(await grants.take(free())).toBe(true);
 });
 
-describe("the clock of an exam", () => {
+describe("The clock of an exam", () => {
   const CHAIN = 1_790_000_000;
 
   test.each([
-    ["as the chain's", 0, 0],
-    ["a lagging node ahead", 300, 300],
+    ["equal to the chain's", 0, 0],
+    ["ahead by a node's lag", 300, 300],
     ["behind the chain's", -120, 0],
-  ])("a clock of ours that is %s judges by the later of the two", async (_, ahead, counted) => {
+  ])("With a local clock that is %s, the exam uses the later of the two times", async (_, ahead, counted) => {
     const clock = await examClock({ now: async () => CHAIN }, () => new Date((CHAIN + ahead) * 1_000));
     expect(clock() / 1_000 - CHAIN).toBe(counted);
   });
 
-  test("a clock far ahead of the chain, and a chain that cannot be read, hold no exam", async () => {
+  test("No exam is held with a clock far ahead of the chain or with an unreachable chain", async () => {
     const late = new Date((CHAIN + 301) * 1_000);
     await expect(examClock({ now: async () => CHAIN }, () => late)).rejects.toThrow(/301 seconds behind/);
     const away = examClock({ now: () => Promise.reject(new Error("away")) }, () => late);
@@ -240,7 +237,7 @@ describe("the clock of an exam", () => {
   });
 });
 
-describe("the payments of an exam", () => {
+describe("The payments of an exam", () => {
   const payment = (place: number, validBefore = 1_000n): WatchedPayment => ({
     exam: "e".repeat(32),
     payer: `0x${"e8".repeat(20)}`,
@@ -253,13 +250,13 @@ describe("the payments of an exam", () => {
   test.each([
     ["all used", { used: used(one, two), time: 0n }, "final"],
     ["one missing, which could still be submitted", { used: used(one), time: 999n }, null],
-    ["one missing, which nobody can submit any more", { used: used(one), time: 1_000n }, "reversed"],
-    ["all missing, and all over", { used: used(), time: 2_000n }, "reversed"],
-  ])("with %s in a final block, the payments of an exam are rightly judged", (_, view, fate) => {
+    ["one missing, which can no longer be submitted", { used: used(one), time: 1_000n }, "reversed"],
+    ["all missing, and all expired", { used: used(), time: 2_000n }, "reversed"],
+  ])("With %s at a final block, the payments of an exam have the expected fate", (_, view, fate) => {
     expect(fateOf([one, two], view)).toBe(fate);
   });
 
-  test("an exam is never called reversed while each missing payment may still come, nor final while one is missing", () => {
+  test("An exam is not reversed while every missing payment can still settle, and not final while one is missing", () => {
     const drawn = fc.array(fc.record({ isUsed: fc.boolean(), validBefore: fc.bigInt(0n, 5n) }), { minLength: 1 });
     fc.assert(
       fc.property(drawn, fc.bigInt(0n, 5n), (plans, time) => {

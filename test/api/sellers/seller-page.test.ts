@@ -63,15 +63,15 @@ const render = (exam: EndedExam, exchanges: readonly KeptExchange[]): string =>
     now: NOW,
   });
 
-/** The elements of a page by name, how often each. */
+/** Returns the sorted names of a page's elements. */
 const elements = (page: string) =>
   page
     .match(/<[a-z][a-z0-9]*/g)
     ?.toSorted()
     .join(" ");
 
-describe("a seller's words on a page", () => {
-  test("are text: whatever they say, the page has the same elements, and nothing in it is unseen", () => {
+describe("A seller's text on a page", () => {
+  test("Any text leaves the page's elements unchanged and shows no invisible characters", () => {
     const plain = elements(render(hostileExam("words"), [exchange(1, "words"), exchange(2, "words")]));
     const words = fc.oneof(
       fc.constant(HOSTILE),
@@ -88,7 +88,7 @@ describe("a seller's words on a page", () => {
     );
   });
 
-  test("are as text in the record of the origin, too", () => {
+  test("A seller's text is also escaped in the origin's record", () => {
     const exam = { ...hostileExam(HOSTILE), correction: null };
     const page = renderSellerVerification(
       sellerVerification({ site: { origin: "https://seller.example", prefix: "/" }, exams: [exam] }, baseUrl, NOW),
@@ -98,7 +98,7 @@ describe("a seller's words on a page", () => {
     expect(page).not.toMatch(UNSEEN);
   });
 
-  test("cannot make it large: 40 exchanges of a megabyte are less than one together", () => {
+  test("40 exchanges of a megabyte each make a page below one megabyte", () => {
     const words = "<\u202e".repeat(262_144);
     const page = render(
       hostileExam(words),
@@ -109,16 +109,16 @@ describe("a seller's words on a page", () => {
   });
 });
 
-describe("the transactions that answers name", () => {
+describe("Transactions named in answers", () => {
   const naming = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64");
   const TX = `0x${"AB".repeat(32)}`;
 
-  test("are linked with the exchanges that name them, once each", () => {
-    const said = {
+  test("Each named transaction is listed once with its exchanges", () => {
+    const answered = {
       ...exchange(1, "x"),
       answer: { ...answerOf(1), headers: { "payment-response": naming({ transaction: TX }) } },
     };
-    expect(namedTransactions([said, { ...said, number: 7 }])).toEqual([
+    expect(namedTransactions([answered, { ...answered, number: 7 }])).toEqual([
       { transaction: TX.toLowerCase(), exchanges: [1, 7] },
     ]);
   });
@@ -130,12 +130,12 @@ describe("the transactions that answers name", () => {
     naming("x"),
     naming({ transaction: 1 }),
     naming({ transaction: `${TX}"` }),
-  ])("are none in %j", (header) => {
-    const said = { ...exchange(1, "x"), answer: { ...answerOf(1), headers: { "payment-response": header } } };
-    expect(namedTransactions([said])).toEqual([]);
+  ])("The header %j names no transaction", (header) => {
+    const answered = { ...exchange(1, "x"), answer: { ...answerOf(1), headers: { "payment-response": header } } };
+    expect(namedTransactions([answered])).toEqual([]);
   });
 
-  test("are at most ten, however many are made up", () => {
+  test("At most ten named transactions are listed", () => {
     const many = Array.from({ length: 40 }, (_, place) => ({
       ...exchange(place + 1, "x"),
       answer: {

@@ -22,7 +22,7 @@ const get = (path: string, accept = "application/json") => send(`${service.url}$
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
 const passed = await held();
 
-test("a PASS of an origin whose other request fails is not green, on its badge and its page, until a newer PASS mends that", async () => {
+test("A PASS of an origin with a failed other request is not shown as green until a newer PASS of that request", async () => {
   const origin = "https://two.example";
   const [good, bad] = [`${origin}/good`, `${origin}/bad`];
   const id = await held({ origin, url: good }, { endedAt: new Date(Date.now() - 2_000) });
@@ -49,17 +49,17 @@ test("a PASS of an origin whose other request fails is not green, on its badge a
   expect((await get(`/cert/${mended}`)).body.earlier).toMatchObject([{ verdict: "fail" }]);
 });
 
-describe("a correction", () => {
+describe("A correction", () => {
   const script = fileURLToPath(new URL("../../../scripts/exam-correct.ts", import.meta.url));
   const correct = (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [script, ...args], {
       env: { ...process.env, DATABASE_URL: service.database.apiUrl },
     }).then(
-      ({ stdout }) => ({ code: 0, said: stdout }),
-      ({ code, stderr }) => ({ code, said: String(stderr) }),
+      ({ stdout }) => ({ code: 0, output: stdout }),
+      ({ code, stderr }) => ({ code, output: String(stderr) }),
     );
 
-  test("by the operator's command stands beside the certificate, which counts no more and stays as it was", async () => {
+  test("An operator's correction is shown with the certificate, which is unchanged and no longer counts", async () => {
     const origin = "https://wronged.example";
     await held({ origin }, { endedAt: new Date(Date.now() - 90_000) });
     const id = await held({ origin }, FAIL);
@@ -83,18 +83,18 @@ describe("a correction", () => {
     expect((await get(`/badge/${id}.svg`, "image/*")).text).toMatch(/withdrawn \d{4}-\d\d-\d\d/);
     expect(await correct(id, "--reason", "again")).toMatchObject({
       code: 1,
-      said: expect.stringMatching(/already been corrected: The node/),
+      output: expect.stringMatching(/already been corrected: The node/),
     });
   });
 
-  test("may grant an exam free of charge, with it or afterwards, and tells the token once", async () => {
+  test("A correction may grant a free exam, immediately or later, and prints its token once", async () => {
     const id = await held({ origin: "https://granted.example" }, FAIL);
     const none = await correct(id, "--free-exam");
-    expect(none).toMatchObject({ code: 1, said: expect.stringMatching(/has not been corrected/) });
-    const { said } = await correct(id, "--reason", "Our clock was wrong.", "--free-exam");
+    expect(none).toMatchObject({ code: 1, output: expect.stringMatching(/has not been corrected/) });
+    const { output } = await correct(id, "--reason", "Our clock was wrong.", "--free-exam");
     const pattern = new RegExp(`POST /exam/${id}/again {"token":"([0-9a-f]{32})"}`);
-    const [, token] = pattern.exec(said) ?? [];
-    const [, later] = pattern.exec((await correct(id, "--free-exam")).said) ?? [];
+    const [, token] = pattern.exec(output) ?? [];
+    const [, later] = pattern.exec((await correct(id, "--free-exam")).output) ?? [];
     expect([token === undefined, token === later]).toEqual([false, false]);
     const { correction } = (await get(`/cert/${id}`)).body;
     expect(correction).toMatchObject({ free_exam: { cert_url: null } });
@@ -102,19 +102,22 @@ describe("a correction", () => {
     expect((await get(`/cert/${id}`, "text/html")).text).toContain("may take another exam free of charge");
   });
 
-  test("is refused for what is not published, for what is not there, and without a reason", async () => {
+  test("A correction is refused for an unpublished exam, for a missing exam, and without a reason", async () => {
     const id = await held({ origin: "https://quiet.example" }, UNPUBLISHED);
-    expect(await correct(id, "--reason", "x")).toMatchObject({ code: 1, said: expect.stringMatching(/not published/) });
+    expect(await correct(id, "--reason", "x")).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/not published/),
+    });
     expect(await correct("0".repeat(32), "--reason", "x")).toMatchObject({
       code: 1,
-      said: expect.stringMatching(/no exam/),
+      output: expect.stringMatching(/no exam/),
     });
-    expect(await correct(id)).toMatchObject({ code: 1, said: expect.stringMatching(/a reason of 1 to 500/) });
+    expect(await correct(id)).toMatchObject({ code: 1, output: expect.stringMatching(/a reason of 1 to 500/) });
   });
 });
 
-describe("an origin's credential", () => {
-  test("is accepted by our verifier and by two others, and ends with the first certificate in it", async () => {
+describe("An origin's credential", () => {
+  test("Our verifier and two others accept the credential, which expires with its first certificate", async () => {
     const { status, text, body } = await get("/credential?origin=https://seller.example");
     expect(status).toBe(200);
     const jwks = await get("/.well-known/jwks.json");
@@ -132,7 +135,7 @@ describe("an origin's credential", () => {
     expect(body.validUntil).toBe(subject.conformance[0]?.valid_until);
   });
 
-  test("says that it was never tested, without an end; no origin is 400", async () => {
+  test("An untested origin's credential has no end date, and a missing or invalid origin gets 400", async () => {
     const { body } = await get("/credential?origin=https://unknown.example");
     expect(body).toMatchObject({ credentialSubject: { tested: false, conformance: [] } });
     expect(body).not.toHaveProperty("validUntil");
@@ -141,8 +144,8 @@ describe("an origin's credential", () => {
   });
 });
 
-describe("the board", () => {
-  test("lists certified sellers with capability=seller, page by page, and none whose FAIL counts or whose PASS is reversed", async () => {
+describe("The board", () => {
+  test("The board lists certified sellers page by page, without current FAILs and reversed PASSes", async () => {
     const names = ["one", "two", "three"].map((name) => `https://${name}.board.example`);
     const now = Date.now();
     for (const [place, origin] of names.entries()) await held({ origin }, { endedAt: new Date(now - place * 1_000) });
@@ -166,7 +169,7 @@ describe("the board", () => {
     expect((await get("/board")).body).toMatchObject({ agents: [] });
   });
 
-  test("statistics count sellers, and tell FAILs apart only if five sellers have some", async () => {
+  test("Statistics count sellers, and show FAILs only if five sellers have some", async () => {
     const { sellers } = (await get("/stats")).body as { sellers: Record<string, number | null> };
     expect(sellers.certificates).toBeGreaterThan(5);
     expect(sellers.tested).toBeGreaterThanOrEqual(5);
@@ -174,7 +177,7 @@ describe("the board", () => {
   });
 });
 
-test("a payee's exams are facts at an address of their own", async () => {
+test("/payee returns the exams that a payee bought", async () => {
   const payTo = `0x${"7a".repeat(20)}` as const;
   const payment = { ...sampleOrder().payment, payer: payTo };
   const id = await held({ origin: "https://payee.example", payTo, payment });

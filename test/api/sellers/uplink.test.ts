@@ -10,7 +10,7 @@ import { serveHttp } from "../../support/http-server.ts";
 const BLOCK_MS = 2_000;
 const REQUEST = { method: "GET", url: "https://seller.example/", headers: {}, body: null };
 
-/** Time that passes only where somebody waits for it. */
+/** A clock that advances only when the test calls `pass` or `freeze`. */
 function virtualTime() {
   let now = 0;
   let timers: { at: number; readonly ms: number | null; readonly run: () => void }[] = [];
@@ -27,7 +27,7 @@ function virtualTime() {
         timers = timers.filter((one) => one !== timer);
       };
     },
-    /** Nothing of this process runs meanwhile. */
+    /** Advances the clock without running any timer. */
     freeze: (ms: number) => {
       now += ms;
     },
@@ -53,7 +53,10 @@ interface Outage {
   readonly until: number;
 }
 
-/** What one request that fails after a while comes to, with an outage of ours in the meantime. */
+/**
+ * Returns "worked" or the error that a request ends with if it fails after `afterMs`, with an outage of our network in
+ * between.
+ */
 async function requestThatFails(afterMs: number, outage: Outage, node: "remote" | "own" | "lags" | "busy") {
   const time = virtualTime();
   const isOut = () => time.elapsed() >= outage.from && time.elapsed() < outage.until;
@@ -85,7 +88,7 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
 const NEVER = { from: 0, until: 0 };
 
 test.each(["remote", "own", "lags"] as const)(
-  "a seller that does not answer has no excuse while the chain goes on, by a node that is %s",
+  "A seller that does not answer is blamed while the chain advances, with a node that is %s",
   async (node) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 15_000 }), async (afterMs) => {
@@ -96,10 +99,10 @@ test.each(["remote", "own", "lags"] as const)(
   },
 );
 
-test("an outage of ours that ends before the request does, or goes on, blames nobody", async () => {
+test("A seller is not blamed during an outage of our network, even if it ends before the request", async () => {
   const scene = fc.record({
     afterMs: fc.integer({ min: 0, max: 15_000 }),
-    // Between two looks there are two seconds.
+    // The health check runs every two seconds.
     lasts: fc.integer({ min: 2_001, max: 30_000 }),
     share: fc.double({ min: 0, max: 1, noNaN: true }),
   });
@@ -117,7 +120,7 @@ test.each([
   [15_000, { from: 1_000, until: 14_000 }],
   [15_000, { from: 14_000, until: 30_000 }],
   [0, { from: 0, until: 12_000 }],
-])("behind a node of our own an outage shows in a chain that stands still: %i %j", async (afterMs, outage) => {
+])("With a local node, an outage is detected by a chain that does not advance: %i %j", async (afterMs, outage) => {
   expect(await requestThatFails(afterMs, outage, "own")).toBeInstanceOf(ExaminersFault);
 });
 
@@ -125,25 +128,25 @@ test.each([
   [1_000, 6_000, "worked"],
   [1_000, 12_000, expect.any(ExaminersFault)],
 ])(
-  "a node that answers without a block from %i to %i ms is no broken network, unless that lasts",
+  "A node that answers without a block from %i to %i ms counts as an outage only if it lasts",
   async (from, until, found) => {
     expect(await requestThatFails(15_000, { from, until }, "busy")).toEqual(found);
   },
 );
 
-test("a node that is asked too often answers, and one that is away does not", async () => {
+test("A rate-limited node counts as reachable, and an unreachable one does not", async () => {
   const busy = await serveHttp((_, response) => void response.writeHead(429).end("too many requests"));
-  const [client, nobody] = [busy.url, "http://127.0.0.1:9"].map((url) =>
+  const [client, unreachable] = [busy.url, "http://127.0.0.1:9"].map((url) =>
     createPublicClient({ transport: http(url, { retryCount: 0 }) }),
   );
   expect(await createHeadLook({ client: client as PublicClient })()).toBeNull();
-  await expect(createHeadLook({ client: nobody as PublicClient })()).rejects.toThrow(/HTTP request failed/);
+  await expect(createHeadLook({ client: unreachable as PublicClient })()).rejects.toThrow(/HTTP request failed/);
   busy.stop();
 });
 
 const steady = (time: ReturnType<typeof virtualTime>) => async () => BigInt(Math.floor(time.elapsed() / BLOCK_MS));
 
-test("a process that was suspended while a request waited blames nobody", async () => {
+test("A seller is not blamed if our process was suspended during the request", async () => {
   const time = virtualTime();
   const uplink = watchNetworkHealth({ ...time, block: steady(time), resolves: async () => true });
   const silent = {
@@ -157,7 +160,7 @@ test("a process that was suspended while a request waited blames nobody", async 
   await expect(uplink.requireWorked()).rejects.toThrow(ExaminersFault);
 });
 
-test("names that do not resolve blame nobody, and nothing more is sent", async () => {
+test("A seller is not blamed if our resolver fails, and no further request is sent", async () => {
   const time = virtualTime();
   let sent = 0;
   const uplink = watchNetworkHealth({

@@ -8,7 +8,7 @@ import { HOSTILE_URLS, LEADS_INSIDE } from "../../support/arbiter/urls.ts";
 const PUBLIC = "93.184.216.34";
 const names: Record<string, readonly (readonly string[])[]> = {};
 
-/** Each look-up of a name takes the next answer; the last one stays. */
+/** Each lookup of a name returns the next answer, and the last one repeats. */
 const resolve = async (name: string): Promise<readonly string[]> => {
   const answers = names[name];
   if (answers === undefined) return name === "trust.example" ? [OWN] : (LEADS_INSIDE[name] ?? [PUBLIC]);
@@ -30,7 +30,7 @@ interface Dial {
   readonly lookup: LookupFunction;
 }
 
-// Nothing is dialed for real: a connection ends where its addresses are known.
+// No real connection is made. Each one ends once its addresses are known.
 beforeEach(() => {
   dialed.length = 0;
   vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...args: unknown[]) {
@@ -49,31 +49,34 @@ afterEach(() => vi.restoreAllMocks());
 const transport = () => visitor.visit(5_000, new AbortController().signal);
 const request = (url: string) => ({ method: "GET", url, headers: {}, body: null });
 
-test("a public seller is dialed, so that the table below could fail", async () => {
+test("A public seller is dialed, which shows that the next test can fail", async () => {
   await expect(transport().send(request("http://public.example/"))).rejects.toThrow("dialed");
   expect(dialed).toHaveLength(1);
 });
 
-test.each(HOSTILE_URLS.filter((url) => URL.canParse(url)))("%s is never dialed, not even to hang up", async (url) => {
-  await expect(transport().send(request(url))).rejects.not.toThrow("dialed");
-  await expect(transport().sendAndHangUp(request(url))).rejects.not.toThrow("dialed");
-  expect(dialed).toEqual([]);
-});
+test.each(HOSTILE_URLS.filter((url) => URL.canParse(url)))(
+  "%s is never dialed, not even for a request that hangs up",
+  async (url) => {
+    await expect(transport().send(request(url))).rejects.not.toThrow("dialed");
+    await expect(transport().sendAndHangUp(request(url))).rejects.not.toThrow("dialed");
+    expect(dialed).toEqual([]);
+  },
+);
 
-test("a name that was public at the intake and leads inside at the run is dialed no more", async () => {
+test("A name that later resolves to a private address is no longer dialed", async () => {
   names["rebound.example"] = [[PUBLIC], ["127.0.0.1"]];
   await expect(transport().send(request("http://rebound.example/"))).rejects.toThrow("dialed");
   await expect(transport().send(request("http://rebound.example/"))).rejects.not.toThrow("dialed");
   expect(dialed).toHaveLength(1);
 });
 
-test("a name that leads to both is dialed at neither", async () => {
+test("A name that resolves to a public and a private address is not dialed", async () => {
   names["both.example"] = [[PUBLIC, "10.0.0.1"]];
   await expect(transport().send(request("http://both.example/"))).rejects.not.toThrow("dialed");
   expect(dialed).toEqual([]);
 });
 
-test("where a seller's name did not resolve, a name below our own is asked for, a new one each time, and none of this machine", async () => {
+test("After a failed lookup, the resolver is checked with a random name below our host, but not for a local host", async () => {
   const asked: string[] = [];
   const resolving = (ownHost: string, answer: () => Promise<readonly string[]>) => {
     const settings = { ownHost, allowedOrigins: [], interfaces: () => [], userAgent: "exam" };

@@ -18,7 +18,7 @@ const pool = await forFile(new pg.Pool({ connectionString: service.database.apiU
 const get = (path: string, accept = "application/json") => send(`${service.url}${path}`, { headers: { accept } });
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
 
-describe("a tenant of a shared host", () => {
+describe("A tenant of a shared host", () => {
   const origin = "https://shared.example";
   const consent = (prefix: string) => ({ consent: { ...sampleOrder().consent, prefix } });
   const verified = async (prefix?: string) =>
@@ -28,7 +28,7 @@ describe("a tenant of a shared host", () => {
       .filter((seller) => seller.origin === origin)
       .map(({ path_prefix }) => path_prefix);
 
-  test("has a record of its own, which neither certifies nor convicts the origin or its neighbors", async () => {
+  test("A tenant has a separate record that does not affect the origin or its neighbors", async () => {
     const passing = await held({ origin, url: `${origin}/~ada/haiku`, ...consent("/~ada/") });
     const failing = await held({ origin, url: `${origin}/~bob/haiku`, ...consent("/~bob/") }, FAIL);
     expect(await verified()).toMatchObject({ path_prefix: "/", tested: false, verified: false, certs: [] });
@@ -47,7 +47,7 @@ describe("a tenant of a shared host", () => {
     expect((await get(`/cert/${passing}`, "text/html")).text).toContain(`Passed: full: ${origin}/~ada/`);
   });
 
-  test("escapes no FAIL of the whole origin by asking for less", async () => {
+  test("A tenant cannot escape a FAIL of the whole origin by naming a path", async () => {
     const url = `${origin}/~ada/sonnet`;
     await held({ origin, url, ...consent("/") }, FAIL);
     expect(await verified()).toMatchObject({ verified: false, reasons: [{ code: "current_fail" }, {}] });
@@ -60,7 +60,7 @@ describe("a tenant of a shared host", () => {
   });
 });
 
-test("a wallet is told nothing of exams that others bought of sellers who ask for money to it", async () => {
+test("A payee's record omits exams that others bought from sellers who quote its wallet", async () => {
   const [mine, quoted] = [`0x${"c1".repeat(20)}`, `0x${"c2".repeat(20)}`] as const;
   const { payment } = sampleOrder();
   const origin = "https://quoting.example";
@@ -69,13 +69,13 @@ test("a wallet is told nothing of exams that others bought of sellers who ask fo
   for (const wallet of [mine, quoted]) expect((await get(`/payee/${wallet}`)).body).toMatchObject({ exams: [] });
   const own = { origin: "https://own.example", payTo: mine };
   await held({ ...own, payment: { ...payment, payer: mine } });
-  // A shop may forward its customer's payment for an exam that must fail.
+  // A shop may forward its customer's payment to buy an exam that must fail.
   const forwarded = { origin: "https://scam.example", payTo: mine };
   await held({ ...forwarded, payment: { ...sampleOrder().payment, payer: mine } }, FAIL);
   expect((await get(`/payee/${mine}`)).body).toMatchObject({ exams: [{ result: "pass", origin: own.origin }] });
 });
 
-test("what a buyer wrote into the query and the body of its order is in no record, page or evidence", async () => {
+test("The query and body of a buyer's order are in no record, page, or evidence", async () => {
   const origin = "https://words.example";
   const words = { url: `${origin}/haiku?q=attackers-words`, body: "attackers-words", method: "POST" } as const;
   const id = await held({ origin, ...words, other: `${origin}/sonnet?attackers-words` });
@@ -90,7 +90,7 @@ test("what a buyer wrote into the query and the body of its order is in no recor
   });
 });
 
-describe("standing", () => {
+describe("Verification of an origin", () => {
   const DAY_MS = 86_400_000;
   const NOW = new Date("2026-11-24T12:00:00.000Z");
   const origin = "https://seller.example";
@@ -123,33 +123,33 @@ describe("standing", () => {
   const record = (...plans: readonly Plan[]) =>
     sellerVerification({ site, exams: plans.map(exam) }, "https://trust.test", NOW);
 
-  describe("an origin is verified if the newest exam of a request is a PASS, and none is a FAIL", () => {
+  describe("The newest exam of each request", () => {
     test.each<[string, readonly Plan[], boolean, readonly string[]]>([
       ["never examined", [], false, ["never_tested"]],
       ["one PASS", [{ daysAgo: 1 }], true, []],
       ["a PASS of level safe", [{ daysAgo: 1, level: "safe" }], true, []],
       ["one FAIL", [{ daysAgo: 1, ...FAIL }], false, ["current_fail", "no_pass"]],
-      ["a FAIL that was mended", [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }], true, []],
+      ["a FAIL followed by a PASS", [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }], true, []],
       [
-        "a PASS that a newer FAIL undoes",
+        "a PASS followed by a FAIL",
         [{ daysAgo: 1, ...FAIL }, { daysAgo: 2 }],
         false,
         ["current_fail", "pass_superseded"],
       ],
       [
-        "a FAIL beside a PASS of another request",
+        "a FAIL and a PASS of another request",
         [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL, order: { url: `${origin}/sonnet` } }],
         false,
         ["current_fail"],
       ],
       [
-        "a FAIL beside a PASS by another method",
+        "a FAIL and a PASS with another method",
         [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL, order: POST }],
         false,
         ["current_fail"],
       ],
       [
-        "a FAIL beside a PASS with another body",
+        "a FAIL and a PASS with another body",
         [
           { daysAgo: 1, order: { ...POST, body: "{}" } },
           { daysAgo: 2, ...FAIL, order: POST },
@@ -157,15 +157,15 @@ describe("standing", () => {
         false,
         ["current_fail"],
       ],
-      ["a FAIL that expired", [{ daysAgo: 1 }, { daysAgo: 31, ...FAIL, order: POST }], true, []],
+      ["an expired FAIL", [{ daysAgo: 1 }, { daysAgo: 31, ...FAIL, order: POST }], true, []],
       ["a PASS of 29 days", [{ daysAgo: 29.99 }], true, []],
       ["a PASS of 30 days", [{ daysAgo: 30 }], false, ["pass_expired"]],
-      ["a FAIL that was withdrawn", [{ daysAgo: 1, ...FAIL, corrected: true }, { daysAgo: 2 }], true, []],
-      ["a PASS that was withdrawn", [{ daysAgo: 1, corrected: true }], false, ["pass_corrected"]],
-      ["a FAIL that was reversed", [{ daysAgo: 1, ...FAIL, reversed: true }, { daysAgo: 2 }], true, []],
-      ["a PASS that was reversed", [{ daysAgo: 1, reversed: true }], false, ["pass_reversed"]],
+      ["a withdrawn FAIL", [{ daysAgo: 1, ...FAIL, corrected: true }, { daysAgo: 2 }], true, []],
+      ["a withdrawn PASS", [{ daysAgo: 1, corrected: true }], false, ["pass_corrected"]],
+      ["a reversed FAIL", [{ daysAgo: 1, ...FAIL, reversed: true }, { daysAgo: 2 }], true, []],
+      ["a reversed PASS", [{ daysAgo: 1, reversed: true }], false, ["pass_reversed"]],
       [
-        "a PASS that was withdrawn, over an older FAIL",
+        "a withdrawn PASS after an older FAIL",
         [
           { daysAgo: 1, corrected: true },
           { daysAgo: 2, ...FAIL },
@@ -173,13 +173,13 @@ describe("standing", () => {
         false,
         ["current_fail", "pass_corrected"],
       ],
-    ])("%s", (...[, plans, verified, codes]) => {
+    ])("The record of an origin has the expected reasons: %s", (...[, plans, verified, codes]) => {
       const { reasons, ...rest } = record(...plans);
       expect(reasons.map(({ code }) => code)).toEqual(codes);
       expect(rest).toMatchObject({ verified, tested: plans.length > 0 });
     });
 
-    test("whatever is bought, in any order: verified means that no request's newest exam is a fresh FAIL", () => {
+    test("An origin with any exams is verified only if no request's newest exam is a fresh FAIL", () => {
       const plan = fc.record({
         daysAgo: fc.integer({ min: 0, max: 40 }),
         level: fc.constantFrom("full" as const, "safe" as const, null),
@@ -204,27 +204,27 @@ describe("standing", () => {
     });
   });
 
-  test("a PASS names the FAILs of its request that came before it", () => {
+  test("A PASS lists the earlier FAILs of its request", () => {
     const exams = [{ daysAgo: 1 }, { daysAgo: 2, ...FAIL }, { daysAgo: 3, ...FAIL, order: POST }].map(exam);
     expect(earlierOf(exams[0] as EndedExam, exams)).toEqual([exams[1]]);
   });
 
-  describe("a payee", () => {
-    const told = (...plans: readonly Plan[]) =>
+  describe("A payee", () => {
+    const shown = (...plans: readonly Plan[]) =>
       payeeExams(`0x${"5e".repeat(20)}`, plans.map(exam), { baseUrl: "https://trust.test", now: NOW }).exams.map(
         ({ result, control }) => [result, control],
       );
 
-    test("is told the PASS of an exam that it bought, and no FAIL, since its payment may have been forwarded", () => {
-      expect(told({ daysAgo: 1 })).toEqual([["pass", "file"]]);
-      expect(told({ daysAgo: 1, ...FAIL })).toEqual([]);
+    test("A payee's record has the PASS of an exam that it bought but no FAIL, because its payment may have been forwarded", () => {
+      expect(shown({ daysAgo: 1 })).toEqual([["pass", "file"]]);
+      expect(shown({ daysAgo: 1, ...FAIL })).toEqual([]);
     });
 
-    test("is told nothing that expired, was superseded, withdrawn or reversed", () => {
-      expect(told({ daysAgo: 30 })).toEqual([]);
-      expect(told({ daysAgo: 1, corrected: true })).toEqual([]);
-      expect(told({ daysAgo: 1, reversed: true })).toEqual([]);
-      expect(told({ daysAgo: 1, ...FAIL }, { daysAgo: 2 })).toEqual([]);
+    test("A payee's record omits expired, superseded, withdrawn, and reversed exams", () => {
+      expect(shown({ daysAgo: 30 })).toEqual([]);
+      expect(shown({ daysAgo: 1, corrected: true })).toEqual([]);
+      expect(shown({ daysAgo: 1, reversed: true })).toEqual([]);
+      expect(shown({ daysAgo: 1, ...FAIL }, { daysAgo: 2 })).toEqual([]);
     });
   });
 });
