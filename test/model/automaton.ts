@@ -4,21 +4,21 @@ import { batchInShort, deliveredBy, inShort, rowInShort } from "./coverage.ts";
 import { act, arrive, crash, type Explored, heartbeat, type Outcome, resolve } from "./shell.ts";
 import { beginning, type Happening, type Process, type Surroundings } from "./world.ts";
 
-/** A state in numbers: the surroundings, then the API processes, then the resolver. An idle process is 0. */
+/** A state as numbers: the surroundings, the API processes, and the resolver. An idle process is 0. */
 export type State = readonly number[];
 
 /** A move of a state. */
 export interface Move {
   readonly label: string;
-  /** The position of the process that moves; 0 when it is none. */
+  /** The position of the process that moves, or 0 for another move. */
   readonly by: number;
-  /** Valid until the next move: who needs it longer copies it, and may change it. */
+  /** Valid until the next move. A caller that needs it longer must copy it. A caller may change it. */
   readonly to: number[];
   readonly outcome: NumberedOutcome;
 }
 
 interface NumberedOutcome extends Pick<Outcome, "label" | "taken" | "broken"> {
-  /** The payments whose result its payer gets, as bits. */
+  /** The payments whose result their payer gets, as bits. */
   readonly delivered: number;
   readonly after: number;
   readonly process: number;
@@ -26,22 +26,22 @@ interface NumberedOutcome extends Pick<Outcome, "label" | "taken" | "broken"> {
 
 export interface Automaton {
   readonly start: State;
-  /** Tries one move of a state after the other until one is wanted: that one, or null. */
+  /** Returns the first move of a state that `isWanted` accepts, or null. */
   find(state: State, isWanted: (move: Move) => boolean): Move | null;
   readonly surroundings: readonly Surroundings[];
-  /** Every answer that was given, and every state of a row that was met. */
+  /** Every answer and row state that was reached. */
   readonly covered: ReadonlySet<string>;
 }
 
 const IDLE = 0;
-/** Every move of a world. */
+/** Creates the automaton of a world. */
 export function createAutomaton(explored: Explored): Automaton {
   const { world } = explored;
   const outcomes = createOutcomes(explored);
   const start = [outcomes.beginning, ...Array(world.apiProcesses ?? 2).fill(IDLE), IDLE];
   const resolver = start.length - 1;
 
-  /** Of every move, one after the other. */
+  /** Reused for every move. */
   const to = [...start];
   function apply(state: State, by: number, outcome: NumberedOutcome): Move {
     const { label, taken, after, process } = outcome;
@@ -64,7 +64,7 @@ export function createAutomaton(explored: Explored): Automaton {
     const ofProcesses = (): Move | null => {
       for (let by = 1; by <= resolver; by++) {
         const process = state[by] ?? IDLE;
-        // Two processes in the same run would do the same.
+        // Two processes in the same run have the same moves.
         if (process === IDLE || (by > 1 && by < resolver && process === state[by - 1])) continue;
         const move = among(by, outcomes.acts(now)(process));
         if (move !== null) return move;
@@ -75,7 +75,7 @@ export function createAutomaton(explored: Explored): Automaton {
     return (
       (idle > 0 && idle < resolver ? among(idle, outcomes.arrivals(now)) : null) ??
       (state[resolver] === IDLE && world.resolver === undefined ? among(resolver, outcomes.dues(now)) : null) ??
-      among(0, outcomes.besides(now)) ??
+      among(0, outcomes.background(now)) ??
       ofProcesses() ??
       among(0, outcomes.happenings(now))
     );
@@ -84,8 +84,8 @@ export function createAutomaton(explored: Explored): Automaton {
 }
 
 /**
- * All that may come of anything, in numbers. What may come of a command depends on its own run and the surroundings alone, so
- * it is worked out once for each pair of them, by the real machine, and looked up ever after.
+ * All outcomes, as numbers. The outcomes of a command depend only on its run and the surroundings, so the real machine
+ * computes them once for each pair, and later moves look them up.
  */
 function createOutcomes(explored: Explored) {
   const { world } = explored;
@@ -108,7 +108,7 @@ function createOutcomes(explored: Explored) {
       delivered,
     };
   };
-  /** Nothing that a run does. */
+  /** An event outside of runs. */
   const happened = ({ label, after }: Happening): NumberedOutcome => ({
     label,
     after: surroundings.numberOf(after),
@@ -117,11 +117,11 @@ function createOutcomes(explored: Explored) {
     broken: null,
     delivered: 0,
   });
-  const beside = (now: Surroundings) => [...chainMoves(now, world), ...leaseMoves(now, world)];
-  const happenings = remember((now) => beside(at(now)).map(happened));
+  const moves = (now: Surroundings) => [...chainMoves(now, world), ...leaseMoves(now, world)];
+  const happenings = remember((now) => moves(at(now)).map(happened));
   const arrivals = remember((now) => world.sent.flatMap((sent) => arrive(explored, at(now), sent).map(numbered)));
   const dues = remember((now) => resolve(explored, at(now)).map(numbered));
-  const besides = remember((now) => [...finalize(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
+  const background = remember((now) => [...finalize(explored, at(now)), ...relayed(explored, at(now))].map(numbered));
   const actsOf = (now: Surroundings, process: Process): NumberedOutcome[] => [
     ...[...act(explored, now, process), ...heartbeat(now, process)].map(numbered),
     ...(world.calm ? [] : [happened({ label: "crashes", after: crash(now, process) })]),
@@ -136,7 +136,7 @@ function createOutcomes(explored: Explored) {
     const process = processes.values[number];
     return process?.holds ? processes.numberOf({ ...process, holds: false }) : number;
   });
-  /** The run after its row's token went to another one. */
+  /** Returns the run after another run took its row's token. */
   const lose = (number: number, slot: number) => (processes.values[number]?.slot === slot ? bereft(number) : number);
   const first = surroundings.numberOf(beginning(world));
   return {
@@ -144,7 +144,7 @@ function createOutcomes(explored: Explored) {
     happenings,
     arrivals,
     dues,
-    besides,
+    background,
     acts,
     lose,
     surroundings: surroundings.values,
@@ -152,7 +152,7 @@ function createOutcomes(explored: Explored) {
   };
 }
 
-/** Works out once for each number; there are not many. */
+/** Caches the result for each number. There are few numbers. */
 function remember<T>(workOut: (number: number) => T): (number: number) => T {
   const known: (T | undefined)[] = [];
   return (number) => {
@@ -165,12 +165,12 @@ function remember<T>(workOut: (number: number) => T): (number: number) => T {
   };
 }
 
-/** What a value has in a field. */
+/** The value of a field. */
 type Part = string | number | boolean | object | null;
 
 /**
- * Numbers values by their parts. Nearly every value differs from a known one in a single part, and only what is not itself a
- * part of a value that was given out is written out.
+ * Numbers values by their parts. Most values differ from a known one in a single part, so only new parts are
+ * serialized.
  */
 function numbering<T extends object | null>() {
   const numbers = new Map<T | string, number>();

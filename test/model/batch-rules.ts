@@ -1,6 +1,6 @@
 import type { Rule } from "./rules.ts";
 
-/** The rules for settlement in batches, each with the world in which its absence shows. */
+/** The rules for settlement in batches, each with a world in which a promise breaks without it. */
 export const BATCH_RULES: readonly Rule[] = [
   {
     rule: "an authorization is a member of one transaction",
@@ -9,25 +9,25 @@ export const BATCH_RULES: readonly Rule[] = [
     without: { off: "one-member" },
   },
   {
-    rule: "of one transaction, whichever key sends it",
+    rule: "an authorization is a member of one transaction of any key",
     world: "batchKeys",
     breaks: 9,
     without: { off: "member-of-any-key" },
   },
   {
-    rule: "a batch carries its members only",
+    rule: "a batch carries only its members",
     world: "batchPair",
     breaks: 9,
     without: { off: "only-members-are-carried" },
   },
   {
-    rule: "what enters a batch is joined to its process's lease",
+    rule: "a payment enters a batch only under a current lease",
     world: "batchLost",
     breaks: 1,
     without: { off: "joined-to-its-lease" },
   },
   {
-    rule: "a run that goes on leaves nothing in the queue",
+    rule: "a run that continues withdraws its queued payment",
     world: "batchLost",
     breaks: 1,
     without: { off: "withdrawn" },
@@ -39,68 +39,68 @@ export const BATCH_RULES: readonly Rule[] = [
     without: { off: "committed-before-broadcast" },
   },
   {
-    rule: "any process broadcasts what is stored",
+    rule: "any process broadcasts a stored batch",
     world: "batchRace",
     breaks: 4,
     without: { off: "stored-is-broadcast" },
   },
   {
-    rule: "what is mined keeps its members",
+    rule: "a mined batch keeps its members",
     world: "batchRace",
     breaks: 9,
     without: { off: "freed-when-lost" },
   },
   {
-    rule: "members are free when a final block has their nonce",
+    rule: "members are freed once their nonce is finally taken",
     world: "batchLost",
     breaks: 9,
     without: { off: "lost-at-a-final-block" },
   },
   {
-    rule: "what counts as lost was looked for twice",
+    rule: "a batch counts as lost only after a second lookup",
     world: "batchFees",
     breaks: 9,
     without: { off: "lost-is-looked-for-twice" },
   },
   {
-    rule: "a replaced transaction is looked for under each hash",
+    rule: "a replaced transaction is looked up under each hash",
     world: "batchFees",
     breaks: 9,
     without: { off: "any-hash-is-looked-for" },
   },
   {
-    rule: "a failure counts only while its block stands",
+    rule: "a failure counts only while its block is on the chain",
     world: "batchReorg",
     breaks: 1,
-    without: { off: "mask-of-a-standing-block" },
+    without: { off: "failure-in-a-current-block" },
   },
   {
-    rule: "a failed member counts only where its block leaves it unused",
+    rule: "a failed member counts only if it is unused at its block",
     world: "batchStranger",
     breaks: 1,
     without: { off: "failure-at-its-block" },
   },
   {
-    rule: "a hold that a stranger has made is no failure",
+    rule: "a hold made by a stranger is not a failure",
     world: "batchHolds",
     breaks: 1,
     without: { off: "failure-at-its-block" },
   },
   {
-    rule: "what a hold buys is delivered once the hold is stored",
+    rule: "a hold's purchase is delivered once the hold is stored",
     world: "batchHolds",
     breaks: 11,
     without: { off: "settled-before-others-notice" },
   },
   {
-    rule: "what is turned away is in no transaction",
+    rule: "a payment without a slot is in no transaction",
     world: "batchTime",
     breaks: 1,
     without: { off: "turned-away-is-not-carried" },
   },
-  { rule: "only what fails alone is refused", world: "batch", breaks: 7, without: { off: "refused-alone" } },
+  { rule: "only a payment that fails alone is refused", world: "batch", breaks: 7, without: { off: "refused-alone" } },
   {
-    rule: "a look that is shared begins after it was asked for",
+    rule: "a shared lookup begins after it is requested",
     world: "reorgAlone",
     breaks: 2,
     without: { off: "look-begins-afterwards" },

@@ -1,44 +1,44 @@
-/** What may happen to the transactions of our own relayer. */
+/** The possible events for our relayer's transactions. */
 export interface Relaying {
-  /** A call in a batch may fail, by its own payer's doing or a neighbor's. */
+  /** A call in a batch may fail because of its payer or a neighbor. */
   readonly fails?: true;
-  /** Somebody else who has the key uses a nonce. */
+  /** Another user of the key takes a nonce. */
   readonly elsewhere?: true;
   /** A transaction may be replaced by the same one at other fees. */
   readonly replaced?: true;
-  /** Processes send from two keys, while one is exchanged for another. */
+  /** Processes send from two keys during a key change. */
   readonly keys?: 2;
-  /** No batch is smaller. */
+  /** The smallest batch. */
   readonly least?: 2;
 }
 
-/** Our own relayer, in worlds that have one. */
+/** Our relayer, in worlds that have one. */
 export interface Relay {
-  /** What waits for a batch. */
+  /** The payments that wait for a batch. */
   readonly queue: readonly Entry[];
   readonly transactions: readonly Transaction[];
-  /** The nonce that somebody else has used, and whether that is final. */
+  /** The nonce that another user of the key has taken, and whether that is final. */
   readonly elsewhere: { readonly nonce: number; readonly final: boolean } | null;
 }
 
 export interface Entry {
   readonly authorization: number;
-  /** The lease token that it was queued with is still the row's. */
+  /** Whether its lease token is still the row's. */
   readonly holds: boolean;
   readonly key: number;
 }
 
-/** A batch: what the ledger knows of it, and what has become of it. */
+/** A batch as the ledger knows it, and its state on the chain. */
 export interface Transaction {
   readonly key: number;
   readonly nonce: number;
   /** The authorizations in its calldata. */
   readonly calls: readonly number[];
-  /** Those of them that the ledger keeps as its members, and which of these it believes to have failed. */
+  /** The calls that the ledger keeps as its members, and the members that the ledger considers failed. */
   readonly members: readonly number[];
   readonly failed: readonly number[];
   readonly stored: "never" | "sent" | "mined" | "lost";
-  /** The block that the ledger has it in, as `block`. */
+  /** The ledger's value of `block`. */
   readonly storedBlock: Block;
   readonly broadcast: boolean;
   readonly replaced: boolean;
@@ -46,11 +46,11 @@ export interface Transaction {
   readonly final: boolean;
   /** The calls that failed in that block. */
   readonly wrong: readonly number[];
-  /** It was mined at the fees that it had before it was replaced. */
+  /** Whether it was mined at its original fees or as it is now. */
   readonly mined: "at its old fees" | "as it is";
 }
 
-/** In no block, in one before the reorganization, or in one after it. */
+/** 0 for no block, 1 for one before the reorganization, and 2 for one after it. */
 export type Block = 0 | 1 | 2;
 
 /** A rule about batches that is switched off. */
@@ -66,4 +66,4 @@ export type BatchOff =
   | "lost-at-a-final-block"
   | "lost-is-looked-for-twice"
   | "any-hash-is-looked-for"
-  | "mask-of-a-standing-block";
+  | "failure-in-a-current-block";

@@ -2,7 +2,9 @@ import { bereft, forming, type Relayed, tending } from "./relay.ts";
 import type { Explored, Outcome } from "./shell.ts";
 import { authorizationOf, type Surroundings, withRow } from "./world.ts";
 
-/** Fulfilled payments in a final block are marked in passing. Final blocks never change: the reading and the statement are one step. */
+/**
+ * Marks fulfilled payments in a final block. Final blocks never change, so the reading and the statement are one step.
+ */
 export function finalize({ world }: Explored, now: Surroundings): Outcome[] {
   if (world.resolver === "sleeps") return [];
   return now.rows.flatMap((row, slot) => {
@@ -15,11 +17,11 @@ export function finalize({ world }: Explored, now: Surroundings): Outcome[] {
   });
 }
 
-/** What processes do with the relayer beside their runs; and a look that begins for those who ask now. */
+/** Returns the moves of the relayer outside of runs, and the start of a shared lookup. */
 export function relayed({ world, off }: Explored, now: Surroundings): Outcome[] {
   const outcome = (one: Relayed): Outcome => ({ ...one, process: null, taken: null, answered: null });
   const older = { ...now, older: now.authorizations };
-  const look = { label: "a look at all payments begins", after: older, broken: null };
+  const look = { label: "a lookup of all payments begins", after: older, broken: null };
   const looks = off === "look-begins-afterwards" && now.older === null ? [look] : [];
   return [...forming({ world, off }, now), ...tending({ world, off }, now), ...looks].map(outcome);
 }

@@ -15,14 +15,14 @@ import {
   withRow,
 } from "./world.ts";
 
-/** Everything that the chain and the clock may do next. */
+/** Returns every possible next event of the chain and the clock. */
 export function chainMoves(now: Surroundings, world: World): Happening[] {
   const moves =
     now.relay === null
       ? now.authorizations.flatMap((one, index) => transfers(now, world, [index, one]))
       : miningMoves(now, world);
   const unsettled = now.authorizations.some(({ onChain }) => onChain === "paid" || onChain === "spent");
-  // A block that is not final yet is older than a final one that has passed the window.
+  // A final block past the window implies that earlier blocks are final.
   if (world.clock === undefined && (now.clock < 2 || (now.clock === 2 && !unsettled))) {
     const label = ["the window's margin is reached", "the head passes validBefore", "a final block passes validBefore"];
     moves.push({ label: label[now.clock] ?? "", after: { ...now, clock: (now.clock + 1) as Clock } });
@@ -32,7 +32,10 @@ export function chainMoves(now: Surroundings, world: World): Happening[] {
   return moves;
 }
 
-/** A lease may run out at any time, its holder crashed or only slow. What is over, or was never submitted, is pruned after its window. */
+/**
+ * A lease may expire at any time, whether its run crashed or is slow. A payment that is over or was never submitted is
+ * pruned after its window.
+ */
 export function leaseMoves(now: Surroundings, world: World): Happening[] {
   if (world.calm === true) return [];
   return now.rows.flatMap((row, slot) => {
@@ -47,7 +50,7 @@ export function leaseMoves(now: Surroundings, world: World): Happening[] {
     if (row.leaseLive)
       return [
         ...lost,
-        { label: `the lease of ${payment} runs out`, after: withRow(now, slot, { ...row, leaseLive: false }) },
+        { label: `the lease of ${payment} expires`, after: withRow(now, slot, { ...row, leaseLive: false }) },
       ];
     const isPruned = row.state === "received" || (row.state === "void" && row.reason !== "reversed");
     return isPruned && now.clock === 3 ? [...lost, gone("is pruned")] : lost;
@@ -68,13 +71,13 @@ function transfers(now: Surroundings, world: World, [index, one]: readonly [numb
     for (const place of isAffordable(now) ? placesOf(now, world) : [])
       become(`is mined in transaction ${place}`, { onChain: "paid", place, withoutUs: !left });
   if (onChain === "unused" && now.clock < 3 && world.burns)
-    become("is cancelled or spent elsewhere", { onChain: "spent", place: 0 });
+    become("is canceled or spent elsewhere", { onChain: "spent", place: 0 });
   if (onChain === "unused" && now.clock === 2 && movable && left)
     become("is mined in an earlier-stamped block by a reorganization", { onChain: "paid", place: 2 }, true);
   if (onChain === "unused" && now.clock < 3 && world.reverts && left && failed !== "mined")
     become("is mined without settling", { failed: "mined" });
   if (failed === "mined" && onChain === "unused" && movable)
-    become("is mined without settling no more, after a reorganization", { failed: "removed" }, true);
+    become("is no longer mined without settling, after a reorganization", { failed: "removed" }, true);
   if (onChain === "paid") become("is final", { onChain: "paid, final" });
   if (onChain === "spent") become("is finally spent elsewhere", { onChain: "spent, final" });
   if ((onChain === "paid" || onChain === "spent") && movable)
@@ -84,7 +87,7 @@ function transfers(now: Surroundings, world: World, [index, one]: readonly [numb
 
 const isAffordable = ({ purse }: Surroundings): boolean => purse === null || purse.balance > 0;
 
-/** A payment that settles costs its payer something. */
+/** Reduces the payer's balance when a payment settles. */
 const paying = (now: Surroundings, { onChain }: Authorization, change: Partial<Authorization>): Surroundings =>
   now.purse !== null && onChain === "unused" && change.onChain === "paid"
     ? { ...now, purse: { ...now.purse, balance: now.purse.balance - 1 } }
@@ -96,18 +99,19 @@ const placesOf = ({ reorganized }: Surroundings, { otherTransaction }: World): r
 const REVERTED: View = { nonce: "reverted", transaction: "0xf" };
 
 /**
- * Whether a failure is shown. The ledger may know of one whose block is gone: its receipt cannot be read, so nothing is known.
+ * Returns whether a failure is shown. The ledger may know a failure whose block is gone, and then its receipt cannot be
+ * read.
  */
 function failure(now: Surroundings, index: number, off: Off | null): "none" | "shown" | "unread" {
   if (now.relay === null) return authorizationOf(now, index).failed === "mined" ? "shown" : "none";
   const known = failedIn(now, index);
   if (known === null) return "none";
-  return known.block > 0 || off === "mask-of-a-standing-block" ? "shown" : "unread";
+  return known.block > 0 || off === "failure-in-a-current-block" ? "shown" : "unread";
 }
 
 /**
- * What one look may show. A node may lag, and a look is several calls: a use that falls between them is a spent nonce without
- * its transfer. What is said of a final block is true.
+ * Returns the possible results of one lookup. A node may lag, and a lookup makes several calls, so a use between them
+ * appears as a spent nonce without its transfer. Readings of a final block are always correct.
  */
 export function views(
   now: Surroundings,

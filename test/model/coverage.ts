@@ -5,7 +5,9 @@ import type { JournalRow } from "./world.ts";
 
 type About = Pick<Answered, "answer" | "sent" | "known">;
 
-/** An answer in short: who gets it, what it is, and whether it is about a payment that the header does not carry. */
+/**
+ * Returns an answer in short form, with its sender and whether it is about a payment that the header does not carry.
+ */
 export function inShort({ answer, sent, known }: About): string {
   const other = known !== null && known.authorization !== sent.authorization ? ", under the same identifier" : "";
   return `${sent.by}: ${answerInShort(answer)}${other}`;
@@ -28,6 +30,6 @@ export const rowInShort = ({ state, reason, final }: JournalRow): string =>
 export const batchInShort = ({ calls, stored, failed }: Transaction): string =>
   `batch of ${calls.length}, ${stored}${failed.length > 0 ? `, ${failed.length} failed` : ""}`;
 
-/** The payment whose result its payer gets, as a bit. */
+/** Returns the payment whose result its payer gets, as a bit. */
 export const deliveredBy = ({ answer, sent, known }: About): number =>
   answer.type === "result" && sent.by === "payer" ? 1 << (known?.authorization ?? sent.authorization) : 0;

@@ -5,18 +5,21 @@ import { createNumbers, createVisited } from "./visited.ts";
 
 export interface Broken {
   readonly promise: string;
-  /** The shortest way there. */
+  /** The shortest path to the broken promise. */
   readonly trace: readonly string[];
 }
 
 export interface Exploration {
   readonly states: number;
   readonly broken: Broken | null;
-  /** Every answer that was given, and every state of a row that was met. */
+  /** Every answer and row state that was reached. */
   readonly covered: ReadonlySet<string>;
 }
 
-/** Visits every state, nearest first, until a promise is broken; then asks whether the good ends stay within reach of each. */
+/**
+ * Visits every state, nearest first, until a promise breaks. Otherwise checks that the good ends are reachable from
+ * each.
+ */
 export function explore(explored: Explored): Exploration {
   const automaton = createAutomaton(explored);
   const graph = createGraph(automaton);
@@ -51,7 +54,7 @@ function walk(automaton: Automaton, { visited, parents, edges, edgesFrom, delive
 
 type Graph = ReturnType<typeof createGraph>;
 
-/** The states in the order of their distance, what leads where, and which results an answer in each of them gives. */
+/** The states in order of distance, the edges between them, and the results that each state's answers deliver. */
 function createGraph(automaton: Automaton) {
   const { start } = automaton;
   const visited = createVisited(start.length);
@@ -59,7 +62,7 @@ function createGraph(automaton: Automaton) {
   visited.numberOf(canonical([...start]));
   parents.push(0);
 
-  /** The way to a state, and one move on, told with processes that keep their names. */
+  /** Returns the labels of the path to a state and of one more move, with consistent process names. */
   const traceTo = (number: number, last?: Move): string[] => {
     const broken = last?.outcome.broken;
     const path = last ? [canonical([...last.to])] : [];
@@ -83,7 +86,7 @@ function createGraph(automaton: Automaton) {
   return { visited, parents, edges, edgesFrom, delivered, traceTo };
 }
 
-/** The API processes are interchangeable: a state and its mirror image are one. Puts them in order. */
+/** Sorts the API processes of a state. They are interchangeable, so a state and its permutations are the same. */
 function canonical(state: number[]): State {
   for (let end = state.length - 2; end > 1; end--)
     for (let i = 1; i < end; i++) {
@@ -99,7 +102,7 @@ function canonical(state: number[]): State {
 const named = ({ label, by, to }: Move): string =>
   by === 0 ? label : by === to.length - 1 ? `resolver ${label}` : `P${by} ${label}`;
 
-/** The good end that the nearest state cannot reach any more. */
+/** Returns the good end that cannot be reached from some state, for the nearest such state. */
 function outOfReach({ world }: Explored, automaton: Automaton, graph: Graph): Broken | null {
   const goals = GOALS.filter(
     ({ needsResolver, needsCalm }) => !(needsResolver && world.resolver === "sleeps") && !(needsCalm && !world.calm),
@@ -111,11 +114,14 @@ function outOfReach({ world }: Explored, automaton: Automaton, graph: Graph): Br
   return stuck ? { promise: stuck.name, trace: graph.traceTo(stuck.from) } : null;
 }
 
-/** 1 for each state that is a good end. What counts is its surroundings and the results that it gives, which many share. */
+/**
+ * Returns 1 for each state that is a good end. The result depends only on the surroundings and the delivered results,
+ * which many states share.
+ */
 function goodEnds({ reached }: Goal, { surroundings }: Automaton, { visited, delivered }: Graph): Uint8Array {
   const given = delivered.all();
   const kinds = 1 + given.reduce((most, bits) => Math.max(most, bits), 0);
-  /** Of each surroundings with each set of results: 0 until it is worked out, then 1 for a good end, 2 for none. */
+  /** For each pair of surroundings and results: 0 until computed, then 1 for a good end or 2 otherwise. */
   const known = new Uint8Array(surroundings.length * kinds);
   const workOut = (now: number, bits: number): 1 | 2 => {
     const at = surroundings[now];
@@ -131,7 +137,7 @@ function goodEnds({ reached }: Goal, { surroundings }: Automaton, { visited, del
   return good;
 }
 
-/** The first state from which no way leads to a good one. Sweeps backwards until nothing changes. */
+/** Returns the first state that has no path to a good one, or -1. Sweeps backward until nothing changes. */
 function cannotReach(graph: Graph, can: Uint8Array): number {
   const [edges, edgesFrom] = [graph.edges.all(), graph.edgesFrom.all()];
   for (let changed = true; changed; ) {

@@ -8,12 +8,13 @@ import type { World } from "./world.ts";
 import { BEYOND, WORLDS, type WorldName } from "./worlds.ts";
 
 /**
- * The real machine in every interleaving of small worlds: API processes and a resolver that crash or fall asleep anywhere, a
- * client that sends anything again, a facilitator that lies or a relayer that settles in batches, a chain that reorganizes. Not
- * in them: real time, a second reorganization, baits. `worlds.ts` says how to explore larger bounds.
+ * The real machine in every interleaving of small worlds, with API processes and a resolver that crash or pause
+ * anywhere, a client that resends anything, a facilitator that lies or a relayer that settles in batches, and a chain
+ * that reorganizes. The worlds have no real time, second reorganization, or baits. `worlds.ts` explains how to explore
+ * larger bounds.
  */
 
-/** The larger bounds take minutes of a processor for one world. */
+/** With the larger bounds, one world takes minutes of processor time. */
 const TIMEOUT_MS = process.env.MODEL === "full" ? 3_600_000 : 600_000;
 const names = Object.keys(WORLDS) as WorldName[];
 const explorations = new Map<WorldName, Exploration & { readonly ms: number }>();
@@ -29,7 +30,7 @@ function visit(name: WorldName) {
 }
 
 const table: string[] = [];
-/** In no world are records merged by their id, and none is doubled. */
+/** Reported without a world, because no world merges or duplicates records by id. */
 const SECOND_LINE = "record ids derive from the authorization";
 const line = (what: string, where: string, outcome: string) => `${what.padEnd(64)} ${where.padEnd(17)} ${outcome}`;
 
@@ -42,23 +43,23 @@ afterAll(() => {
       "the worlds",
       ...worlds,
       "",
-      "what breaks without a rule",
+      "broken promises without a rule",
       ...table,
-      line(SECOND_LINE, "every world", "holds: a second line of defense"),
+      line(SECOND_LINE, "every world", "no promise breaks: a second line of defense"),
     ].join("\n"),
   );
 });
 
-describe("in every interleaving", () => {
+describe("All interleavings", () => {
   test.each(names)(
-    "of the world %s the promises hold and the good ends stay within reach",
+    "In every interleaving of the world %s, all promises hold and the good ends remain reachable",
     { timeout: TIMEOUT_MS },
     (name) => {
       expect(visit(name).broken).toBeNull();
     },
   );
 
-  test("every answer is given and every state of a row is met", { timeout: TIMEOUT_MS }, () => {
+  test("The worlds together reach every answer and every row state", { timeout: TIMEOUT_MS }, () => {
     const covered = new Set(names.flatMap((name) => [...visit(name).covered]));
     expect([...covered].sort()).toEqual(EVERYTHING);
     const states = names.reduce((sum, name) => sum + visit(name).states, 0);
@@ -66,7 +67,7 @@ describe("in every interleaving", () => {
   });
 });
 
-/** All that the gate's design names, except what attempts do; and what becomes of batches. */
+/** Every answer and row state in the gate's design, and every state of a batch. */
 const EVERYTHING = [
   "batch of 1, lost",
   "batch of 1, mined",
@@ -111,9 +112,9 @@ const EVERYTHING = [
   "row void reverted",
 ];
 
-describe("no rule can be left out", () => {
+describe("Mutations", () => {
   test.each([...RULES, ...SALE_RULES, ...BATCH_RULES].map((one) => [one.rule, one.breaks, one] as const))(
-    "%s: otherwise promise %i breaks",
+    'Without the rule "%s", promise %i breaks',
     { timeout: TIMEOUT_MS },
     (rule, breaks, { world, without }) => {
       const { broken } = explore({ world: WORLDS[world], step, off: null, ...without });
@@ -123,8 +124,8 @@ describe("no rule can be left out", () => {
   );
 });
 
-describe("what the gate does not hold", () => {
-  test("a reader of the chain who rebuilds a header that had no identifier gets its replay", () => {
+describe("Limits of the gate", () => {
+  test("A reader of the chain who rebuilds a header without an identifier gets its replay", () => {
     expect(asBuilt(BEYOND.calldata).broken?.promise).toMatch(/^6: /);
   });
 });

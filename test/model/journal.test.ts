@@ -26,7 +26,7 @@ import {
   withRow,
 } from "./world.ts";
 
-/** The statements of the model and those of PostgreSQL: the same rows change, to the same values. */
+/** Compares the model's statements with PostgreSQL's. The same rows must change to the same values. */
 
 const FIRST: Sent = { authorization: 0, asks: "r1", id: "X", by: "payer" };
 const SECOND: Sent = { ...FIRST, authorization: 1 };
@@ -61,7 +61,7 @@ const ROWS: Readonly<Record<string, readonly (Write | typeof COMPLETE | typeof C
   settling: [WRITES.leave],
   settled: [WRITES.leave, WRITES.settle],
   fulfilled: SOLD,
-  "fulfilled at once": [WRITES.leave, COMPLETE_AT_ONCE],
+  "fulfilled directly": [WRITES.leave, COMPLETE_AT_ONCE],
   "fulfilled, moved": [...SOLD, WRITES.move],
   "fulfilled, final": [...SOLD, WRITES.finish],
   "void, refused": [WRITES.refuse],
@@ -93,7 +93,7 @@ const journal = createJournal(pool, createSeal(Buffer.alloc(32, 3)));
 const owner = await forFile(new pg.Client({ connectionString: database.ownerUrl }));
 await owner.connect();
 
-/** A statement in PostgreSQL; answers how many rows it changed. */
+/** Runs a statement in PostgreSQL. Returns the number of rows that it changed. */
 function run(command: Statement, payment: NewPayment, token: string): Promise<Entered> {
   const { key } = payment;
   switch (command.type) {
@@ -132,7 +132,7 @@ const processOf = (command: Statement, sent: Sent, holds: boolean): Process => (
   hasNoted: false,
 });
 
-/** The same statement in the model. */
+/** Runs the same statement in the model. */
 const model = (
   now: Surroundings,
   command: Statement,
@@ -151,7 +151,7 @@ const inShort = (row: Row | null) =>
     location: row.response?.location ?? null,
   };
 
-/** One row in both journals, brought there by the same statements under one token. */
+/** Brings one row to the same state in both journals, by the same statements under one token. */
 async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
   const [payment, token] = [newPayment({ paymentId: "X" }), randomUUID()];
   let now = beginning(WORLD);
@@ -168,9 +168,9 @@ async function prepare(writes: (typeof ROWS)[string], leaseLive: boolean) {
   return { payment, token, now: withRow(now, 0, row ? { ...row, leaseLive } : null) };
 }
 
-describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
-  describe.each([true, false])("its lease live: %s", (leaseLive) => {
-    test.each([true, false])("changes by each statement as in the model, its token held: %s", async (holds) => {
+describe.each(Object.entries(ROWS))("A row that is %s", (_, writes) => {
+  describe.each([true, false])("Live lease: %s", (leaseLive) => {
+    test.each([true, false])("Each statement changes the row as in the model (token current: %s)", async (holds) => {
       for (const command of STATEMENTS) {
         const { payment, token, now } = await prepare(writes, leaseLive);
         const rows = await run(command, payment, holds ? token : randomUUID());
@@ -181,7 +181,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       }
     });
 
-    test.each([true, false])("is kept by a heartbeat as in the model, its token held: %s", async (holds) => {
+    test.each([true, false])("A heartbeat extends the lease as in the model (token current: %s)", async (holds) => {
       const { payment, token, now } = await prepare(writes, leaseLive);
       const rows = await journal.heartbeat(payment.key, holds ? token : randomUUID());
       const [row] = now.rows;
@@ -190,14 +190,14 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       expect(rows).toBe(isAlive ? 1 : heartbeat(asleep, processOf({ type: "revive" }, FIRST, holds)).length);
     });
 
-    test("is due as in the model", async () => {
+    test("The row is due as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
       const due = (await journal.due(10_000)).some(({ key }) => key.nonce === payment.key.nonce);
       expect(due).toBe(resolve(AS_BUILT, now).length > 0);
     });
 
-    test.each(["the block that it is in", "another block"])(
-      "is marked final as in the model, when final is %s",
+    test.each(["its block", "another block"])(
+      "The row is marked final as in the model if %s is final",
       async (block) => {
         const { payment, token, now } = await prepare(writes, leaseLive);
         const { row } = await journal.find(payment.key, null);
@@ -211,7 +211,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       },
     );
 
-    test("makes room for another payment under its identifier as in the model", async () => {
+    test("The row's identifier is freed as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
       const rows = await journal.free(payment.key);
       const expected = execute(
@@ -223,7 +223,7 @@ describe.each(Object.entries(ROWS))("a row that is %s", (_, writes) => {
       expect([rows, inShort(row)]).toEqual([expected.rows, inShort(find(expected.after, FIRST, null).row)]);
     });
 
-    test("is found by its authorization, and under its identifier as in the model", async () => {
+    test("The row is found by its authorization and identifier as in the model", async () => {
       const { payment, now } = await prepare(writes, leaseLive);
       const other = newPayment({ payer: payment.key.payer, paymentId: "X" });
       for (const [sent, asked] of [[FIRST, payment] as const, [SECOND, other] as const]) {

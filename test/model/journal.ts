@@ -13,7 +13,10 @@ import {
   withRow,
 } from "./world.ts";
 
-/** What a statement did: how many rows it changed, and whether the row now carries this run's lease token. */
+/**
+ * The effect of a statement: the state after it, the number of changed rows, and whether the run has the row's lease
+ * token.
+ */
 export interface Changed {
   readonly after: Surroundings;
   readonly rows: 0 | 1 | "crowded";
@@ -25,7 +28,7 @@ export function slotOf(now: Surroundings, { authorization, id }: Sent, off: Off 
   return off === "key-per-authorization" && id !== null ? now.authorizations.length : authorization;
 }
 
-/** The live row of another authorization under the same identifier. */
+/** Returns the live row of another authorization under the same identifier, or null. */
 function underIdentifier(
   now: Surroundings,
   { id, slot }: { readonly id: string | null; readonly slot: number },
@@ -39,7 +42,7 @@ function underIdentifier(
 export interface Found {
   readonly row: Row | null;
   readonly sameId: Row | null;
-  /** The row that was found either way. */
+  /** The row found by either key. */
   readonly known: JournalRow | null;
 }
 
@@ -50,7 +53,7 @@ export function find(now: Surroundings, sent: Sent, off: Off | null): Found {
   return { row: row && asRead(row), sameId: other && asRead(other), known: row ?? other };
 }
 
-/** Executes the statement of a command; a command without one is a mistake of the model. */
+/** Executes the statement of a command. A command without a statement is an error of the model. */
 export function execute(now: Surroundings, process: Process, off: Off | null): Changed {
   const { command, slot, holds } = process;
   const row = now.rows[slot] ?? null;
@@ -93,7 +96,7 @@ export function execute(now: Surroundings, process: Process, off: Off | null): C
 const isCrowded = ({ purse, rows }: Surroundings, off: Off | null): boolean =>
   purse !== null && off !== "most-in-flight" && rows.filter((row) => row && isInFlight(row)).length >= purse.most;
 
-/** The row is the last one to have come to be in flight; the others keep their order. */
+/** Makes the row the last one in flight. The others keep their order. */
 function entered(changed: Changed, slot: number): Changed {
   const { after } = changed;
   if (after.purse === null) return changed;
@@ -110,7 +113,7 @@ function takeReceived(now: Surroundings, { slot, holds }: Process, off: Off | nu
   return entered({ after: withRow(now, slot, { ...row, leaseLive: true }), rows: 1, holds: true }, slot);
 }
 
-/** What is in flight for the payer, unused, and came before a row. */
+/** Returns the number of the payer's earlier payments in flight with unused nonces. */
 export const unusedBefore = (now: Surroundings, slot: number, off: Off | null): number =>
   now.rows.filter((row, at) => {
     if (row === null || at === slot || !isInFlight(row)) return false;
@@ -140,7 +143,7 @@ const received = (sent: Sent, off: Off | null): JournalRow => ({
   response: null,
 });
 
-/** Removes the row that holds the identifier, if nobody works on it and its signature has never left. */
+/** Removes the row with the identifier if it is abandoned and its signature has never left. */
 function free(now: Surroundings, { sent, slot, holds }: Process, off: Off | null): Changed {
   const held = underIdentifier(now, { id: sent.id, slot }, off);
   const isAbandoned = held?.state === "received" && !held.leaseLive;
@@ -149,7 +152,7 @@ function free(now: Surroundings, { sent, slot, holds }: Process, off: Off | null
     : { after: now, rows: 0, holds };
 }
 
-/** What the sale records, its answer and the row's last state: all of it behind the guard, or none. */
+/** Writes the sale's records, its answer, and the row's last state together, if the guard passes. */
 function complete(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
   if (command.type !== "complete" || row === null) return { after: now, rows: 0, holds };
@@ -163,7 +166,7 @@ function complete(now: Surroundings, { command, slot, holds }: Process, off: Off
   return { after: record(withRow(now, slot, fulfilled)), rows: 1, holds };
 }
 
-/** One guarded UPDATE. */
+/** Executes one guarded UPDATE. */
 function write(now: Surroundings, { command, slot, holds }: Process, off: Off | null): Changed {
   const row = now.rows[slot] ?? null;
   if (command.type !== "write" || row === null) return { after: now, rows: 0, holds };
@@ -183,7 +186,7 @@ function write(now: Surroundings, { command, slot, holds }: Process, off: Off | 
   return { after: withRow(now, slot, after), rows: 1, holds };
 }
 
-/** A statement that records work which is recorded already. */
+/** Returns whether a statement records work that is already recorded. */
 export const recordsTwice = (now: Surroundings, { command, slot }: Process, { after }: Changed): boolean => {
   const row = now.rows[slot];
   if (command.type !== "complete" || !row) return false;

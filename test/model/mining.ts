@@ -10,7 +10,7 @@ import {
   withAuthorization,
 } from "./world.ts";
 
-/** What the chain does with the relayer's transactions. */
+/** Returns the possible next events for the relayer's transactions on the chain. */
 export function miningMoves(now: Surroundings, world: World): Happening[] {
   const { relay } = now;
   if (relay === null) return [];
@@ -18,7 +18,7 @@ export function miningMoves(now: Surroundings, world: World): Happening[] {
   return [...mined, ...strangers(now, world), ...elsewhere(now, world), ...reorganizing(now, world)];
 }
 
-/** Settlements by others than us have lower places. */
+/** Settlements that we did not send have lower numbers. */
 const OURS = 10;
 const placeIn = (at: number, block: Block): number => OURS + 2 * at + block;
 const blockNow = ({ reorganized }: Surroundings): Block => (reorganized ? 2 : 1);
@@ -30,13 +30,13 @@ const withTransaction = (now: Surroundings, at: number, change: Partial<Transact
   return { ...now, relay: { ...relay, transactions: relay.transactions.with(at, { ...one, ...change }) } };
 };
 
-/** Lowest nonce first; each call succeeds or fails, as its payer or a neighbor likes. */
+/** Transactions are mined in the order of their nonces, and each call may succeed or fail. */
 function mining(now: Surroundings, world: World, [at, one]: readonly [number, Transaction]): Happening[] {
   if (!one.broadcast || one.block > 0 || !isNext(now, one)) return [];
   const versions = one.replaced ? (["at its old fees", "as it is"] as const) : (["as it is"] as const);
   return masks(now, world, one.calls).flatMap((wrong) =>
     versions.map((mined) => ({
-      label: `transaction ${at} is mined ${mined}, ${wrong.length === 0 ? "nothing" : wrong} fails`,
+      label: `transaction ${at} is mined ${mined}, failed calls: ${wrong.length === 0 ? "none" : wrong}`,
       after: settled(withTransaction(now, at, { block: blockNow(now), wrong, mined }), at),
     })),
   );
@@ -68,7 +68,7 @@ function settled(now: Surroundings, at: number): Surroundings {
   }, now);
 }
 
-/** With its block everything is final that a call in it found settled. */
+/** A final block also makes the settlements final that its calls found. */
 function finalizing(now: Surroundings, at: number): Happening[] {
   const one = now.relay?.transactions[at];
   if (!now.relay || !one || one.block === 0 || one.final || !isSettledBelow(now.relay, one)) return [];
@@ -84,7 +84,7 @@ function finalizing(now: Surroundings, at: number): Happening[] {
   return [{ label: `transaction ${at} is final`, after }];
 }
 
-/** Everything with a lower nonce is final. */
+/** Returns whether all transactions with a lower nonce are final. */
 const isSettledBelow = (
   { transactions, elsewhere: taken }: Relay,
   { key, nonce }: Pick<Transaction, "key" | "nonce">,
@@ -92,7 +92,7 @@ const isSettledBelow = (
   transactions.every((one) => one.key !== key || one.nonce >= nonce || one.block === 0 || one.final) &&
   (key !== 0 || taken === null || taken.nonce >= nonce || taken.final);
 
-/** Anyone who has the signature may broadcast it alone. */
+/** Anyone with the signature may broadcast the authorization alone. */
 function strangers(now: Surroundings, world: World): Happening[] {
   const become = (index: number, label: string, change: Partial<Authorization>): Happening => ({
     label: `authorization ${index} ${label}`,
@@ -106,7 +106,7 @@ function strangers(now: Surroundings, world: World): Happening[] {
   });
 }
 
-/** The key is used by somebody else: a nonce of ours is taken. */
+/** Another user of the key takes one of our nonces. */
 function elsewhere(now: Surroundings, world: World): Happening[] {
   const { relay } = now;
   if (!(relay && world.relay?.elsewhere)) return [];
@@ -123,7 +123,7 @@ function elsewhere(now: Surroundings, world: World): Happening[] {
     : [{ label: `nonce ${next.nonce} is used elsewhere`, after: take({ nonce: next.nonce, final: false }) }];
 }
 
-/** Whatever is not final is in no block any more. Transactions wait to be mined again, with whatever comes of that. */
+/** Removes everything that is not final from its block. The transactions may be mined again with other results. */
 function reorganizing(now: Surroundings, world: World): Happening[] {
   const { relay } = now;
   if (!relay || !world.reorganization || now.reorganized) return [];

@@ -17,39 +17,38 @@ import {
 } from "./world.ts";
 
 /*
- * 1 A client is never told to pay again (402) after its signature may have left us and can still settle.
+ * 1 A client never gets a 402 once its signature may have left us and can still settle.
  * 2 A result is shown only if the payment settled on the chain.
- * 3 One payment buys one result of one request.
- * 4 After settlement a retry always gets that one result.
- * 5 Work is recorded once, even with a process that woke up too late.
- * 6 A wrong signature never gets a result, nor does another authorization that does not fit.
- * 7 Two payments are two purchases, and none is refused because of another payer's.
- * 8 A settlement that a reorganization removed is marked.
- * 9 Our relayer carries an authorization in one transaction. Nothing is submitted after one of its submissions was mined without
- *   settling; its client is told so.
- * 10 What is submitted for a payer does not exceed its balance, and no more than so many are in flight.
- * 11 Work that others notice is started once the settlement is stored.
+ * 3 One payment buys one result for one request.
+ * 4 After settlement, a retry always gets that result.
+ * 5 Work is recorded once, even when a process wakes up too late.
+ * 6 A wrong signature never gets a result. Another authorization gets one only if it fits.
+ * 7 Two payments are two purchases, and a payment is never refused because of another payer's.
+ * 8 A settlement that a reorganization removes is marked.
+ * 9 Our relayer carries an authorization in one transaction. After a submission was mined without settling, nothing more is submitted, and the answer reports it.
+ * 10 Submitted payments do not exceed the payer's balance, and the number in flight is limited.
+ * 11 Work that others notice begins after the settlement is stored.
  *
- * The exception to 1: a client is told that its authorization was mined without settling, and it settles after all.
+ * Promise 1 has one exception. An authorization that was mined without settling gets a 402 and may still settle later.
  */
 
-/** An answer as it leaves, with the row that it is about. */
+/** An answer with the row that it is about. */
 export interface Answered {
   readonly sent: Sent;
   readonly known: JournalRow | null;
   readonly answer: Answer;
-  /** It is given at once, before anything else is done. */
+  /** Whether it is the run's first command. */
   readonly isFirst: boolean;
-  /** This run has just stored the result that it gives. */
+  /** Whether this run has stored the result that it returns. */
   readonly stored: boolean;
 }
 
-/** Which promise of the gate an answer breaks, if any. */
+/** Returns the promise that an answer breaks, or null. */
 export function brokenBy(now: Surroundings, world: World, answered: Answered): string | null {
   const { sent, known, answer } = answered;
   const paidFor = authorizationOf(now, sent.authorization);
   if (sent.by === "resolver") return answer.type === "done" ? null : "4: a job gives an answer away";
-  if (sent.by !== "payer") return answer.type === "result" ? "6: somebody else than the payer got a result" : null;
+  if (sent.by !== "payer") return answer.type === "result" ? "6: a sender other than the payer got a result" : null;
   switch (answer.type) {
     case "pay":
       return paidFor.left &&
@@ -57,7 +56,7 @@ export function brokenBy(now: Surroundings, world: World, answered: Answered): s
         canSettle(now, paidFor, world) &&
         paidFor.failed === "no" &&
         !sent.otherTerms
-        ? "1: told to pay again although the signature left us and can still settle"
+        ? "1: a 402 although the signature left us and can still settle"
         : null;
     case "result":
       return brokenByResult(now, answered, answer);
@@ -65,7 +64,7 @@ export function brokenBy(now: Surroundings, world: World, answered: Answered): s
       return "4: a request is answered as if it were a job";
     default:
       if (known?.state === "void" && known.authorization !== sent.authorization)
-        return "4: told to pay again, and the new payment is held up by the one that is over";
+        return "4: a new payment after a 402 is blocked by the one that is over";
       if (
         answered.isFirst &&
         isHeldUp(answer) &&
@@ -107,17 +106,17 @@ function brokenByResult(
     : "2: a result was shown although the payment has not settled";
 }
 
-/** Which promise is broken when a signature leaves us. */
+/** Returns the promise that breaks when a signature leaves us, or null. */
 export function brokenBySubmitting(now: Surroundings, world: World, { sent, slot }: Process): string | null {
   const own = now.rows[slot] ?? null;
   const one = authorizationOf(now, sent.authorization);
-  // A used nonce cannot be used again: that submission does nothing.
+  // A used nonce cannot be used again, so that submission has no effect.
   if (one.onChain !== "unused" || !canSettle(now, one, world)) return null;
   if (one.failed !== "no") return "9: submitted again after it was mined without settling";
   const promised = now.authorizations.filter(({ left, onChain }) => left && onChain === "unused").length;
   if (now.purse !== null && promised + (one.left ? 0 : 1) > now.purse.balance)
     return "10: more is submitted for a payer than its balance covers";
-  if (one.told) return "1: submitted after its payer was told to pay again";
+  if (one.told) return "1: submitted after its payer got a 402";
   const twice = now.rows.some(
     (row) => row !== null && row !== own && row.state !== "void" && row.paymentId !== null && row.paymentId === sent.id,
   );
@@ -129,16 +128,16 @@ export const brokenByEntering = ({ purse, rows }: Surroundings): string | null =
     ? "10: more payments are in flight than a payer may have"
     : null;
 
-/** Which promise a wrong look breaks. */
+/** Returns the promise that a wrong lookup breaks, or null. */
 export const brokenByLooking = (now: Surroundings, { sent }: Process, view: View): string | null =>
   view.nonce === "reverted" ? brokenByFailure(authorizationOf(now, sent.authorization)) : null;
 
 function brokenByFailure(one: Authorization): string | null {
-  if (isPaid(one)) return "1: told to pay again although it has settled";
-  return one.failed === "mined" ? null : "1: told to pay again for a failure that is in no block";
+  if (isPaid(one)) return "1: a 402 although it has settled";
+  return one.failed === "mined" ? null : "1: a 402 for a failure that is in no block";
 }
 
-/** Our own simulation lets every payment through, alone, that nothing keeps from settling. */
+/** Our simulation of a payment alone must pass if the payment can settle. */
 export const brokenByRefusing = (now: Surroundings, world: World, { sent, slot, command }: Process): string | null =>
   command.type === "write" &&
   command.reason === "refused" &&
@@ -151,24 +150,27 @@ export const brokenByRefusing = (now: Surroundings, world: World, { sent, slot, 
     : null;
 
 export function brokenByHandling({ tookDead, hasNoted }: Process, { sells }: World): string | null {
-  if (tookDead) return "2: work is started although the settlement is gone for good";
+  if (tookDead) return "2: work starts although the settlement is finally gone";
   return sells === "noticed by others" && !hasNoted
-    ? "11: work that others notice is started before its settlement is stored"
+    ? "11: work that others notice starts before its settlement is stored"
     : null;
 }
 
-/** A good end that must stay within reach of every state; `delivered`: an answer here gives the result of that payment. */
+/**
+ * A good end that must remain reachable from every state. `delivered` returns whether an answer in this state contains
+ * a payment's result.
+ */
 export interface Goal {
   readonly name: string;
   readonly needsResolver?: true;
-  /** A payment whose lease ran out in between comes last. */
+  /** Only in calm worlds, because a payment whose lease expired moves to the last position. */
   readonly needsCalm?: true;
   readonly reached: (now: Surroundings, delivered: (authorization: number) => boolean) => boolean;
 }
 
 export const GOALS: readonly Goal[] = [
   {
-    name: "4: it settled, yet no retry ever gets the result",
+    name: "4: after a settlement no retry can get the result",
     reached: (now, delivered) =>
       now.authorizations.every(
         (one, index) =>
@@ -180,17 +182,17 @@ export const GOALS: readonly Goal[] = [
       ),
   },
   {
-    name: "9: it was mined without settling, and its payer is never told",
+    name: "9: a payment was mined without settling, and its payer cannot learn it",
     reached: (now, delivered) =>
       now.authorizations.every((one, index) => one.failed === "no" || one.told || delivered(index)),
   },
   {
-    name: "10: of payments that exceed the balance together, none passes",
+    name: "10: no payment can pass if several exceed the balance together",
     needsCalm: true,
     reached: (now, delivered) => now.purse === null || now.authorizations.some((_, index) => delivered(index)),
   },
   {
-    name: "8: a sold result is never marked as final at its place, nor as reversed",
+    name: "8: a sold result cannot become final or reversed",
     needsResolver: true,
     reached: (now) =>
       now.rows.every((row) => {

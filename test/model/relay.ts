@@ -10,8 +10,8 @@ import {
 } from "./world.ts";
 
 /**
- * Settlement in batches: what waits in the processes, and the ledger that they share. Any of what waits may be formed into a
- * batch together: in one process, or as many batches of several.
+ * Settlement in batches, with the queues of the processes and their shared ledger. Any waiting payments may form a
+ * batch, in one process or in several.
  */
 
 interface Bounded {
@@ -19,7 +19,7 @@ interface Bounded {
   readonly off: Off | null;
 }
 
-/** Something that a process does with the relayer, beside its runs. */
+/** A move of the relayer outside of runs. */
 export interface Relayed {
   readonly label: string;
   readonly after: Surroundings;
@@ -34,13 +34,13 @@ const sorted = (queue: readonly Entry[]): Entry[] =>
 
 const entryOf = ({ sent, holds }: Process, key: number): Entry => ({ authorization: sent.authorization, holds, key });
 
-/** What comes of handing a payment over: it waits, in a process that sends from one key. */
+/** Returns the states after a payment is queued, one for each key that its process may use. */
 export const queued = (now: Surroundings, process: Process, world: World): Surroundings[] =>
   Array.from({ length: world.relay?.keys ?? 1 }, (_, key) =>
     withRelay(now, ({ queue }) => ({ queue: sorted([...queue, entryOf(process, key)]) })),
   );
 
-/** A run that waits no longer, or whose process has crashed, leaves nothing in the queue. */
+/** Removes the payment of a run that stopped waiting or whose process crashed from the queue. */
 export const withdrawn = (now: Surroundings, process: Process): Surroundings =>
   withRelay(now, ({ queue }) => {
     const own = queue.findIndex(
@@ -49,7 +49,7 @@ export const withdrawn = (now: Surroundings, process: Process): Surroundings =>
     return { queue: own < 0 ? queue : queue.toSpliced(own, 1) };
   });
 
-/** A row's lease token changed hands: what was queued with the old one knows nothing of it. */
+/** Marks the queued payments of a row whose lease token has changed as no longer current. */
 export const bereft = (now: Surroundings, slot: number): Surroundings =>
   now.relay?.queue.some(({ authorization, holds }) => authorization === slot && holds)
     ? withRelay(now, ({ queue }) => ({
@@ -57,7 +57,7 @@ export const bereft = (now: Surroundings, slot: number): Surroundings =>
       }))
     : now;
 
-/** Every batch that may be formed now, and everything that may come of it. */
+/** Returns every batch that may form now, with all its outcomes. */
 export function forming(bounded: Bounded, now: Surroundings): Relayed[] {
   const least = bounded.world.relay?.least ?? 1;
   return subsets(now.relay?.queue ?? [])
@@ -74,7 +74,7 @@ function formed({ world, off }: Bounded, now: Surroundings, entries: readonly En
   const emptied = withRelay(now, ({ queue }) => ({ queue: queue.filter((entry) => !entries.includes(entry)) }));
   const members = membersAmong(now, entries, off);
   const wanted = [...new Set(entries.map(({ authorization }) => authorization))];
-  const nothing: Relayed = { label: `nothing of ${wanted} enters a batch`, after: emptied, broken: null };
+  const nothing: Relayed = { label: `none of ${wanted} enters a batch`, after: emptied, broken: null };
   if (members.length === 0) return [nothing];
   const calls = off === "only-members-are-carried" ? wanted : members;
   const sent = (stored: Partial<Transaction>) =>
@@ -87,14 +87,14 @@ function formed({ world, off }: Bounded, now: Surroundings, entries: readonly En
     broken,
   };
   if (world.calm === true) return [done];
-  // A process that crashes, or hears of no commit, broadcasts nothing. What it sent may be stored all the same.
+  // A process that crashes or gets no acknowledgment does not broadcast. Its batch may still be stored.
   const kept = { label: `${batch} is committed, not broadcast`, after: sent({ stored: "sent", members }), broken };
   const lost = { label: `${batch} is not committed`, after: emptied, broken: null };
   const stray = { label: `${batch} is broadcast, not committed`, after: sent({ broadcast: true }), broken };
   return [done, kept, off === "committed-before-broadcast" ? stray : lost];
 }
 
-/** The rows that the one statement inserts: joined to what the process still holds, and never a second time. */
+/** Returns the members that the statement inserts, which need a current lease and are never inserted twice. */
 function membersAmong(now: Surroundings, entries: readonly Entry[], off: Off | null): number[] {
   const isOurs = ({ authorization, holds }: Entry): boolean => {
     const state = now.rows[authorization]?.state;
@@ -125,7 +125,7 @@ const NEW: Transaction = {
   mined: "as it is",
 };
 
-/** What is stored is as good as sent: any process may broadcast it from now on. */
+/** Stores a transaction, which any process may broadcast from then on. */
 function sending(now: Surroundings, transaction: Transaction): Surroundings {
   const nonce = nextNonce(now, transaction.key);
   const leaving = transaction.calls.reduce(
@@ -135,7 +135,7 @@ function sending(now: Surroundings, transaction: Transaction): Surroundings {
   return withRelay(leaving, ({ transactions }) => ({ transactions: [...transactions, { ...transaction, nonce }] }));
 }
 
-/** The lowest nonce that neither the chain nor a stored transaction has taken. */
+/** Returns the lowest nonce that is free on the chain and among stored transactions. */
 function nextNonce(now: Surroundings, key: number, nonce = 0): number {
   const isStored = now.relay?.transactions.some(
     (one) => one.key === key && one.nonce === nonce && one.stored !== "never",
@@ -152,27 +152,27 @@ export function isUsed({ relay }: Surroundings, { key, nonce }: Pick<Transaction
 const isTakenElsewhere = ({ elsewhere }: Relay, { key, nonce }: Pick<Transaction, "key" | "nonce">): boolean =>
   key === 0 && elsewhere?.nonce === nonce;
 
-/** Which promise is broken when an authorization enters a transaction. */
+/** Returns the promise that breaks when an authorization enters a transaction, or null. */
 function brokenByForming(now: Surroundings, world: World, calls: readonly number[]): string | null {
   const broken = calls.map((index) => {
     const one = authorizationOf(now, index);
-    // A used nonce cannot be used again: that call does nothing.
+    // A used nonce cannot be used again, so that call has no effect.
     if (one.onChain !== "unused" || !canSettle(now, one, world)) return null;
     if (one.failed === "mined") return "9: submitted again after it was mined without settling";
-    if (one.told) return "1: submitted after its payer was told to pay again";
+    if (one.told) return "1: submitted after its payer got a 402";
     const carried = now.relay?.transactions.some((other) => other.calls.includes(index) && !isOver(now, other));
     return carried ? "9: two transactions carry one authorization" : null;
   });
   return broken.find((promise) => promise !== null) ?? null;
 }
 
-/** Its nonce has gone to another transaction for good. */
+/** Returns whether its nonce was finally taken by another transaction. */
 const isOver = ({ relay }: Surroundings, { key, nonce }: Transaction): boolean =>
   relay !== null &&
   (relay.transactions.some((one) => one.key === key && one.nonce === nonce && one.final) ||
     (isTakenElsewhere(relay, { key, nonce }) && relay.elsewhere?.final === true));
 
-/** What any process may do at any time for what is stored. */
+/** Returns the moves that any process may make for stored transactions. */
 export function tending({ world, off }: Bounded, now: Surroundings): Relayed[] {
   const transactions = now.relay?.transactions ?? [];
   return transactions.flatMap((one, at) => {
@@ -195,16 +195,16 @@ function tended(
   if (one.stored === "mined")
     return one.block === one.storedBlock
       ? []
-      : [["is looked for again after a reorganization", { stored: "sent", storedBlock: 0, failed: [] }]];
+      : [["is looked up again after a reorganization", { stored: "sent", storedBlock: 0, failed: [] }]];
   if (one.stored !== "sent") return [];
   const changes: Change[] = [];
   if (!one.broadcast && off !== "stored-is-broadcast")
-    changes.push(["is broadcast by whoever finds it stored", { broadcast: true }]);
+    changes.push(["is broadcast by another process", { broadcast: true }]);
   if (world.relay?.replaced && !one.replaced) changes.push(["is replaced at higher fees", { replaced: true }]);
   const isUnknown = off === "any-hash-is-looked-for" && one.mined === "at its old fees";
   if (one.block > 0 && !isUnknown) changes.push(["is found mined", found(one, off)]);
   if (isLost(now, one, off) || (isUnknown && one.final))
-    changes.push(["counts as lost, its members are free", { stored: "lost", members: [] }]);
+    changes.push(["counts as lost and frees its members", { stored: "lost", members: [] }]);
   return changes;
 }
 
@@ -220,10 +220,10 @@ const isLost = ({ relay }: Surroundings, one: Transaction, off: Off | null): boo
   ((isTakenElsewhere(relay, one) && (relay.elsewhere?.final === true || off === "lost-at-a-final-block")) ||
     (off === "lost-is-looked-for-twice" && one.final));
 
-/** A transaction for it was formed at some time, whatever has become of it. */
+/** Returns whether a transaction with it was ever formed. */
 export const isCarried = ({ relay }: Surroundings, index: number): boolean =>
   relay?.transactions.some(({ calls }) => calls.includes(index)) ?? false;
 
-/** The transaction by which an authorization failed, as the ledger has it. */
+/** Returns the transaction in which an authorization failed according to the ledger, or null. */
 export const failedIn = ({ relay }: Surroundings, index: number): Transaction | null =>
   relay?.transactions.find(({ stored, failed }) => stored === "mined" && failed.includes(index)) ?? null;

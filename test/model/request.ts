@@ -4,7 +4,7 @@ import { views } from "./chain.ts";
 import { digestOf, fingerprintOf } from "./journal.ts";
 import type { Off, Sent, Surroundings, World } from "./world.ts";
 
-/** A request as the machine hears of it, with what the checks of a payment without a row show. */
+/** Requests as the machine receives them, with the results of the checks for a payment without a row. */
 
 interface Bounded {
   readonly world: World;
@@ -14,7 +14,7 @@ interface Bounded {
 export const isNew = ({ row, sameId }: Pick<Arrival, "row" | "sameId">): boolean =>
   row === null && (sameId === null || isAbandoned(sameId));
 
-/** As it was found, whatever has become of it. */
+/** The row as it was found, even if it has changed since. */
 export const ABANDONED: Row = {
   state: "received",
   reason: null,
@@ -60,14 +60,17 @@ function termsAndWindow({ clock }: Surroundings, { otherTerms }: Sent): "ok" | A
   return clock > 0 ? TOO_LATE : "ok";
 }
 
-/** What needs no chain. */
+/** Returns the result of the checks that need no chain. */
 export function localChecks(now: Surroundings, sent: Sent): "ok" | Answer {
   const unfit = termsAndWindow(now, sent);
   if (unfit !== "ok") return unfit;
   return now.bodyFits ? "ok" : { type: "unacceptable", detail: "the body does not fit" };
 }
 
-/** A payment that can no longer be submitted may have paid us: its row may be lost, or its payer was faster. */
+/**
+ * A payment that can no longer be submitted may have paid us, because its row may be lost or its payer may have
+ * broadcast it.
+ */
 function freshChecks({ world, off }: Bounded, now: Surroundings, sent: Sent): Arrival["fresh"][] {
   const local = localChecks(now, sent);
   if (local !== TOO_LATE || !now.bodyFits || sent.by === "forger" || off === "closed-window-is-looked-at")

@@ -3,7 +3,7 @@ import type { Command, Reason, Run, StepDecision, StepEvent } from "../../api/pa
 import type { Explored } from "./shell.ts";
 import type { WorldName } from "./worlds.ts";
 
-/** A rule of the gate, how it is switched off, and the promise that then breaks in a small world. */
+/** A rule of the gate, the way to switch it off, and the promise that then breaks in a small world. */
 export interface Rule {
   readonly rule: string;
   readonly world: WorldName;
@@ -13,13 +13,13 @@ export interface Rule {
 
 type Machine = typeof step;
 
-/** The machine with another decision where `instead` gives one. */
+/** Returns the machine with the decisions of `instead` where it returns one. */
 export const unless =
   (instead: (run: Run, event: StepEvent) => StepDecision | null): Machine =>
   (run, event) =>
     instead(run, event) ?? step(run, event);
 
-/** The machine with its decisions changed afterwards. */
+/** Returns the machine with its decisions changed by `change`. */
 export const changing =
   (change: (decision: StepDecision) => StepDecision): Machine =>
   (run, event) =>
@@ -88,7 +88,7 @@ const neverWatched = changing((decision) =>
   decision.command.type === "take" && decision.command.seen === "fulfilled" ? stop(decision.run) : decision,
 );
 
-/** As though somebody worked on it. */
+/** Treats an abandoned payment as if a run were working on it. */
 const neverFreed: Machine = (run, event) =>
   step(
     run,
@@ -102,7 +102,7 @@ const neverRevived = (reason: Reason): Machine =>
     return looksAgain ? go(decision.run, pay) : decision;
   });
 
-/** As though nobody had been told anything. */
+/** Ignores that a refusal may have been answered before the row was revived. */
 const neverMarked: Machine = (run, event) =>
   step(
     run,
@@ -137,9 +137,9 @@ export const RULES: readonly Rule[] = [
     without: { step: anySignature },
   },
   { rule: "a replay must bring its payment identifier", world: "reader", breaks: 6, without: { step: anyIdentifier } },
-  { rule: "the key holds the nonce", world: "twoPayments", breaks: 7, without: { off: "nonce-in-key" } },
+  { rule: "the key includes the nonce", world: "twoPayments", breaks: 7, without: { off: "nonce-in-key" } },
   {
-    rule: "a row is one authorization, an identifier only a second key",
+    rule: "a row belongs to one authorization, not to an identifier",
     world: "identifier",
     breaks: 1,
     without: { off: "key-per-authorization" },
@@ -153,7 +153,7 @@ export const RULES: readonly Rule[] = [
     without: { step: neverFreed },
   },
   {
-    rule: "only what nobody works on is removed",
+    rule: "only an abandoned payment is removed",
     world: "sameId",
     breaks: 3,
     without: { off: "removed-if-abandoned" },
@@ -171,19 +171,19 @@ export const RULES: readonly Rule[] = [
     without: { off: "another-authorization-fits" },
   },
   {
-    rule: "only so many payments of one payer are in flight",
+    rule: "the number of a payer's payments in flight is limited",
     world: "crowd",
     breaks: 10,
     without: { off: "most-in-flight" },
   },
   {
-    rule: "a balance covers what is in flight together",
+    rule: "the balance covers all payments in flight together",
     world: "purse",
     breaks: 10,
     without: { off: "sum-is-covered" },
   },
   {
-    rule: "only payments that came before count against a balance",
+    rule: "only earlier payments count against a balance",
     world: "purseCalm",
     breaks: 10,
     without: { off: "earlier-ones-count" },
@@ -194,8 +194,8 @@ export const RULES: readonly Rule[] = [
     breaks: 10,
     without: { off: "leaves-with-a-live-lease" },
   },
-  { rule: "the transfer is simulated by ourselves", world: "preflight", breaks: 1, without: { off: "own-simulation" } },
-  { rule: "a refusal is kept", world: "preflight", breaks: 1, without: { off: "refusal-is-kept" } },
+  { rule: "we simulate the transfer ourselves", world: "preflight", breaks: 1, without: { off: "own-simulation" } },
+  { rule: "a refusal is stored", world: "preflight", breaks: 1, without: { off: "refusal-is-kept" } },
   {
     rule: "a refused payment that was paid is revived",
     world: "revived",
@@ -203,7 +203,7 @@ export const RULES: readonly Rule[] = [
     without: { step: neverRevived("refused") },
   },
   {
-    rule: "what was void is never submitted",
+    rule: "a revived payment is never submitted",
     world: "revivedReorg",
     breaks: 1,
     without: { step: neverMarked },
@@ -215,31 +215,31 @@ export const RULES: readonly Rule[] = [
     without: { off: "submitted-once" },
   },
   {
-    rule: "mined without settling ends a payment",
+    rule: "a payment mined without settling is over",
     world: "revertsForGood",
     breaks: 9,
     without: { step: minedIsUnused },
   },
   {
-    rule: "a payment mined without settling, and paid after all, is revived",
+    rule: "a payment mined without settling and later paid is revived",
     world: "revived",
     breaks: 4,
     without: { step: neverRevived("reverted") },
   },
   {
-    rule: "a failure counts only where its block leaves the nonce unused",
+    rule: "a failure counts only if the nonce is unused at its block",
     world: "reverts",
     breaks: 1,
     without: { off: "failure-at-its-block" },
   },
   {
-    rule: "the window is looked at again once the row is there",
+    rule: "the window is checked again once the row exists",
     world: "time",
     breaks: 1,
     without: { off: "window-checked-again" },
   },
   {
-    rule: "a closed window is refused after a look at the chain",
+    rule: "a closed window is refused only after a chain lookup",
     world: "restored",
     breaks: 1,
     without: { off: "closed-window-is-looked-at" },
@@ -254,7 +254,7 @@ export const RULES: readonly Rule[] = [
   { rule: "a facilitator's failure decides nothing", world: "core", breaks: 1, without: { step: facilitatorRefuses } },
   { rule: "a facilitator's success decides nothing", world: "core", breaks: 2, without: { step: facilitatorSettles } },
   {
-    rule: "unused in a closed window is not the end",
+    rule: "an unused nonce in a closed window is not final",
     world: "core",
     breaks: 1,
     without: { step: closedWindowRefuses },
@@ -285,7 +285,7 @@ export const RULES: readonly Rule[] = [
   },
   { rule: "a failing handler leaves the row settled", world: "core", breaks: 1, without: { step: failureRefuses } },
   {
-    rule: "a settled row that is taken over is looked at again",
+    rule: "a settled row that is taken over is looked up again",
     world: "reorg",
     breaks: 2,
     without: { step: noSecondLook },

@@ -1,7 +1,7 @@
 import { changing, go, type Rule, unless } from "./rules.ts";
 import { resultOf } from "./world.ts";
 
-/** As though it had been stored. */
+/** Continues as if the settlement had been stored. */
 const neverNoted = unless((run, event) =>
   event.type === "notAtOnce" && run.settlement !== null
     ? go({ ...run, noted: true }, { type: "handle", settlement: run.settlement, noted: true })
@@ -21,25 +21,25 @@ const toldFirst = unless((run, event) =>
     : null,
 );
 
-/** The rules for when a sale is made and stored. */
+/** The rules for the time at which a sale is made and stored. */
 export const SALE_RULES: readonly Rule[] = [
   {
-    rule: "work that others notice begins once its settlement is stored",
+    rule: "work with effects on others begins once its settlement is stored",
     world: "noticed",
     breaks: 11,
     without: { off: "settled-before-others-notice" },
   },
   {
-    rule: "a sale that is not made at once has its settlement stored",
+    rule: "a delayed sale has its settlement stored",
     world: "noticed",
     breaks: 11,
     without: { step: neverNoted },
   },
   {
-    rule: "a sale made at once is stored with its settlement",
+    rule: "an immediate sale is stored with its settlement",
     world: "atOnce",
     breaks: 4,
     without: { step: withoutSettlement },
   },
-  { rule: "a result is told once it is stored", world: "atOnce", breaks: 5, without: { step: toldFirst } },
+  { rule: "a result is answered once it is stored", world: "atOnce", breaks: 5, without: { step: toldFirst } },
 ];

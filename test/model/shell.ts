@@ -28,20 +28,20 @@ import {
   withRow,
 } from "./world.ts";
 
-/** What is explored: a world, the machine, and at most one rule that is off outside it. */
+/** An exploration's world, its machine, and the rule outside the machine that is switched off, if any. */
 export interface Explored {
   readonly world: World;
   readonly step: typeof step;
   readonly off: Off | null;
 }
 
-/** One thing that a run may do next, and what comes of it. */
+/** One possible next step of a run and its result. */
 export interface Outcome {
   readonly label: string;
   readonly after: Surroundings;
-  /** The run after it; null when it has answered. */
+  /** The run after the step, or null if it has answered. */
   readonly process: Process | null;
-  /** The slot whose lease token changed hands. */
+  /** The slot whose lease token changed, if any. */
   readonly taken: number | null;
   readonly answered: Pick<Answered, "answer" | "sent" | "known"> | null;
   readonly broken: string | null;
@@ -63,7 +63,9 @@ type Waiting = Omit<Process, "command">;
 const FRESH = { run: START, holds: false, tookDead: false, hasNoted: false };
 const begin = (sent: Sent, slot: number): Waiting => ({ sent, slot, ...FRESH });
 
-/** A request comes in: find the row, authenticate, check what has no row yet; the machine decides. */
+/**
+ * Returns the outcomes of a new request, whose row is looked up, authenticated, and checked before the machine decides.
+ */
 export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outcome[] {
   const { world, off } = explored;
   if (sent.by === "reader" && !isPaid(authorizationOf(now, sent.authorization))) return [];
@@ -80,7 +82,10 @@ export function arrive(explored: Explored, now: Surroundings, sent: Sent): Outco
   );
 }
 
-/** A run for each row that the journal lists as due. One whose block stands needs none, and gets one when it cannot be read. */
+/**
+ * Starts a run for each row that the journal lists as due. A fulfilled row also gets one, because its block may be
+ * unreadable.
+ */
 export function resolve(explored: Explored, now: Surroundings): Outcome[] {
   return now.rows.flatMap((row, slot) => {
     if (row === null || row.leaseLive || row.reason !== null) return [];
@@ -93,11 +98,11 @@ export function resolve(explored: Explored, now: Surroundings): Outcome[] {
   });
 }
 
-/** Everything that may come of the command that a run has in hand. */
+/** Returns all possible outcomes of a run's pending command. */
 export function act(explored: Explored, now: Surroundings, process: Process): Outcome[] {
   if (process.command.type === "submit" && now.relay !== null)
     return queued(now, process, explored.world).map((after) => ({
-      label: "hands its payment over",
+      label: "queues its payment",
       after,
       process: { ...process, command: { type: "wait" } },
       taken: null,
@@ -107,22 +112,22 @@ export function act(explored: Explored, now: Surroundings, process: Process): Ou
   return happen(explored, now, process).flatMap((happened) => follow(explored, process, happened));
 }
 
-/** A process takes along what it has in memory. */
+/** A crash loses the payments that the process has queued in memory. */
 export const crash = (now: Surroundings, process: Process): Surroundings =>
   process.command.type === "wait" ? withdrawn(now, process) : now;
 
-/** A holder that wakes up late may find its lease still its own. */
+/** A run that wakes up late may still have its lease and extend it. */
 export function heartbeat(now: Surroundings, process: Process): Outcome[] {
   const row = now.rows[process.slot];
   const isKept = row?.state === "settling" || row?.state === "settled";
   if (!process.holds || !row || row.leaseLive || !isKept) return [];
   const after = withRow(now, process.slot, { ...row, leaseLive: true });
-  return [{ label: "prolongs its lease", after, process, taken: null, answered: null, broken: null }];
+  return [{ label: "extends its lease", after, process, taken: null, answered: null, broken: null }];
 }
 
 function follow(explored: Explored, before: Waiting, happened: Happened): Outcome[] {
   const first = decide(explored, before, happened);
-  if (first.process === null || !isAtOnce(first.process.command, explored.world)) return [first];
+  if (first.process === null || !isImmediate(first.process.command, explored.world)) return [first];
   return act(explored, first.after, first.process).map((then) => ({
     ...then,
     label: `${first.label}, ${then.label}`,
@@ -131,7 +136,7 @@ function follow(explored: Explored, before: Waiting, happened: Happened): Outcom
   }));
 }
 
-function isAtOnce({ type: what }: Process["command"], world: World): boolean {
+function isImmediate({ type: what }: Process["command"], world: World): boolean {
   if (what === "submit") return world.relay !== undefined;
   if (world.pauses === "everywhere") return false;
   return what === "insert" || what === "take" || what === "handle" || (what === "preflight" && !world.refusals);
@@ -174,7 +179,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
     explored.world.calm && happened.length > 0 ? happened : [...happened, unread];
   switch (command.type) {
     case "check": {
-      // Before a check refuses, the row is looked for again: a copy may have been taken in meanwhile.
+      // Before a check refuses, the row is looked up again, because a copy may have been accepted in the meantime.
       const again = explored.off === "checks-after-lookup" ? NOTHING : find(now, sent, explored.off);
       const found = localChecks(now, sent) === "ok" ? { row: null, sameId: command.frees ? ABANDONED : null } : again;
       return requested(explored, now, { sent, ...found }).map((event) => ({ label: "checks", after: now, event }));
@@ -191,7 +196,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
         })),
       );
     case "submit": {
-      // The relayer sends one transaction for one authorization, and none after it was mined.
+      // The relayer sends one transaction per authorization and none after it was mined.
       const sends = authorizationOf(now, sent.authorization).failed === "no" || explored.off === "submitted-once";
       const broken = sends ? brokenBySubmitting(now, explored.world, process) : null;
       const after = withAuthorization(now, sent.authorization, { left: true });
@@ -199,9 +204,9 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
     }
     case "wait": {
       const after = explored.off === "withdrawn" ? now : withdrawn(now, process);
-      const goesOn: Happened = { label: "waits no longer", after, event: { type: "submitted" } };
-      if (isCarried(now, sent.authorization) && explored.off !== "turned-away-is-not-carried") return [goesOn];
-      return [goesOn, { label: "finds no place", after, event: { type: "turnedAway", because: "no place" } }];
+      const continues: Happened = { label: "stops waiting", after, event: { type: "submitted" } };
+      if (isCarried(now, sent.authorization) && explored.off !== "turned-away-is-not-carried") return [continues];
+      return [continues, { label: "finds no slot", after, event: { type: "turnedAway", because: "no place" } }];
     }
     case "handle":
       return handle(explored, now, process);
@@ -212,7 +217,7 @@ function happen(explored: Explored, now: Surroundings, process: Process): Happen
 
 const REFUSED: StepEvent = { type: "preflight", outcome: "refused", error: "refused" };
 
-/** A simulation that reverts is followed by a look: a nonce that has paid us is no refusal. */
+/** A reverting simulation is followed by a lookup, because a nonce that has paid us is not a refusal. */
 function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: Process): Happened[] {
   const { authorization } = sent;
   const after = off === "own-simulation" ? withAuthorization(now, authorization, { left: true }) : now;
@@ -221,7 +226,7 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
     now.purse !== null && off !== "sum-is-covered" && unusedBefore(now, slot, off) + 1 > now.purse.balance;
   const short: StepEvent = { type: "preflight", outcome: "refused", error: "the balance is too low" };
   if (isShort && authorizationOf(now, authorization).onChain === "unused")
-    return [{ label: "simulates: too little for all in flight", after, event: short }];
+    return [{ label: "simulates: balance below all payments in flight", after, event: short }];
   const ok: Happened = { label: "simulates: ok", after, event: { type: "preflight", outcome: "ok", windowOpen } };
   const shown = views(now, authorization, { world, off });
   const reverted = shown.flatMap((view): Happened[] => {
@@ -229,16 +234,16 @@ function preflight({ world, off }: Explored, now: Surroundings, { sent, slot }: 
       return [{ label: "simulates: paid already", after, event: { type: "preflight", outcome: "paid" } }];
     return world.refusals ? [{ label: "simulates: refused", after, event: REFUSED }] : [];
   });
-  // With others, or in their place: only what fails alone is refused.
-  if (off === "refused-alone") return [ok, { label: "simulates: refused beside others", after, event: REFUSED }];
-  // A used nonce reverts, unless the node lags.
+  // A simulation together with others must not refuse, because only a payment that fails alone is refused.
+  if (off === "refused-alone") return [ok, { label: "simulates: refused together with others", after, event: REFUSED }];
+  // A used nonce reverts unless the node lags.
   return shown.every(({ nonce }) => nonce === "paid") ? reverted : [ok, ...reverted];
 }
 
-/** A sale that others may notice waits until its settlement is stored. */
+/** A sale with effects on others waits until its settlement is stored. */
 function handle({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
   const { command } = process;
-  const later: Happened = { label: "does not sell at once", after: now, event: { type: "notAtOnce" } };
+  const later: Happened = { label: "does not sell immediately", after: now, event: { type: "notAtOnce" } };
   const isEarly = command.type === "handle" && !command.noted && off !== "settled-before-others-notice";
   if (isEarly && world.sells === "noticed by others") return [later];
   const broken = brokenByHandling(process, world);
@@ -247,7 +252,7 @@ function handle({ world, off }: Explored, now: Surroundings, process: Process): 
   return [done, ...(world.handlerFails ? [failed] : []), ...(isEarly && world.sells === undefined ? [later] : [])];
 }
 
-/** A statement that is acknowledged, one whose acknowledgement is lost, and one that never arrived. */
+/** Returns the outcomes of a statement that is acknowledged, whose acknowledgment is lost, or that never arrives. */
 function written({ world, off }: Explored, now: Surroundings, process: Process): Happened[] {
   const { command, sent } = process;
   const changed = execute(now, process, off);
@@ -266,7 +271,7 @@ function written({ world, off }: Explored, now: Surroundings, process: Process):
   const unknown = { event: { type: "writeUnknown" }, tookDead, broken } as const;
   return [
     done,
-    { ...unknown, label: `${label}, no acknowledgement`, after, holds },
+    { ...unknown, label: `${label}, no acknowledgment`, after, holds },
     { ...unknown, label: `${label}, lost on its way`, after: now, broken: null },
     ...(command.type === "complete" && world.handlerFails ? [undone(now)] : []),
   ];
@@ -278,7 +283,7 @@ const isSettled = (command: Process["command"]): boolean =>
 const writtenEvent = (rows: Changed["rows"]): StepEvent =>
   rows === "crowded" ? { type: "crowded" } : { type: "written", rows };
 
-/** What a sale records fails: the transaction is rolled back, and its process knows. */
+/** Recording the sale fails, so the transaction is rolled back and the process is informed. */
 const undone = (now: Surroundings): Happened => ({
   label: "fails to complete",
   after: now,

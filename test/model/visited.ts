@@ -1,10 +1,10 @@
 import type { State } from "./automaton.ts";
 
-/** A list of whole numbers that grows, in plain memory: an explored world has millions of them. */
+/** A growing list of integers in a typed array, because an explored world has millions of them. */
 export interface Numbers {
   push(value: number): void;
   readonly count: () => number;
-  /** All that were pushed. */
+  /** All pushed numbers. */
   readonly all: () => Int32Array;
 }
 
@@ -21,21 +21,24 @@ export function createNumbers(): Numbers {
   };
 }
 
-/** The states that were met, numbered in the order in which they were. */
+/** The visited states, numbered in the order of their first visit. */
 export interface Visited {
-  /** Of a state that was met, or is now. */
+  /** Returns the number of a state and adds the state if it is new. */
   numberOf(state: State): number;
-  /** Writes the state of a number into `state`. */
+  /** Writes the state with this number into `state`. */
   read(number: number, state: number[]): void;
-  /** The first number of a state. */
+  /** Returns the number of a state's surroundings, which is its first cell. */
   surroundingsOf(number: number): number;
   readonly count: () => number;
 }
 
-/** For states of so many numbers. They stand one behind the other; a table of twice their count finds them by their hash. */
+/**
+ * Creates storage for states of `width` numbers. The states are stored consecutively, and a hash table at most half
+ * full finds them.
+ */
 export function createVisited(width: number): Visited {
   let cells = new Int32Array(width << 12);
-  /** The number of a state and 1, or 0; a state stands at its hash, or at the next free place after it. */
+  /** The state's number plus 1, or 0 for a free slot. A state is at its hash or at the next free slot. */
   let table = new Int32Array(1 << 13);
   let count = 0;
 
@@ -79,7 +82,7 @@ export function createVisited(width: number): Visited {
   };
 }
 
-/** Fibonacci hashing, with the high bits brought down. */
+/** Fibonacci hashing with the high bits mixed into the low ones. */
 function mixed(hash: number, cell: number): number {
   const product = Math.imul(hash ^ cell, 0x9e3779b1);
   return product ^ (product >>> 15);

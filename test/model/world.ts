@@ -3,50 +3,53 @@ import type { Settlement } from "../../api/platform/chain/view.ts";
 import type { StoredAnswer } from "../../api/platform/http/answer.ts";
 import type { BatchOff, Relay, Relaying } from "./batch.ts";
 
-/** A header with its request. Who has it may send it at any time, as often as it likes. */
+/** A header with its request. Its sender may send it at any time and any number of times. */
 export interface Sent {
   readonly authorization: number;
-  /** Method, route, query and body. */
+  /** Method, route, query, and body. */
   readonly asks: string;
   readonly id: string | null;
-  /** A forger cannot sign; a reader of the chain has the signature, not the identifier. */
+  /** A forger cannot sign. A reader of the chain has the signature but not the identifier. */
   readonly by: "payer" | "forger" | "reader" | "resolver";
-  /** The same nonce, signed for an amount that is not the price. */
+  /** The same nonce signed for an amount other than the price. */
   readonly otherTerms?: true;
 }
 
-/** What may happen in one small world. Unless it says otherwise there are two API processes, a resolver, and any delay. */
+/** The possible events of one small world. By default it has two API processes, a resolver, and any delay. */
 export interface World {
   readonly sent: readonly Sent[];
-  /** Nobody crashes, no lease runs out, no write goes unacknowledged, and the chain can always be read. */
+  /** No process crashes, no lease expires, every write is acknowledged, and the chain is always readable. */
   readonly calm?: true | "except for leases";
-  readonly clock?: "stands still";
+  readonly clock?: "stopped";
   readonly lag?: true;
   readonly handlerFails?: true;
-  /** How sales are made, if not both ways. */
-  readonly sells?: "at once" | "noticed by others";
+  /** The time at which sales are made, or both ways by default. */
+  readonly sells?: "immediately" | "noticed by others";
   /** Our own simulation may refuse the transfer. */
   readonly refusals?: true;
   readonly payerBroadcasts?: true;
-  /** A facilitator reports one transaction, and another one settles. */
+  /** The facilitator reports one transaction, and another one settles. */
   readonly otherTransaction?: true;
   /** The payer cancels the nonce, or spends it elsewhere. */
   readonly burns?: true;
   readonly reorganization?: true;
-  /** What we submitted may be mined without settling, its nonce unused; in some worlds no stranger settles it then. */
+  /**
+   * Our submission may be mined without settling and leave the nonce unused. With "for good", it never settles
+   * afterwards.
+   */
   readonly reverts?: true | "for good";
   readonly bodyStopsFitting?: true;
-  /** The journal is restored without a row, which takes longer than its payment's window stays open. */
+  /** The journal is restored without a row, after the payment's window has closed. */
   readonly restored?: true;
-  /** Payments settle in batches through our own relayer, instead of through a facilitator that does anything. */
+  /** Payments settle in batches through our relayer instead of through an arbitrary facilitator. */
   readonly relay?: Relaying;
-  /** How many payments the payer can afford, and how many of them may be in flight. */
+  /** The number of payments that the payer can afford, and the number that may be in flight. */
   readonly purse?: Purse;
   readonly apiProcesses?: number;
   readonly resolver?: "sleeps";
   /**
-   * A run may be held up before every command. Otherwise a lookup and its first statement are one step, and what concerns the
-   * run alone (a handler, a simulation that cannot refuse) follows at once.
+   * A run may pause before every command. Otherwise a lookup and its first statement are one step, and commands that
+   * affect only the run (a handler, a simulation that cannot refuse) follow immediately.
    */
   readonly pauses?: "everywhere";
 }
@@ -89,24 +92,26 @@ export type Off =
   | BatchOff;
 
 /**
- * What the chain shows of an authorization. There is no mempool: a signature that left may be broadcast, dropped and
- * broadcast again as long as its window lasts.
+ * The state of an authorization on the chain. There is no mempool, because a signature that left may be broadcast,
+ * dropped, and broadcast again until its window closes.
  */
 export type OnChain = "unused" | "paid" | "paid, final" | "spent" | "spent, final";
 
 export interface Authorization {
   readonly onChain: OnChain;
-  /** Which of the possible settlements it is; 0 for none. */
+  /** The number of the settlement among the possible ones, or 0 for none. */
   readonly place: number;
-  /** It settled before its signature left us: broadcast by its payer, or by someone else who had it. */
+  /** Whether it settled before its signature left us, broadcast by its payer or by someone else. */
   readonly withoutUs: boolean;
-  /** Its signature has left us. */
+  /** Whether its signature has left us. */
   readonly left: boolean;
-  /** Our own transaction for it was mined without settling; a reorganization may have removed it again. */
+  /**
+   * Whether our transaction for it was mined without settling, and whether a reorganization removed that transaction.
+   */
   readonly failed: "no" | "mined" | "removed";
-  /** Its payer was told to pay again. */
+  /** Whether its payer got a 402. */
   readonly told: boolean;
-  /** Its work is recorded. */
+  /** Whether its work is recorded. */
   readonly recorded: boolean;
 }
 
@@ -119,7 +124,7 @@ export interface JournalRow {
   readonly state: State;
   readonly reason: Reason | null;
   readonly leaseLive: boolean;
-  /** The order in which a payer's payments came to be in flight, where that matters. */
+  /** The payment's position among the payer's payments in flight, in worlds with a purse. */
   readonly entered: number;
   readonly place: number;
   readonly final: boolean;
@@ -127,10 +132,10 @@ export interface JournalRow {
   readonly response: StoredAnswer | null;
 }
 
-/** 0: the window is open · 1: less than its margin is left · 2: the head has passed it · 3: a final block has. */
+/** 0: the window is open · 1: less than its margin is left · 2: the head is past it · 3: a final block is past it. */
 export type Clock = 0 | 1 | 2 | 3;
 
-/** Everything but the processes. */
+/** The state of everything except the processes. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly reorganized: boolean;
@@ -139,11 +144,11 @@ export interface Surroundings {
   readonly authorizations: readonly Authorization[];
   readonly rows: readonly (JournalRow | null)[];
   readonly relay: Relay | null;
-  /** Where a look that is still under way saw payments; without it null. */
+  /** The payments as seen by a lookup in progress, or null without one. */
   readonly older: readonly Authorization[] | null;
 }
 
-/** Something that happens beside the gate. */
+/** An event outside the gate. */
 export interface Happening {
   readonly label: string;
   readonly after: Surroundings;
@@ -157,13 +162,13 @@ export interface Process {
   readonly command:
     | Exclude<Command, { type: "answer" }>
     | { readonly type: "check"; readonly frees: boolean }
-    /** What it submits waits for a batch. */
+    /** Its submission waits for a batch. */
     | { readonly type: "wait" };
-  /** The row's lease token is this run's. */
+  /** Whether this run has the row's lease token. */
   readonly holds: boolean;
-  /** The payment was dead already when this run took its row. */
+  /** Whether the payment was already dead when this run took its row. */
   readonly tookDead: boolean;
-  /** It has stored the settlement, or taken a row that has it. */
+  /** Whether it has stored the settlement or taken a row that has it. */
   readonly hasNoted: boolean;
 }
 
@@ -180,7 +185,7 @@ const UNTOUCHED: Authorization = {
 export function beginning({ sent, purse, relay: relaying }: World): Surroundings {
   const count = 1 + Math.max(...sent.map(({ authorization }) => authorization));
   const authorizations = Array.from({ length: count }, () => UNTOUCHED);
-  // One slot more than authorizations: with a key that is not the authorization, one may have two rows.
+  // One more slot than authorizations, because an authorization may have two rows if the key is something else.
   const rows = Array.from({ length: count + 1 }, () => null);
   const relay = relaying ? { queue: [], transactions: [], elsewhere: null } : null;
   const surroundings = { clock: 0, reorganized: false, bodyFits: true, relay, older: null } as const;
@@ -207,10 +212,10 @@ export const settlementAt = (place: number): Settlement => ({
   logIndex: 0,
 });
 
-/** What the handler makes of a request, told apart by `location`. */
+/** Returns the handler's answer to a request, identified by `location`. */
 export const resultOf = (asks: string): StoredAnswer => ({ status: 200, body: new Uint8Array(), location: asks });
 
-/** The row as the gate reads it. */
+/** Returns the row as the gate reads it. */
 export const asRead = ({ state, reason, digest, fingerprint, paymentId, leaseLive, ...row }: JournalRow): Row => ({
   state,
   reason,
@@ -230,7 +235,7 @@ export const isInFlight = ({ state, leaseLive }: JournalRow): boolean =>
 
 export const isPaid = ({ onChain }: Authorization): boolean => onChain === "paid" || onChain === "paid, final";
 
-/** It can never settle any more. */
+/** Returns whether the authorization can no longer settle. */
 export const isDead = ({ clock }: Surroundings, { onChain }: Authorization): boolean =>
   onChain === "spent, final" || (onChain === "unused" && clock === 3);
 

@@ -2,7 +2,10 @@ import type { Sent, World } from "./world.ts";
 
 const buy = (change: Partial<Sent> = {}): Sent => ({ authorization: 0, asks: "r1", id: null, by: "payer", ...change });
 
-/** `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model`: larger bounds, in most worlds everyone. Takes minutes. */
+/**
+ * `MODEL=full NODE_OPTIONS=--max-old-space-size=8192 npx vitest run test/model` explores larger bounds, with all
+ * processes in most worlds, and takes minutes.
+ */
 const full = process.env.MODEL === "full";
 
 type Bounds = Pick<World, "apiProcesses" | "resolver" | "pauses" | "sells">;
@@ -14,16 +17,19 @@ const bounded = (world: World, quick: Bounds, whole: Bounds = { pauses: "everywh
 const EVERYONE: Bounds = {};
 const NO_RESOLVER: Bounds = { resolver: "sleeps", pauses: "everywhere" };
 const ONE_PROCESS: Bounds = { apiProcesses: 1, pauses: "everywhere" };
-/** Where nothing is said of it, sales are made both ways. */
-const AT_ONCE: Bounds = { sells: "at once" };
+/** Without this bound, sales are made both ways. */
+const AT_ONCE: Bounds = { sells: "immediately" };
 
-/** Two payments of one request. */
+/** Two payments for one request. */
 const PAIR = [buy(), buy({ authorization: 1 })];
 
-/** Small worlds. In each the client may send every request again without limit, and the facilitator says and does anything. */
+/**
+ * The explored worlds. In each, the client may resend every request without limit, and the facilitator may report and
+ * do anything.
+ */
 export const WORLDS = {
   core: bounded({ sent: [buy()], lag: true, handlerFails: true }, EVERYONE),
-  atOnce: bounded({ sent: [buy()], sells: "at once", lag: true }, NO_RESOLVER),
+  atOnce: bounded({ sent: [buy()], sells: "immediately", lag: true }, NO_RESOLVER),
   noticed: bounded({ sent: [buy()], sells: "noticed by others", lag: true, handlerFails: true }, NO_RESOLVER),
   preflight: bounded(
     { sent: [buy()], refusals: true, payerBroadcasts: true, lag: true, handlerFails: true },
@@ -42,24 +48,24 @@ export const WORLDS = {
     { sent: [buy({ id: "X" }), buy({ authorization: 1, id: "X", otherTerms: true })] },
     { ...NO_RESOLVER, ...AT_ONCE },
   ),
-  twoPayments: bounded({ sent: PAIR, clock: "stands still", calm: true }, EVERYONE),
-  purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stands still" }, { ...NO_RESOLVER, ...AT_ONCE }),
+  twoPayments: bounded({ sent: PAIR, clock: "stopped", calm: true }, EVERYONE),
+  purse: bounded({ sent: PAIR, purse: { balance: 1, most: 2 }, clock: "stopped" }, { ...NO_RESOLVER, ...AT_ONCE }),
   purseCalm: bounded(
     {
       sent: PAIR,
       purse: { balance: 1, most: 2 },
-      clock: "stands still",
+      clock: "stopped",
       calm: true,
     },
     { ...NO_RESOLVER, ...AT_ONCE },
   ),
   crowd: bounded(
-    { sent: PAIR, purse: { balance: 2, most: 1 }, clock: "stands still" },
+    { sent: PAIR, purse: { balance: 2, most: 1 }, clock: "stopped" },
     { resolver: "sleeps", ...AT_ONCE },
     EVERYONE,
   ),
   twoRequests: bounded(
-    { sent: [buy({ id: "X" }), buy({ authorization: 1, asks: "r2", id: "X" })], clock: "stands still", calm: true },
+    { sent: [buy({ id: "X" }), buy({ authorization: 1, asks: "r2", id: "X" })], clock: "stopped", calm: true },
     EVERYONE,
   ),
   time: bounded({ sent: [buy()], bodyStopsFitting: true }, { ...NO_RESOLVER, ...AT_ONCE }),
@@ -70,41 +76,41 @@ export const WORLDS = {
   reorgAlone: bounded({ sent: [buy()], reorganization: true, lag: true, otherTransaction: true }, ONE_PROCESS),
   reverts: bounded({ sent: [buy()], reverts: true, lag: true }, NO_RESOLVER),
   revived: bounded(
-    { sent: [buy()], refusals: true, payerBroadcasts: true, reverts: true, clock: "stands still" },
+    { sent: [buy()], refusals: true, payerBroadcasts: true, reverts: true, clock: "stopped" },
     NO_RESOLVER,
   ),
   revivedReorg: bounded(
-    { sent: [buy()], refusals: true, payerBroadcasts: true, reorganization: true, clock: "stands still" },
+    { sent: [buy()], refusals: true, payerBroadcasts: true, reorganization: true, clock: "stopped" },
     ONE_PROCESS,
     ONE_PROCESS,
   ),
-  revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stands still" }, EVERYONE),
+  revertsForGood: bounded({ sent: [buy()], reverts: "for good", clock: "stopped" }, EVERYONE),
   revertsReorg: bounded({ sent: [buy()], reverts: true, reorganization: true }, ONE_PROCESS),
   reorgBurn: bounded({ sent: [buy()], reorganization: true, burns: true }, { ...ONE_PROCESS, ...AT_ONCE }),
-  batch: bounded({ sent: PAIR, relay: { fails: true }, clock: "stands still", calm: true }, EVERYONE),
-  batchRace: bounded({ sent: [buy()], relay: { fails: true }, clock: "stands still" }, NO_RESOLVER),
+  batch: bounded({ sent: PAIR, relay: { fails: true }, clock: "stopped", calm: true }, EVERYONE),
+  batchRace: bounded({ sent: [buy()], relay: { fails: true }, clock: "stopped" }, NO_RESOLVER),
   batchPair: bounded(
-    { sent: PAIR, relay: {}, clock: "stands still", calm: "except for leases" },
+    { sent: PAIR, relay: {}, clock: "stopped", calm: "except for leases" },
     { resolver: "sleeps", ...AT_ONCE },
     { resolver: "sleeps" },
   ),
-  // In these two no window closes, so a sale that a reorganization undoes is never reversed, and no resolver watches it.
+  // In these two worlds no window closes, so a sale removed by a reorganization is never reversed, and no resolver watches it.
   batchLost: bounded(
-    { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganization: true, clock: "stands still" },
+    { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganization: true, clock: "stopped" },
     { resolver: "sleeps" },
     NO_RESOLVER,
   ),
   batchReorg: bounded(
-    { sent: PAIR, relay: { fails: true, least: 2 }, reorganization: true, clock: "stands still", calm: true },
+    { sent: PAIR, relay: { fails: true, least: 2 }, reorganization: true, clock: "stopped", calm: true },
     { resolver: "sleeps" },
     NO_RESOLVER,
   ),
   batchStranger: bounded(
-    { sent: [buy()], relay: { fails: true }, payerBroadcasts: true, lag: true, clock: "stands still" },
+    { sent: [buy()], relay: { fails: true }, payerBroadcasts: true, lag: true, clock: "stopped" },
     { ...NO_RESOLVER, ...AT_ONCE },
     NO_RESOLVER,
   ),
-  // Holds: anybody may make them, and what they buy is noticed by others.
+  // Anyone may make a hold, and its purchase is noticed by others.
   batchHolds: bounded(
     {
       sent: [buy()],
@@ -112,13 +118,13 @@ export const WORLDS = {
       payerBroadcasts: true,
       lag: true,
       sells: "noticed by others",
-      clock: "stands still",
+      clock: "stopped",
     },
     { resolver: "sleeps" },
     NO_RESOLVER,
   ),
   batchFees: bounded(
-    { sent: [buy()], relay: { fails: true, replaced: true }, lag: true, clock: "stands still" },
+    { sent: [buy()], relay: { fails: true, replaced: true }, lag: true, clock: "stopped" },
     { ...ONE_PROCESS, ...AT_ONCE },
   ),
   batchTime: bounded(
@@ -127,12 +133,12 @@ export const WORLDS = {
     ONE_PROCESS,
   ),
   batchKeys: bounded(
-    { sent: [buy()], relay: { fails: true, keys: 2 }, clock: "stands still" },
+    { sent: [buy()], relay: { fails: true, keys: 2 }, clock: "stopped" },
     { ...NO_RESOLVER, ...AT_ONCE },
   ),
 } satisfies Record<string, World>;
 
-/** What the gate does not hold. */
+/** A world in which a promise breaks by design. */
 export const BEYOND = {
   calldata: { sent: [buy(), buy({ by: "reader" })], resolver: "sleeps" },
 } satisfies Record<string, World>;
