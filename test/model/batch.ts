@@ -8,7 +8,7 @@ export interface Relaying {
   readonly replaced?: true;
   /** Processes send from two keys during a key change. */
   readonly keys?: 2;
-  /** The smallest batch. */
+  /** The smallest batch size. */
   readonly least?: 2;
 }
 

@@ -25,7 +25,8 @@ import {
  * 6 A wrong signature never gets a result. Another authorization gets one only if it fits.
  * 7 Two payments are two purchases, and a payment is never refused because of another payer's.
  * 8 A settlement that a reorganization removes is marked.
- * 9 Our relayer carries an authorization in one transaction. After a submission was mined without settling, nothing more is submitted, and the answer reports it.
+ * 9 Our relayer carries an authorization in one transaction. After a submission was mined without settling, nothing
+ *   more is submitted, and the answer reports it.
  * 10 Submitted payments do not exceed the payer's balance, and the number in flight is limited.
  * 11 Work that others notice begins after the settlement is stored.
  *

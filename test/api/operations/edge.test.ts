@@ -151,7 +151,7 @@ describe("The request id", () => {
     expect(loggedIds(service())).toContain(id);
   });
 
-  test("The id of a request with a too large body is logged", async () => {
+  test("The id of a request with an oversized body is logged", async () => {
     const answer = await send(`${open.url}/score`, { method: "POST", body: "x".repeat(80 * 1024) });
     expectProblem(answer, 413, "body_too_large");
     expect(loggedIds(open)).toContain(answer.headers.get("x-request-id"));
@@ -273,7 +273,11 @@ describe("Peers", () => {
       ["the address from a trusted proxy", via("10.1.2.3", "203.0.113.7"), "203.0.113.7"],
       ["the address from a trusted proxy over an IPv6 socket", via("::ffff:127.0.0.1", "203.0.113.7"), "203.0.113.7"],
       ["the last untrusted address before two proxies", via("10.1.2.3", "203.0.113.7, 10.9.9.9"), "203.0.113.7"],
-      ["not the address that the client adds", via("10.1.2.3", "198.51.100.1, 203.0.113.7"), "203.0.113.7"],
+      [
+        "the forwarded sender and not an address that it added",
+        via("10.1.2.3", "198.51.100.1, 203.0.113.7"),
+        "203.0.113.7",
+      ],
       ["the proxy if it forwards no address", from("10.1.2.3"), "10.1.2.3"],
       ["the last valid address after an invalid one", via("10.1.2.3", "nonsense, 10.9.9.9"), "10.9.9.9"],
       ["an untrusted sender, whatever it forwards", via("203.0.113.7", "198.51.100.1"), "203.0.113.7"],

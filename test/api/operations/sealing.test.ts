@@ -25,7 +25,7 @@ const renewed = async ({ apiUrl }: TestDatabase, seal = createSeal(NEW, [OLD])) 
 
 describe("A replaced sealing key", () => {
   test.each([
-    { name: "With the old sealing key as a retired one", retiredSealingKeys: [OLD] },
+    { name: "With the old key configured as retired", retiredSealingKeys: [OLD] },
     { name: "With all rows sealed again", retiredSealingKeys: [] },
   ])("$name, a settling payment is sent again and charged once", { timeout: 60_000 }, async (next) => {
     const database = await freshDatabase();

@@ -25,7 +25,7 @@ const isMissing = "missing" in clef;
 if ("missing" in clef) console.log(`clef is skipped: ${clef.missing}`);
 
 test.skipIf(isMissing)(
-  "Clef signs transactions, authorizations, and verdicts exactly as the key does, and an outage of Clef charges and loses nothing",
+  "Clef signs transactions, authorizations, and verdicts as the key does, and nothing is charged or lost while Clef is down",
   { timeout: 300_000 },
   async () => {
     if ("missing" in clef) return;

@@ -130,7 +130,7 @@ describe("The balance for all payments in flight", () => {
     await chargedOnce(chain, taken);
   });
 
-  test("A payment that has settled without its row's knowledge is not counted twice", async () => {
+  test("A payment that has settled but whose row does not show it is not counted twice", async () => {
     const payer = await newPayer(chain, 2n * PRICES.basic);
     const [first, second] = await signed(payer, 2);
     if (first === undefined || second === undefined) throw new Error("nothing signed");

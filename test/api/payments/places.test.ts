@@ -145,7 +145,7 @@ describe("The daily limit on gas lost to wallets with code", () => {
 
   test.each([
     ["in the outcome lane", "outcome", ""],
-    ["mined after the shortest possible window", "alone", "created_at = created_at - interval '21 s'"],
+    ["mined after the shortest allowed window", "alone", "created_at = created_at - interval '21 s'"],
   ] as const)("Losses %s do not count", async (_, lane, late) => {
     await begin({ shares: SHARES.arbiter, mostLostWei: 2n });
     if (late === "") await fail(lane);

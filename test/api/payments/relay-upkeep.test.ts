@@ -114,7 +114,7 @@ describe("Many processes", () => {
     return () => base.become(null);
   });
 
-  test("One process makes a pass at a time, and its claim ends after 15 seconds if it dies", async () => {
+  test("Only one process makes a pass at a time, and its claim ends after 15 seconds if it dies", async () => {
     const waiting = Promise.withResolvers<void>();
     const asked = new Promise<void>((resolve) => {
       base.become(async (call, pass) => {

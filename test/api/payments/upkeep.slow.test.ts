@@ -145,7 +145,7 @@ test("A payment that waits for two minutes is logged as a warning, and /status r
 const near = (seconds: number) => expect.toSatisfy((n: number) => n >= seconds && n < seconds + 30, `about ${seconds}`);
 
 // This test advances the chain's clock by five minutes, so it comes last.
-test("A payment without retries is never submitted again, is reported by age in /status, and becomes void once it cannot settle", async () => {
+test("A payment without retries is never submitted again, has its age in /status, and becomes void once it cannot settle", async () => {
   facilitator.treat(signed, (_, answer) => answer.writeHead(500).end());
   expect(await unresolved()).toEqual({ unresolved: 0, oldest_unresolved_seconds: null });
   expectProblem(await pay(), 503, "payment_pending");

@@ -22,7 +22,7 @@ const get = (path: string, accept = "application/json") => send(`${service.url}$
 const held = (...exam: [Partial<ExamOrder>?, Partial<NewResult>?]) => heldIn(pool, ...exam);
 const passed = await held();
 
-test("A PASS of an origin with a failed other request is not shown as green until a newer PASS of that request", async () => {
+test("A PASS is not shown as green while the newest exam of another request of its origin is a FAIL", async () => {
   const origin = "https://two.example";
   const [good, bad] = [`${origin}/good`, `${origin}/bad`];
   const id = await held({ origin, url: good }, { endedAt: new Date(Date.now() - 2_000) });

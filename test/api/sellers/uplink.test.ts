@@ -88,7 +88,7 @@ async function requestThatFails(afterMs: number, outage: Outage, node: "remote" 
 const NEVER = { from: 0, until: 0 };
 
 test.each(["remote", "own", "lags"] as const)(
-  "A seller that does not answer is blamed while the chain advances, with a node that is %s",
+  "A seller that does not answer is blamed while the chain advances (node: %s)",
   async (node) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 15_000 }), async (afterMs) => {

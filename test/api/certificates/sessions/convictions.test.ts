@@ -165,7 +165,7 @@ describe("A shop that quotes a session's bait as its price", () => {
     expectVerdict(await askResult(run), run, "pass");
   });
 
-  test("A bait at one door and a fair order paid at the other are no PASS", async () => {
+  test("A bait at one door and a fair order paid at the other do not earn a PASS", async () => {
     const run = await start(product);
     await serveBoth(bare(run));
     const paid = await payControl(bare(run));

@@ -155,7 +155,7 @@ describe("Authorizations and recipients with code", async () => {
   await client.waitForTransactionReceipt({ hash: direct });
   await chain.finalize();
 
-  test("A transfer to a contract by authorization differs from a plain transfer to an account", async () => {
+  test("The reading distinguishes a transfer by authorization to a contract from a plain transfer to an account", async () => {
     expect(await madeIn(held, toContract.authorization.from)).toEqual([[true, true]]);
     expect(await madeIn(direct, payer.address)).toEqual([[false, false]]);
   });

@@ -182,7 +182,7 @@ test.each<readonly [string, readonly NodeKind[]]>([
   ["from a lagging node", [180, 0, 0]],
   ["from two lagging nodes", [180, 180, 0]],
   ["from a node with a stale state while the others lag", ["stale", 180, 180]],
-  ["from only lagging nodes", [180]],
+  ["from lagging nodes only", [180]],
 ])("A payment without a row is not refused after a reading %s", async (_, nodes) => {
   const paid = { block: 500, isCanceled: false };
   expect((await lookOfUnknown(paid, nodes)).view).toEqual({ nonce: "unused" });
