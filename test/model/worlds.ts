@@ -94,7 +94,8 @@ export const WORLDS = {
     { resolver: "sleeps", ...AT_ONCE },
     { resolver: "sleeps" },
   ),
-  // In these two worlds no window closes, so a sale removed by a reorganization is never reversed, and no resolver watches it.
+  // In these two worlds no window closes, so a sale removed by a reorganization is never reversed. No resolver watches
+  // it either.
   batchLost: bounded(
     { sent: [buy()], relay: { fails: true, elsewhere: true }, reorganization: true, clock: "stopped" },
     { resolver: "sleeps" },

@@ -141,7 +141,8 @@ describe("Reorganizations", async () => {
 
     await minedAgain([...spoiled, ...again]);
     expect(await failed()).toBe(3);
-    // A record settled by a stranger names that transaction. A delivered result is replayed as long as the chain may still pay.
+    // A record settled by a stranger names that transaction. A delivered result is replayed while the chain may still
+    // pay.
     const [elsewhere] = await settlements(chain, copied.authorization.from);
     const settlementOf = async (place: number) => (await recordOf(given[place] as Answer)).settlement;
     await expect.poll(() => settlementOf(2), soon).toMatchObject({ transaction: elsewhere?.transaction });
