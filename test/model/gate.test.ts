@@ -50,7 +50,7 @@ afterAll(() => {
   );
 });
 
-describe("All interleavings", () => {
+describe("Every interleaving", () => {
   test.each(names)(
     "In every interleaving of the world %s, all promises hold and the good ends remain reachable",
     { timeout: TIMEOUT_MS },
