@@ -13,7 +13,7 @@ export interface Docs {
   readonly tarballs: Tarballs;
 }
 
-/** Who a page is for, in the order of the contents. The ids are anchors of `/docs`. */
+/** The audiences, in the order of the contents. The keys are anchors of `/docs`. */
 export const READERS = {
   agents: "Agent builders",
   merchants: "x402 merchants",
@@ -26,43 +26,43 @@ export const READERS = {
 export interface DocsPage {
   readonly path: `/${string}`;
   readonly reader: keyof typeof READERS;
-  /** As a task: what its reader does. */
+  /** The reader's task, in a few words. */
   readonly title: string;
   /** One sentence. */
   readonly lead: string;
   readonly body: (docs: Docs) => Markup;
-  /** Anchors of `/docs` that lead here. */
+  /** Anchors of `/docs` that link to this page. */
   readonly anchors?: readonly string[];
 }
 
 const LANGUAGES = ["TypeScript", "Python"] as const;
 
-/** One part for each language, of which its reader sees one; in print, both. It takes no script. */
+/** Renders one tab per language. The tabs work without a script, and print shows both. */
 export const inLanguages = (id: string, ...parts: readonly [typescript: Markup, python: Markup]): Markup =>
   html`<fieldset class="tabs"><legend class="hide">Language</legend>${LANGUAGES.map(
     (language, index) =>
       html`<input type="radio" name="${id}-language" id="${id}-${language}" value="${language}"${index === 0 && html` checked`}><label for="${id}-${language}">${language}</label>`,
   )}${parts.map((part) => html`<div class="tab">${part}</div>`)}</fieldset>`;
 
-/** A program's file, and the commands that run it from an empty folder. */
+/** Renders a program's file and the commands that run it from an empty folder. */
 export const shown = (id: string, { file, text, run }: Program): Markup =>
   html`${codeBlock({ id, caption: file, text })}
 ${codeBlock({ id: `${id}-run`, caption: `Run ${file}`, language: "bash", text: run })}`;
 
-/** The same program in both languages. */
+/** Renders the same program in both languages. */
 export const inBoth = (id: string, node: Program, python: Program): Markup =>
   inLanguages(id, shown(id, node), shown(`${id}-py`, python));
 
 /** Filters the contents as the reader types, and shows all samples in the language that the reader chose last. */
 export const DOCS_SCRIPT = `const search = document.getElementById("search");
 if (search) {
-  const field = search.querySelector("input"), said = search.querySelector("[role=status]");
+  const field = search.querySelector("input"), count = search.querySelector("[role=status]");
   const entries = [...document.querySelectorAll("[data-words]")];
   const find = () => {
     const words = field.value.toLowerCase().split(/[^a-z0-9_-]+/).filter(Boolean);
     for (const entry of entries) entry.hidden = !words.every((word) => entry.dataset.words.includes(word));
     const found = entries.filter((entry) => !entry.hidden).length;
-    said.textContent = words.length === 0 ? "" : found === 1 ? "1 section" : found + " sections";
+    count.textContent = words.length === 0 ? "" : found === 1 ? "1 section" : found + " sections";
   };
   search.hidden = false;
   field.value = new URLSearchParams(location.search).get("q") ?? "";
@@ -83,7 +83,7 @@ addEventListener("change", ({ target }) => {
   try { localStorage.setItem("language", target.value); } catch {}
 });`;
 
-/** A page with the contents beside it. */
+/** Renders a page, with the contents in a sidebar. */
 export function renderDocsPage(page: DocsPage, pages: readonly DocsPage[], docs: Docs): string {
   const body = page.body(docs);
   const index = pages.indexOf(page);
@@ -121,7 +121,7 @@ interface Section {
   readonly text: string;
 }
 
-/** The sections of a page, by their headings. */
+/** The sections of a page, split at their headings. */
 const sectionsOf = (body: Markup): readonly Section[] =>
   [...String(body).matchAll(/<h2 id="([^"]+)">(.*?)<\/h2>(.*?)(?=<h2 id|$)/gs)].map(
     ([, id = "", title = "", text = ""]) => ({
@@ -139,7 +139,7 @@ const wordsOf = (markup: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim();
 
-/** Every word of a text once, for the search. */
+/** The distinct words of a text, for the search. */
 const indexOf = (text: string): string =>
   [
     ...new Set(
@@ -150,17 +150,17 @@ const indexOf = (text: string): string =>
     ),
   ].join(" ");
 
-/** The contents: every page by its readers, every section for the search, and every error's address. */
+/** Renders the contents: the pages by audience, the search, and an anchor for every error code. */
 export const renderDocs = (pages: readonly DocsPage[], docs: Docs): string =>
   renderPage({
     title: "Documentation",
-    description: "How to pay, certify, check, sell, score, escrow and arbitrate agent payments: one page a task.",
+    description: "How to pay, certify, check, sell, score, escrow and arbitrate agent payments: one page per task.",
     canonical: `${docs.baseUrl}/docs`,
     current: "/docs",
     script: DOCS_SCRIPT,
     main: html`<div class="hero"><p class="eyebrow">Documentation</p>
 <h1>What do you want to do?</h1>
-<p class="lead">One page a task. Every sample is a complete program in TypeScript or Python, with the commands that run it from an empty folder. You need no account: a wallet with USDC on Base pays. <a href="#find">Search</a>.</p></div>
+<p class="lead">One page per task. Every sample is a complete program in TypeScript or Python, with the commands that run it from an empty folder. You don’t need an account, only a wallet with USDC on Base. <a href="#find">Search</a>.</p></div>
 ${Object.entries(READERS).map(
   ([id, name]) => html`<section aria-labelledby="${id}"><h2 id="${id}">${name}</h2>
 <nav class="contents" aria-label="${name}"><ul>${pages

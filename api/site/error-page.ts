@@ -15,8 +15,8 @@ export interface ProblemText {
 }
 
 /**
- * A problem as a page, for a person whose browser requested what it cannot have.
- * @param sold what is for sale at its address
+ * Renders a problem as a page for browsers.
+ * @param sold the paid route at this URL, or null
  */
 export const renderProblem = (
   { status, title, detail, request_id, code, errors = [] }: ProblemText,
@@ -41,5 +41,5 @@ const offer = (
 ): Markup =>
   html`<section aria-labelledby="sold"><h2 id="sold">${summary}</h2>
 <p class="measure">${description}</p>
-<p class="measure">This address sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[networks[0]].money}</strong>, paid over x402.</p>
+<p class="measure">This URL sells to programs: <code>${method} ${path}</code> costs <strong>${formatUsd(price)} ${NETWORKS[networks[0]].money}</strong>, paid over x402.</p>
 ${codeBlock({ id: "terms", caption: "See the terms without paying", language: "bash", text: `curl -i -X ${method} ${baseUrl}${path}` })}</section>`;

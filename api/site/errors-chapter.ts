@@ -3,9 +3,7 @@ import { MAX_BODY_BYTES } from "../platform/http/request.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 import { MAX_WALLETS } from "../score/index.ts";
 
-/**
- * What each problem means and what its caller can do; the compiler requires an entry for every code of the catalogue.
- */
+/** The cause and the remedy of each problem. The compiler requires an entry for every code in the catalog. */
 const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly remedy: string }>> = {
   malformed_request: {
     when: "The path, query or body cannot be parsed; errors[] names each invalid field.",
@@ -40,25 +38,26 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
     remedy: "None needed: the buyer has been refunded or soon will be.",
   },
   contest_conflict: {
-    when: "The payer has contested this payment by another claim.",
-    remedy: "None: a payment is contested once. GET /escrow/contest/{payment} has the claim and its answer.",
+    when: "The payer has already contested this payment with another claim.",
+    remedy:
+      "None. A payment can be contested only once. GET /escrow/contest/{payment} returns the claim and its outcome.",
   },
   contest_over: {
-    when: "The window in which the payment could be contested is closed.",
-    remedy: "None: the release has gone on.",
+    when: "The window to contest the payment has closed.",
+    remedy: "None. The release has gone ahead.",
   },
   wrong_payer: {
     when: "A behavioral test session belongs to the wallet that opened it.",
-    remedy: "Pay from that wallet, or start a session of your own.",
+    remedy: "Pay from that wallet, or start a new session.",
   },
   session_held: {
     when: "An order from a behavioral test’s public address was signed, but the wallet’s agent uses a session’s token.",
-    remedy: "Answer at the next.url from the start’s response. No verdict was given, and nothing was charged.",
+    remedy: "Use next.url from the response that started the session. There is no result yet, and nothing was charged.",
   },
   session_over: { when: "The behavioral test session has ended.", remedy: "Start a new one." },
   evidence_removed: {
-    when: "The evidence of an exam was removed on the order of a court, or for someone’s privacy.",
-    remedy: "Use the record: the result, the digest of the evidence, and the log entry stay.",
+    when: "The evidence of an exam was removed by court order or for privacy.",
+    remedy: "Use the record: the result, the digest of the evidence, and the log entry remain.",
   },
   body_too_large: {
     when: "The body is larger than this route accepts.",
@@ -66,20 +65,20 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   },
   unacceptable: {
     when: `The request is well-formed but not accepted: for example, ${MAX_WALLETS + 1} wallets, a duplicate wallet, or a claim the policy refuses.`,
-    remedy: "errors[] says why and, for a claim, cites the policy rule. Nothing was charged.",
+    remedy: "errors[] explains why and, for a claim, cites the policy rule. Nothing was charged.",
   },
   too_many_requests: {
     when: "This IP address has exceeded the rate limit.",
     remedy: "Wait for the number of seconds in Retry-After.",
   },
   payer_gas_spent: {
-    when: "The payment’s fee does not pay for its release, and releases of the same payer’s holds have spent its daily allowance of gas.",
-    remedy: "Forward the delivery again after midnight UTC, or sell at prices whose fee pays for a release.",
+    when: "The payment’s fee does not cover the gas for its release, and the payer’s daily gas allowance is used up.",
+    remedy: "Forward the delivery again after midnight UTC, or charge a price whose fee covers a release.",
   },
   payer_refused: {
-    when: "Several of the wallet’s payments were mined without settling within an hour.",
+    when: "Within one hour, several of the wallet’s payments were mined but did not settle.",
     remedy:
-      "Keep the balance until a payment has settled. Wait for the number of seconds in Retry-After, then sign a new payment. Nothing was charged.",
+      "Leave the balance in the wallet until a payment has settled. Wait for the number of seconds in Retry-After, then sign a new payment. Nothing was charged.",
   },
   headers_too_large: { when: "The headers exceed the server’s size limit.", remedy: "Send smaller headers." },
   request_timeout: {
@@ -88,7 +87,8 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   },
   internal_error: {
     when: "Something went wrong on our side.",
-    remedy: "Resend a paid request unchanged: nothing is lost or charged twice. Report the request_id if it persists.",
+    remedy:
+      "Resend a paid request unchanged. You won’t be charged twice. If the error persists, report the request_id.",
   },
   not_available: {
     when: "A required component is temporarily unavailable.",
@@ -100,9 +100,9 @@ const MEANINGS: Readonly<Record<ProblemCode, { readonly when: string; readonly r
   },
 };
 
-/** The catalogue of errors; every problem's `type` links to its entry. */
+/** Renders the catalog of errors. Every problem's `type` links to its entry here. */
 export const errorsChapter = (): Markup => html`<section aria-labelledby="errors"><h2 id="errors">Errors</h2>
-<p class="measure">Every error is <code>application/problem+json</code> (RFC 9457): <code>type, title, status, detail, code, request_id</code>, and <code>errors[]</code> when fields are invalid. The meaning of a <code>code</code> never changes; <code>type</code> is the address of its entry here, relative to the service. A 402 is not an error: it carries the terms, and its <code>error</code> says why a payment was rejected or a body would be, and its extension <code>diagnostic</code> says it to programs: <code>code</code>, and <code>retry</code> for what helps: the <code>same</code> request, a <code>new</code> signature, or <code>never</code>. A 503 has a <code>diagnostic</code> too. A rejected payment is never submitted later.</p>
+<p class="measure">Every error is <code>application/problem+json</code> (RFC 9457): <code>type, title, status, detail, code, request_id</code>, and <code>errors[]</code> when fields are invalid. The meaning of a <code>code</code> never changes; <code>type</code> is the address of its entry here, relative to the service. A 402 is not an error. It carries the terms, and <code>error</code> explains why a payment was rejected or a body would be. Its extension <code>diagnostic</code> is for programs: a <code>code</code>, and a <code>retry</code> that is <code>same</code> (resend the request), <code>new</code> (sign again) or <code>never</code>. A 503 has a <code>diagnostic</code> too. A rejected payment is never submitted later.</p>
 <ul class="rows">${Object.entries(PROBLEMS).map(
   ([code, { status, title }]) => html`<li id="${code}"><h3>${title} <code class="soft">${code}</code></h3>
 <span class="price">${status}</span><span class="note">${MEANINGS[code as ProblemCode].when} <span class="soft">${MEANINGS[code as ProblemCode].remedy}</span></span></li>`,

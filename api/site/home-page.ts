@@ -12,7 +12,7 @@ import { rosette } from "../platform/page/rosette.ts";
 import { shown } from "./docs-page.ts";
 import { payProgram } from "./node-samples.ts";
 
-/** A paid route as the home page lists it. */
+/** A paid route, as listed on the home page. */
 export interface MenuItem {
   readonly id: string;
   readonly method: string;
@@ -23,14 +23,14 @@ export interface MenuItem {
   readonly summary: string;
 }
 
-/** What the service has done so far. Null is a figure that cannot be read right now. */
+/** The service's totals. A figure is null if it cannot be read right now. */
 export interface Figures {
-  /** Wallets certified now. */
+  /** Currently certified wallets. */
   readonly certified: number | null;
-  /** Ever issued. */
+  /** Certificates ever issued. */
   readonly certificates: number | null;
   readonly verdicts: number | null;
-  /** USDC held by the escrow contracts now. */
+  /** USDC currently held by the escrow contracts. */
   readonly escrowed: Atomic | null;
 }
 
@@ -47,7 +47,7 @@ interface Home {
 const DESCRIPTION =
   "Agents prove how they pay over x402, in USDC on Base, and anyone can check the proof: certificates, risk scores, an escrow and signed delivery verdicts.";
 
-/** The home page: what the service is, what it has done, how to try it, who it is for, what it costs. */
+/** Renders the home page. */
 export const renderHome = (home: Home): string =>
   renderPage({
     title: "Proof of how an agent pays",
@@ -55,7 +55,7 @@ export const renderHome = (home: Home): string =>
     canonical: `${home.baseUrl}/`,
     current: "/",
     main: html`<div class="masthead"><div class="hero"><h1>Proof of how an agent pays</h1>
-<p class="lead">Point an agent’s x402 client at a test: it pays a real price in USDC on Base, and the service publishes what it saw as a certificate anyone can check. Every result is an observed fact, never an opinion.</p>
+<p class="lead">Point your agent’s x402 client at a test. It pays a real price in USDC on Base, and the service publishes what it saw as a certificate that anyone can check. Every result is an observed fact, never an opinion.</p>
 <p class="actions"><a class="button" href="/docs">Read the docs</a> <a class="button quiet" href="/pay">Try it with a wallet</a></p></div>
 <svg viewBox="0 0 200 200" aria-hidden="true">${rosette("agent payments")}<path d="m78 102 16 16 30-34" fill="none" stroke="currentColor" stroke-width="7" stroke-linecap="round" stroke-linejoin="round"/></svg></div>
 ${figuresList(home.figures)}
@@ -77,7 +77,7 @@ function figuresList({ certified, certificates, verdicts, escrowed }: Figures): 
     ["Verdicts signed", whole(verdicts)],
     ["USDC in escrow", escrowed === null ? UNKNOWN : html`${formatUsd(escrowed)}`],
   ] as const;
-  return html`<dl class="figures" aria-label="Totals so far">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="figures" aria-label="Totals to date">${figures.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 const firstTest = ({ menu }: Home): Pick<MenuItem, "method" | "path"> =>
@@ -91,7 +91,7 @@ ${codeBlock({ id: "ask", caption: "Request a test without paying: the response i
 
 const verifySection =
   (): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Verify a wallet or a seller</h2>
-<p class="measure">Free. See every certificate issued to the wallet, whether each one still counts, and how the wallet has paid over the last ${ACTIVITY_DAYS} days.</p>
+<p class="measure">Free. See every certificate issued to the wallet, whether each one still counts, and how it has paid over the last ${ACTIVITY_DAYS} days.</p>
 ${verifyForm()}
 <p class="measure">Before you pay an API, see what exams found there: is a payment charged once, as quoted, and safe to retry?</p>
 ${sellerForm()}</section>`;
@@ -142,13 +142,13 @@ export const HOME = z
 export interface SiteParts {
   readonly board: Pick<Board, "statistics">;
   readonly arbiter: Pick<Arbiter, "totals">;
-  /** What all escrow contracts hold now; null while the index cannot tell. */
+  /** Returns the USDC held by all escrow contracts, or null while the index is unavailable. */
   readonly held: () => Promise<Atomic | null>;
   readonly now: () => Date;
 }
 
 export interface Site {
-  /** Counts at most four times a minute; never rejects. */
+  /** Counts at most four times a minute. Never rejects. */
   figures(): Promise<Figures>;
 }
 
@@ -159,7 +159,7 @@ export function createSite(parts: SiteParts): Site {
   return {
     figures() {
       const at = parts.now().getTime();
-      // A negative age: the clock was set back, and nobody waits until it has caught up.
+      // A negative age means that the clock was set back. Count again instead of waiting for it to catch up.
       if (known === null || at < known.at || at - known.at >= COUNT_AGAIN_MS) known = { at, figures: count(parts) };
       return known.figures;
     },

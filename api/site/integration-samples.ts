@@ -18,7 +18,7 @@ export const mcpSample = (baseUrl: string): CodeBlock => ({
   }),
 });
 
-/** VS Code asks for the key and keeps it encrypted. */
+/** VS Code prompts for the key and stores it encrypted. */
 export const codeSample = (baseUrl: string): CodeBlock => ({
   id: "mcp-vscode",
   caption: ".vscode/mcp.json",
@@ -79,7 +79,7 @@ pip install langchain-mcp-adapters
 PAYER_PRIVATE_KEY=0x… python tools.py`,
 });
 
-/** Beside each workflow: whose repository this is, and how to do without it. */
+/** The step in each workflow, with a comment on where the action comes from and how to vendor it. */
 const USES = `      # OWNER: the GitHub account that hosts agent-payment-trust-service; v1: one of its tags or commits.
       # To vendor the action instead: copy packages/action to .github/actions/agent-payment-trust in this repository, set
       # "permissions: { contents: read }", add "- uses: actions/checkout@v4" before this step, and change

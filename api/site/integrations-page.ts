@@ -12,7 +12,6 @@ import {
 import { nodePrograms } from "./node-samples.ts";
 import { pythonPrograms } from "./python-samples.ts";
 
-/** How to add the service to an existing stack: merchants' frameworks, continuous integration, agents' tools. */
 export const INTEGRATIONS: DocsPage = {
   path: "/integrations",
   reader: "agents",
@@ -27,7 +26,7 @@ ${escrowSection()}`,
 const merchantsSection = (
   docs: Parameters<DocsPage["body"]>[0],
 ): Markup => html`<section aria-labelledby="merchants"><h2 id="merchants">Merchants: serve verified agents only</h2>
-<p class="measure">A gate before the paid routes of a stock x402 server. It fails closed: a wallet that is not verified gets a 403 with the reasons, and isn’t charged. <a href="/docs/gate">What buyers get, and how to require more</a>.</p>
+<p class="measure">A gate in front of the paid routes of a stock x402 server. It fails closed: a wallet that isn’t verified gets a 403 with the reasons, and isn’t charged. <a href="/docs/gate">What buyers get, and how to require more</a>.</p>
 ${gateSamples(docs)}</section>`;
 
 /** The gate in each framework. */
@@ -60,7 +59,7 @@ const githubSection = (
 ${codeBlock(verifyWorkflow(baseUrl))}
 <p class="measure">On a schedule, keep the certificate fresh. The action pays nothing while the current certificate has more than <code>renew-within-days</code> left, never pays more than <code>max-price</code>, and never signs terms for another network or token:</p>
 ${codeBlock(certifyWorkflow(baseUrl))}
-<p class="measure">Use a wallet that holds little: its key is a repository secret. Both workflows write a run summary and set the outputs <code>verified</code>, <code>record-url</code>, <code>cert-url</code>, <code>badge-markdown</code> and <code>paid</code>.</p></section>`;
+<p class="measure">Use a wallet that holds little, because its key is a repository secret. Both workflows write a run summary and set the outputs <code>verified</code>, <code>record-url</code>, <code>cert-url</code>, <code>badge-markdown</code> and <code>paid</code>.</p></section>`;
 
 const mcpSection = (
   baseUrl: string,

@@ -6,15 +6,15 @@ import { ESCROW, GATE, installCommands, type PublishedPackage, VERIFIER } from "
 import { PAYING_CLIENT, type Program } from "./samples.ts";
 import { takeTest } from "./test-samples.ts";
 
-// The TypeScript programs of the documentation. A test extracts each one from its page and runs it in an empty folder.
+// The TypeScript programs in the documentation. A test extracts each one from its page and runs it in an empty folder.
 
-/** What the reader's environment has to name. */
+/** The reader sets this environment variable. */
 const PAYER = "PAYER_PRIVATE_KEY=0x…";
 
 interface Source {
   readonly file: string;
   readonly text: string;
-  /** Packages of npm's registry. */
+  /** Packages from npm's registry. */
   readonly npm: string;
   readonly env?: string;
   /** Packages that this service hosts. */
@@ -86,13 +86,13 @@ export const POST = withX402FromHTTPServer(async () => NextResponse.json({ haiku
 `,
 );
 
-/** The program that passes a test. */
+/** Returns a program that passes the test. */
 export function nodeTest(product: BehavioralProduct, baseUrl: string): Program {
   const { caption, text } = takeTest(product, baseUrl);
   return program(baseUrl, { file: caption, text, npm: CLIENT });
 }
 
-/** The first program of the documentation, which the home page shows too. */
+/** The first program in the documentation, also shown on the home page. */
 export const payProgram = (baseUrl: string): Program =>
   program(baseUrl, {
     file: "pay.mjs",
@@ -112,7 +112,7 @@ export const nodePrograms = (baseUrl: string, wallet: string) => {
       file: "settled.mjs",
       npm: CLIENT,
       text: `${PAYING_CLIENT}
-// Remember what is signed: an answer may get lost, the payment does not.
+// Keep the signed authorization: the response can get lost, but the payment still counts.
 let signed = null;
 client.onAfterPaymentCreation(async ({ paymentPayload }) => {
   signed = paymentPayload.payload.authorization;
@@ -260,7 +260,7 @@ const answer = await fetchAndPay("${baseUrl}/test/seller", {
   body: JSON.stringify({ url: process.env.SELLER_URL }),
 });
 const order = await answer.json();
-if (!answer.ok) throw new Error(JSON.stringify(order)); // why not, before anything was charged
+if (!answer.ok) throw new Error(JSON.stringify(order)); // the reason; nothing was charged
 for (;;) {
   const exam = await (await fetch(order.exam_url)).json();
   console.log(exam.status, exam.level ?? "");

@@ -13,13 +13,13 @@ const PRICE = formatUsd(basic.price);
 export interface PayPage {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
-  /** Its receiving address. */
+  /** The service's receiving address. */
   readonly payTo: Address;
 }
 
 /**
- * The page where a person with a browser wallet takes the basic test. It carries the terms itself, so that its script
- * can check the 402 against them. Without a script or a wallet it says what is missing.
+ * Renders the page where a person takes the basic test with a browser wallet. The page includes the terms, so that its
+ * script can check the 402 against them.
  */
 export function renderPay({ baseUrl, payTo }: PayPage): string {
   const offer = requirements({ network: BASE.id, payTo, value: basic.price });
@@ -48,7 +48,7 @@ ${facts(
 <div id="pay-box" data-path="/test/basic" data-price="${PRICE}" data-offer="${JSON.stringify(offer)}" data-chain-id="${BASE.chainId}" data-chain-name="${BASE.name}" data-rpc-url="${BASE.publicRpcUrl}" data-explorer="${BASE.explorer}">
 <p id="none">No wallet was found in this browser. This page needs JavaScript and an EIP-1193 wallet, such as a browser extension. Otherwise, <a href="/docs#agents">pay from an agent</a>.</p>
 <p id="wallets" class="actions"></p>
-<p id="said" role="status"></p></div>
+<p id="progress" role="status"></p></div>
 <div id="result" hidden><p class="actions"><a class="button" id="cert-link" href="/docs#agents">See your certificate</a> <img id="cert-badge" height="20" alt=""></p>
 <p class="soft">Paid by <code id="cert-wallet"></code>. Anyone can check that on-chain.</p>
 ${codeBlock({ id: "cert-markdown", caption: "README badge", text: "" })}</div>

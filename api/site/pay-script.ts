@@ -1,29 +1,29 @@
-/** How long a payment signed on `/pay` is valid, in seconds: a hardware wallet takes minutes. */
+/** A payment signed on `/pay` is valid for this many seconds, because a hardware wallet takes minutes. */
 export const PAY_WINDOW_SECONDS = 600;
 
 /**
- * The script of `/pay`, for browsers. It finds wallets (EIP-6963, and `window.ethereum`), requests the terms, has the
- * wallet sign the page's own (EIP-3009 as EIP-712 typed data) and sends the payment. Terms that differ from the page's
- * in any way are refused before the wallet is asked. The window is counted from the server's time, because browsers'
- * clocks are wrong. A signed payment is resent unchanged until it is answered. It is signed again only if it expired
- * before it was sent, or the service answered that it did.
+ * The browser script of `/pay`. It finds wallets (EIP-6963, and `window.ethereum`), requests the terms, has the wallet
+ * sign the page's own terms (EIP-3009 as EIP-712 typed data), and sends the payment. Offered terms that differ from the
+ * page's are refused before the wallet is involved. The validity window starts at the server's time, because a
+ * browser's clock may be wrong. A signed payment is resent unchanged until it gets a response. The wallet signs again
+ * only if the payment expired before it was sent, or the service reported that it expired.
  */
 export const PAY_SCRIPT = `"use strict";
 const terms = document.getElementById("pay-box").dataset, own = JSON.parse(terms.offer);
-const list = document.getElementById("wallets"), said = document.getElementById("said"), result = document.getElementById("result");
+const list = document.getElementById("wallets"), progress = document.getElementById("progress"), result = document.getElementById("result");
 const wallets = new Map();
 const RESEND_MS = 2000, RESENDS = 30;
 const WINDOW_SECONDS = ${PAY_WINDOW_SECONDS}, LEAST_SECONDS = 30, MOST_SIGNATURES = 3;
 const COMPARED = { network: "network", asset: "token", payTo: "recipient", amount: "amount", maxTimeoutSeconds: "timeout" };
 let isBusy = false, signed = null;
 
-const say = (text, tone) => { said.textContent = text; said.className = "state " + (tone || "gray"); };
+const show = (text, tone) => { progress.textContent = text; progress.className = "state " + (tone || "gray"); };
 const fromBase64 = (text) => JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))));
 const toBase64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))));
 const hex = (bytes) => "0x" + Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-class Told extends Error {}
+class Refusal extends Error {}
 
 function add(name, provider) {
   if ([...wallets.values()].includes(provider)) return;
@@ -50,10 +50,10 @@ async function run(provider) {
     for (let signatures = 1; ; signatures += 1) {
       signed = signed || (await sign(provider, signatures > 1));
       if (await send()) return;
-      if (signatures === MOST_SIGNATURES) throw new Told("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
+      if (signatures === MOST_SIGNATURES) throw new Refusal("The payment expired before it was sent. Nothing was paid. Sign it within ten minutes.");
     }
   } catch (error) {
-    say(error instanceof Told ? error.message : explain(error), "fail");
+    show(error instanceof Refusal ? error.message : explain(error), "fail");
   } finally {
     isBusy = false;
     for (const button of wallets.keys()) button.disabled = false;
@@ -68,18 +68,18 @@ function explain(error) {
 
 async function offered() {
   const answer = await fetch(terms.path, { method: "POST" }).catch(() => {
-    throw new Told("The service is not responding. Nothing was signed.");
+    throw new Refusal("The service is not responding. Nothing was signed.");
   });
   const header = answer.headers.get("payment-required");
-  if (answer.status !== 402 || !header) throw new Told("The test is temporarily unavailable (" + answer.status + "). Nothing was signed.");
+  if (answer.status !== 402 || !header) throw new Refusal("The test is temporarily unavailable (" + answer.status + "). Nothing was signed.");
   const challenge = readable(header);
-  const said = Date.parse(answer.headers.get("date")), at = Date.now();
-  const now = () => ((Number.isNaN(said) ? at : said) + Date.now() - at) / 1000;
+  const served = Date.parse(answer.headers.get("date")), at = Date.now();
+  const now = () => ((Number.isNaN(served) ? at : served) + Date.now() - at) / 1000;
   const exact = challenge.accepts.filter((one) => one && one.scheme === own.scheme);
   const offer = exact.find((one) => !difference(one));
   if (offer) return { challenge, offer, now };
   const detail = exact.length > 0 ? difference(exact[0]) : "no scheme " + own.scheme;
-  throw new Told("The terms differ from those on this page: " + detail + ". Nothing was signed. Reload the page; if this message comes back, do not pay here.");
+  throw new Refusal("The terms differ from those on this page: " + detail + ". Nothing was signed. Reload the page; if this message comes back, do not pay here.");
 }
 
 function readable(header) {
@@ -87,7 +87,7 @@ function readable(header) {
     const challenge = fromBase64(header);
     if (Array.isArray(challenge.accepts)) return challenge;
   } catch {}
-  throw new Told("The service’s terms cannot be read. Nothing was signed.");
+  throw new Refusal("The service’s terms cannot be read. Nothing was signed.");
 }
 
 function difference(offer) {
@@ -97,13 +97,13 @@ function difference(offer) {
 }
 
 async function sign(provider, again) {
-  say("Requesting the terms …");
+  show("Requesting the terms …");
   const { challenge, offer, now } = await offered();
-  say("Connect your wallet and choose the account to pay from.");
+  show("Connect your wallet and choose the account to pay from.");
   const [from] = await provider.request({ method: "eth_requestAccounts" });
-  if (!from) throw new Told("Your wallet returned no account. Nothing was signed.");
+  if (!from) throw new Refusal("Your wallet returned no account. Nothing was signed.");
   await onChain(provider);
-  say((again ? "That took longer than ten minutes, so the payment expired and was not sent. Sign it again: " : "Sign the payment in your wallet: ") + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
+  show((again ? "That took longer than ten minutes, so the payment expired and was not sent. Sign it again: " : "Sign the payment in your wallet: ") + terms.price + " USDC to " + own.payTo + ". No gas is needed.");
   const validBefore = Math.floor(now()) + WINDOW_SECONDS;
   const authorization = {
     from, to: own.payTo, value: own.amount, validAfter: "0",
@@ -127,7 +127,7 @@ async function sign(provider, again) {
 async function onChain(provider) {
   const chainId = "0x" + Number(terms.chainId).toString(16);
   if (Number(await provider.request({ method: "eth_chainId" })) === Number(chainId)) return;
-  say("Switch your wallet to " + terms.chainName + ".");
+  show("Switch your wallet to " + terms.chainName + ".");
   const change = { method: "wallet_switchEthereumChain", params: [{ chainId }] };
   try {
     await provider.request(change);
@@ -141,27 +141,27 @@ async function onChain(provider) {
     await provider.request(change);
   }
   if (Number(await provider.request({ method: "eth_chainId" })) !== Number(chainId))
-    throw new Told("Your wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
+    throw new Refusal("Your wallet is still on another network. Switch it to " + terms.chainName + ", then try again. Nothing was signed.");
 }
 
 /** Whether the payment was answered; false if it expired unused. */
 async function send() {
   if (signed.isOver() && !signed.isSent) return expired();
-  say("Paying …");
+  show("Paying …");
   signed.isSent = true;
   for (let time = 0; time < RESENDS; time += 1) {
     const answer = await fetch(terms.path, { method: "POST", headers: { "PAYMENT-SIGNATURE": signed.header } }).catch(() => null);
     const body = answer && (await answer.json().catch(() => null));
-    if (answer && answer.status === 200) { signed = null; show(body); return true; }
+    if (answer && answer.status === 200) { signed = null; certified(body); return true; }
     if (answer && answer.status === 402 && signed.isOver()) return expired();
     if (answer && answer.status < 500 && answer.status !== 429) {
       signed = null;
-      throw new Told("Payment rejected, nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
+      throw new Refusal("Payment rejected, nothing was charged: " + ((body && (body.error || body.detail)) || answer.status) + ".");
     }
-    say("Signed. Waiting for settlement; the same payment is being resent …");
+    show("Signed. Waiting for settlement; the same payment is being resent …");
     await wait(RESEND_MS);
   }
-  throw new Told("Signed, but there is no response yet. The button resends the same payment, and you are charged only once.");
+  throw new Refusal("Signed, but there is no response yet. The button resends the same payment, and you are charged only once.");
 }
 
 function expired() {
@@ -169,8 +169,8 @@ function expired() {
   return false;
 }
 
-function show(certificate) {
-  say("Paid and certified: " + certificate.level + ".", certificate.verdict === "pass" ? "pass" : "fail");
+function certified(certificate) {
+  show("Paid and certified: " + certificate.level + ".", certificate.verdict === "pass" ? "pass" : "fail");
   document.getElementById("cert-link").href = new URL(certificate.cert_url).pathname;
   const badge = document.getElementById("cert-badge");
   badge.src = new URL(certificate.badge_url).pathname;

@@ -3,20 +3,20 @@ import { renderPage } from "../platform/page/page.ts";
 import { ALSO_KEPT, STORED_DATA } from "./stored-data.ts";
 
 export interface PrivacyParts {
-  /** Who runs the service, as the operator's settings name it. */
+  /** The operator's name, from the settings. */
   readonly operator: string;
   /** A URI for reports of abuse, and for requests about privacy. */
   readonly contact: string;
 }
 
 const REQUESTS =
-  "To ask what is stored about you, to have something removed, or to report abuse, write to the contact below and name the address of the record. Records that other people’s decisions depend on stay: certificates, verdicts, evaluations, and the log. Text that a third party supplied, and that a record refers to by its hash, can be removed: the record then says so in public, and every proof still verifies.";
+  "To ask what is stored about you, to have something removed, or to report abuse, write to the contact below and include the URL of the record. Records that other people’s decisions depend on are kept: certificates, verdicts, evaluations, and the log. Text that a third party supplied, and that a record refers to by its hash, can be removed. The record then shows the removal, and every proof still verifies.";
 
-/** What is stored, for how long, and why, as a page. */
+/** Renders the privacy page. */
 export const renderPrivacy = ({ operator, contact }: PrivacyParts, baseUrl: string): string =>
   renderPage({
     title: "Privacy",
-    description: "What the service stores, for how long and why, and whom to ask.",
+    description: "The data that the service stores, for how long and why, and how to contact us.",
     canonical: `${baseUrl}/privacy`,
     main: html`<div class="hero"><h1>Privacy</h1></div>
 <section aria-labelledby="stored"><h2 id="stored">What is stored</h2>
@@ -28,7 +28,7 @@ export const renderPrivacy = ({ operator, contact }: PrivacyParts, baseUrl: stri
 <p class="measure">Operator: ${operator}. Contact: ${contact}</p></section>`,
   });
 
-/** The same as Markdown. */
+/** Returns the privacy page as Markdown. */
 export const privacyMarkdown = ({ operator, contact }: PrivacyParts): string =>
   [
     "# Privacy",

@@ -12,19 +12,19 @@ import { MAIN_NETWORK, NETWORKS, sampleRpcUrl } from "../platform/networks.ts";
 import { WHEEL } from "../platform/packages.ts";
 import type { Program } from "./samples.ts";
 
-// The Python programs of the documentation. A test extracts each one from its page and runs it in an empty folder.
+// The Python programs in the documentation. A test extracts each one from its page and runs it in an empty folder.
 
 const PAYER = "PAYER_PRIVATE_KEY=0x…";
 
 interface Source {
   readonly file: string;
   readonly text: string;
-  /** What pip installs; a bare list of extras means our wheel with them. */
+  /** The requirements that pip installs. */
   readonly pip: string;
   readonly env?: string;
 }
 
-/** Commands that make a virtual environment with these packages. */
+/** The commands that create a virtual environment with these packages. */
 const installed = (pip: string): string => `python3 -m venv .venv && . .venv/bin/activate
 pip install ${pip}`;
 
@@ -34,7 +34,7 @@ const CLIENT = '"x402[evm,requests]"';
 const wheel = (baseUrl: string, extras = ""): string => `"agent-payment-trust${extras} @ ${baseUrl}/packages/${WHEEL}"`;
 
 interface Imports {
-  /** Of the standard library, besides os. */
+  /** Imports from the standard library, in addition to `os`. */
   readonly modules?: string;
   readonly root?: string;
   readonly http?: string;
@@ -60,7 +60,7 @@ session = x402_requests(client)
 const takeOrders = (baseUrl: string, product: string): string => `
 start = session.post("${baseUrl}/test/${product}/start").json()
 
-# Two orders in random sequence. The client's own policy decides: it pays one and refuses the other.
+# Two orders in random sequence. The client's policy pays one and refuses the other.
 for order in (1, 2):
     try:
         print(order, "paid", session.post(start["next"]["url"]).status_code)
@@ -88,7 +88,7 @@ const takeRetryTest = (baseUrl: string): Source => ({
   text: `${payer({ modules: "import time\n\nimport requests", http: "x402HTTPAdapter" })}
 
 class FetchAgain(requests.adapters.HTTPAdapter):
-    """Sends a request again, payment header and all, until it is answered."""
+    """Resends a request, payment header included, until it gets a response."""
 
     def send(self, request, **kwargs):
         for tries in range(10):
@@ -103,7 +103,7 @@ class FetchAgain(requests.adapters.HTTPAdapter):
 
 
 class PayingAdapter(x402HTTPAdapter, FetchAgain):
-    """Retries inside the payment: around it, each try would sign and pay once more."""
+    """Retries inside the payment. Outside it, each try would sign and pay again."""
 
 
 client = x402ClientSync().register("${MAIN_NETWORK}", ExactEvmScheme(payer))
@@ -113,15 +113,15 @@ for scheme in ("https://", "http://"):
 
 start = session.post("${baseUrl}/test/${retry.product}/start").json()
 
-# Two fair orders. The answer to one of them gets lost after it was paid.
+# Two fair orders. The response to one of them is dropped after it is paid.
 url = start["next"]["url"]
 for order in (url, url.replace("order=1", "order=2")):
     print("paid", session.post(order).status_code)
 
-# The verdict comes ${WINDOW_SECONDS} seconds after the lost answer.
+# The result is ready ${WINDOW_SECONDS} seconds after the dropped response.
 while True:
     result = requests.post("${baseUrl}/test/${retry.product}/result", json={"wallet": payer.address}).json()
-    print(result)  # status "incomplete" until then, and at last "complete" with the certificate
+    print(result)  # status "incomplete" until then, and finally "complete" with the certificate
     if result["status"] != "incomplete":
         break
     time.sleep(15)
@@ -138,7 +138,7 @@ const make = ({ file, text, pip, env = PAYER }: Source): Program => ({
   run: `${installed(pip)}\n${env} python ${file}`.replace("\n python", "\npython"),
 });
 
-/** The program that passes a test. */
+/** Returns a program that passes the test. */
 export function pythonTest(product: BehavioralProduct, baseUrl: string): Program {
   const baited = BAITED_KINDS.find((kind) => kind.product === product);
   return make(baited === undefined ? takeRetryTest(baseUrl) : takeBaitedTest(baseUrl, baited));
@@ -163,7 +163,7 @@ signed = {}
 
 
 def remember(created):
-    """An answer may get lost; the payment does not."""
+    """The response can get lost, but the payment still counts."""
     signed.update(created.payment_payload.payload["authorization"])
 
 
@@ -174,9 +174,9 @@ except OSError as lost:
     print(lost)
 
 query = {"network": "${NETWORK_KEY}", "from": signed["from"], "nonce": signed["nonce"], "valid_before": signed["validBefore"]}
-said = session.get("${baseUrl}/settlement", params=query).json()
-print(said["status"], said["final"], said.get("transaction"))  # settled, pending, expired, canceled, replaced or used
-print(said["means"])  # whether to sign again
+answer = session.get("${baseUrl}/settlement", params=query).json()
+print(answer["status"], answer["final"], answer.get("transaction"))  # settled, pending, expired, canceled, replaced or used
+print(answer["means"])  # whether to sign again
 `,
     }),
     purchases: make({
@@ -385,7 +385,7 @@ asyncio.run(main())
 answer = session.post("${baseUrl}/test/seller", json={"url": os.environ["SELLER_URL"]})
 order = answer.json()
 if not answer.ok:
-    raise SystemExit(order)  # why not, before anything was charged
+    raise SystemExit(order)  # the reason; nothing was charged
 while True:
     exam = session.get(order["exam_url"], headers={"accept": "application/json"}).json()
     print(exam["status"], exam.get("level"))
@@ -432,5 +432,5 @@ for record in answer.json():
   } as const satisfies Readonly<Record<string, Program>>;
 };
 
-/** The commands that put our wheel, without extras, into a virtual environment. */
+/** The commands that install our wheel, without extras, in a virtual environment. */
 export const installedWheel = (baseUrl: string): string => installed(wheel(baseUrl));

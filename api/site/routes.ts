@@ -87,7 +87,7 @@ const APPLE_SIZE = 180;
 const drawn = memoize<Uint8Array>(2);
 const CACHED = { "cache-control": "public, max-age=86400" };
 
-/** What search engines and browsers request on their own. */
+/** The files that search engines and browsers request. */
 export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly Route[] {
   return [
     {
@@ -131,10 +131,10 @@ export function crawlerRoutes({ routes, baseUrl }: CrawlerRouteParts): readonly 
 const picture = (c: Context, bytes: Uint8Array, type: string): Response =>
   c.body(new Uint8Array(bytes), 200, { "content-type": type, ...CACHED });
 
-/** Pages that ask not to be indexed, because they are short-lived, or need one of several inputs. */
+/** Pages that are not indexed, because they are short-lived or need one of several inputs. */
 const NOT_INDEXED = ["/status", "/receipt", "/verify"];
 
-/** A page that needs no input and will still exist in a month. */
+/** Whether a route is a lasting page that needs no input. */
 const isListed = ({ method, path, output, parameters = [] }: Listed): boolean =>
   method === "GET" &&
   "text/html" in output &&
@@ -158,17 +158,17 @@ export interface GuideRouteParts extends PayPage {
   readonly securityContact: string;
   /** A URI for reports of abuse and requests about privacy. */
   readonly abuseContact: string;
-  /** Who runs the service. */
+  /** The operator's name. */
   readonly operator: string;
 }
 
-/** An address for the examples; nobody pays with it on the real Base. */
+/** The wallet in the examples: a well-known test account that must not hold real money. */
 const EXAMPLE_WALLET = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const PAGE = { "text/html": null };
 const PAY_POLICY = policyWithScript(PAY_SCRIPT);
 const DOCS_POLICY = policyWithScript(DOCS_SCRIPT);
 
-/** Made for its first reader: coloring the examples is a tenth of what a start takes. */
+/** Renders a page on its first request, because coloring the examples would take a tenth of the startup time. */
 function madeOnce(make: () => string): () => string {
   let made: string | null = null;
   return () => {
@@ -177,7 +177,7 @@ function madeOnce(make: () => string): () => string {
   };
 }
 
-/** The pages that explain the service; the same for every reader. */
+/** The pages that explain the service. They are the same for every reader. */
 export function guideRoutes(parts: GuideRouteParts): readonly Route[] {
   const { baseUrl, payTo, tarballs } = parts;
   const docs: Docs = { baseUrl, wallet: EXAMPLE_WALLET, tarballs };
@@ -214,7 +214,7 @@ function privacyRoute({ baseUrl, operator, abuseContact: contact }: GuideRoutePa
   return {
     method: "GET",
     path: "/privacy",
-    summary: "What is stored, for how long and why, and whom to ask",
+    summary: "Privacy: what is stored, for how long, and why",
     output: { "text/markdown": null, "text/html": null },
     handle: (c) =>
       wantsHtml(c)

@@ -1,14 +1,14 @@
 import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 
-/** A program, and the commands that run it from an empty folder. `0x…` and `https://…` stand for what its reader has. */
+/** A program, and the commands that run it from an empty folder. The reader replaces `0x…` and `https://…`. */
 export interface Program {
   readonly file: string;
   readonly text: string;
   readonly run: string;
 }
 
-/** A wallet and a client that pays with it, for the start of a program. */
+/** The start of a program: a wallet and a client that pays with it. */
 export const PAYING_CLIENT = `import { ExactEvmScheme } from "@x402/evm";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
 import { privateKeyToAccount } from "viem/accounts";

@@ -28,7 +28,7 @@ import { feeOf } from "../escrow/index.ts";
 import { formatUsd } from "../platform/money.ts";
 import { html, type Markup } from "../platform/page/html.ts";
 
-/** What a forged history consists of. Value in atomic USDC. */
+/** A forged payment history. The value is in atomic USDC. */
 export interface Forgery {
   readonly counterparties: number;
   readonly payments: number;
@@ -37,18 +37,18 @@ export interface Forgery {
 }
 
 /**
- * Two histories that reach an A with the three tests passed and no escrowed sale: one with the fewest wallets, one with
- * the fewest weeks. A test checks both against the score's own function, from both sides.
+ * Two histories that earn an A with all three tests passed and no escrowed sale: one with the fewest wallets, one with
+ * the fewest weeks. A test checks both against the score function, just above and just below the threshold.
  */
 export const FORGED_A = {
   fewWallets: { counterparties: 8, payments: 25, value: 5_000_000n, weeks: 5 },
   fewWeeks: { counterparties: 20, payments: 20, value: 1_000_000n, weeks: 4 },
 } as const satisfies Readonly<Record<string, Forgery>>;
 
-/** The wallets in such a ring: the agent, its payees, and the same payers for each payee, each with its own funder. */
+/** The number of wallets in the ring: the agent, its payees, and their shared payers, each with its own funder. */
 export const ringSize = ({ counterparties }: Forgery): number => 1 + counterparties + 2 * INDEPENDENCE.otherFunders;
 
-/** What the certificates for an A cost each time they expire. Atomic USDC. */
+/** The cost of renewing the certificates that an A requires, in atomic USDC. */
 export const CERTIFICATES_COST = BAITED_KINDS.filter(
   ({ product }) => PRODUCTS[product].capability in MAX_POINTS,
 ).reduce((sum, kind) => sum + totalCost(kind), suite.price);
@@ -78,14 +78,14 @@ const TIER_TOP = 26;
 const TIER_HEIGHT = 40;
 const ROWS_TOP = TIER_TOP + TIER_HEIGHT + 44;
 
-/** Each tier with its range of scores, lowest first; `to` is where the next one begins. */
+/** Each tier with its range of scores, lowest first. `to` is the start of the next tier. */
 const spans = TIERS.toReversed().map(({ tier, from }, index, all) => ({
   tier,
   from,
   to: all[index + 1]?.from ?? 100,
 }));
 
-/** The components one after another: together they add up to 100. */
+/** The components in a row. Together they add up to 100. */
 const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
   name,
   points,
@@ -93,8 +93,8 @@ const steps = Object.entries(MAX_POINTS).map(([name, points], index, all) => ({
 }));
 
 /**
- * The score on one scale from 0 to 100: the tiers, what each component can add, and how high each cap lets a score go.
- * Widths are percentages: the picture stretches with the page while its text keeps its size.
+ * Draws the tiers, the maximum of each component, and the limit of each cap on one scale from 0 to 100. Widths are
+ * percentages, so the picture stretches with the page while its text keeps its size.
  */
 function scorePicture(): Markup {
   const caps = Object.entries(CAP_LIMITS).filter(([, limit]) => limit > 0);
@@ -144,32 +144,32 @@ const bar = ({ label, y, from, width, color }: Row): Markup =>
   html`<text x="0" y="${y + 12}" fill="var(--soft)">${label}</text><rect x="0" width="100%" y="${y + 19}" height="7" fill="var(--well)"/><rect x="${from}%" width="${width}%" y="${y + 19}" height="7" fill="${color}"/>`;
 
 /*
- * What it costs to take points from a merchant with refunds, and what it costs a merchant to hide its refunds among
- * releases to itself, in buyer-days: a UTC day on which a buyer (all payers with the same largest funder) has an outcome.
- * A test checks both against the score's own function, from both sides.
+ * The cost of taking points from a merchant through refunds, and the cost to a merchant of hiding its refunds among
+ * releases to itself. The unit is the buyer-day: a UTC day on which a buyer (all payers with the same largest funder)
+ * has an outcome. A test checks both against the score function, just above and just below the threshold.
  */
 
-/** How many buyer-days of releases the merchants in the documentation's table have. */
+/** Buyer-days of releases of the merchants in the documentation. */
 export const SERVED = [0, 10, 100, 1_000] as const;
-/** How many buyer-days of refunds those have that hide them. */
+/** Buyer-days of refunds that a merchant tries to hide. */
 export const FAILED = [5, 20, 100] as const;
 
-/** The share of refunds from which on points are taken, in percent. */
+/** The smallest share of refunds that costs this many points, in percent. */
 const percentOf = (points: number): number => REFUNDS.bands.find((band) => band.points >= points)?.from ?? 100;
 
-/** The least buyer-days of refunds that take this many points from a merchant with so many of releases. */
+/** The fewest buyer-days of refunds that cost a merchant this many points, given its buyer-days of releases. */
 export function smear(served: number, points: number): number {
   const percent = percentOf(points);
   return Math.max(REFUNDS.buyers, Math.ceil((percent * served) / (100 - percent)));
 }
 
-/** The least buyer-days of releases among which so many of refunds take no point. */
+/** The fewest buyer-days of releases that keep these refunds from costing a point. */
 export const dilution = (failed: number): number => {
   const percent = percentOf(1);
   return Math.floor((failed * (100 - percent)) / percent) + 1;
 };
 
-/** What a merchant pays in fees for so many buyer-days of buying from itself, in atomic USDC. The rest is gas. */
+/** The fees of a merchant that buys from itself on this many buyer-days, in atomic USDC, excluding gas. */
 export const dilutionFee = (served: number): bigint => BigInt(served) * feeOf(BigInt(OUTCOME_FLOOR));
 
 const usd = (atomic: number | bigint): string => `${formatUsd(BigInt(atomic))} USDC`;
@@ -178,7 +178,7 @@ const ladder = (bands: readonly Band[], amount: (from: number) => string = Strin
 
 const { qualifyingPayments, freshSuitePass, anyFreshPass } = PAYMENT_CAPABILITY;
 
-/** What earns a component's points. */
+/** The rule that earns each component's points. */
 export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   payment_capability: `Fresh suite PASS: ${freshSuitePass} · any other fresh PASS: ${anyFreshPass} · otherwise, ${qualifyingPayments.from} qualifying payments: ${qualifyingPayments.points}`,
   scam_resistance: `Fresh PASS and no fresh FAIL: ${BEHAVIORAL_PASS}`,
@@ -190,7 +190,7 @@ export const RULES: Readonly<Record<keyof typeof MAX_POINTS, string>> = {
   escrow_outcomes: `Buyers whose escrowed payment was released to the wallet: ${ladder(RELEASE_BANDS)}. From ${REFUNDS.buyers} refunded buyers on, the share of refunds subtracts: ${ladder(REFUNDS.bands, (percent) => `${percent}%`)}`,
 };
 
-/** The chapter about the risk score: every figure is one the score computes with. */
+/** Renders the chapter about the risk score. Every figure is a constant of the score function. */
 export const scoreChapter = (
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="score"><h2 id="score">The risk score</h2>
@@ -203,14 +203,14 @@ export const scoreChapter = (
   ([name, most]) =>
     html`<tr><th scope="row">${COMPONENT_NAMES[name as keyof typeof MAX_POINTS]}</th><td>${most}</td><td>${RULES[name as keyof typeof MAX_POINTS]}</td></tr>`,
 )}</tbody></table>
-<p class="measure">A <strong>qualifying payment</strong> is a transfer of at least ${usd(QUALIFYING_PAYMENT)} that the wallet authorized by signature, to neither itself nor this service. An <strong>independent counterparty</strong> is one of the last ${MAX_PAYEES} payees that received at least ${usd(INDEPENDENCE.floor)} from the wallet. It was paid within the window, sent back less than ${INDEPENDENCE.sentBackBelowPercent}% of that, and did not fund the wallet, and its own payers have at least ${INDEPENDENCE.otherFunders} distinct outside funders. A payee that does not count is listed with the reason.</p>
-<p class="measure">Holds in the escrow are payments to their merchant. For the merchant they count from ${usd(OUTCOME_FLOOR)} on, within the window. All payers with the same largest funder are one <strong>buyer</strong>, and each buyer counts once a day, for releases and for refunds. Refunds by the clock do not count, and neither do those of input that the merchant refused. Beside them stand the newest PASS and FAIL of the wallet’s <a href="/test/seller">exams as a seller</a>, which give no points.</p>
+<p class="measure">A <strong>qualifying payment</strong> is a transfer of at least ${usd(QUALIFYING_PAYMENT)} that the wallet authorized by signature, other than to itself or to this service. An <strong>independent counterparty</strong> is one of the last ${MAX_PAYEES} payees that received at least ${usd(INDEPENDENCE.floor)} from the wallet. It was paid within the window, sent back less than ${INDEPENDENCE.sentBackBelowPercent}% of that, did not fund the wallet, and has payers with at least ${INDEPENDENCE.otherFunders} distinct outside funders. Each payee that does not count is listed with the reason.</p>
+<p class="measure">A hold in the escrow is a payment to its merchant. For the merchant, outcomes of at least ${usd(OUTCOME_FLOOR)} within the window count. All payers with the same largest funder are one <strong>buyer</strong>, and each buyer counts once a day for releases and once a day for refunds. Timeouts do not count, nor do refunds of input that the merchant refused. The score also lists the newest PASS and FAIL of the wallet’s <a href="/test/seller">exams as a seller</a>, which earn no points.</p>
 ${tiersSection()}
 ${forgerySection()}
 ${smearSection()}
 <h3 id="appeal">How to appeal</h3>
 <ol class="measure"><li>Run <code>agent-payment-trust-verifier score score.json</code>. If the facts do not produce the score, it shows the difference, and the mistake is ours.</li>
-<li>If a fact is wrong, tell us which one: each cites the certificate or transaction it came from. Write to the contact in <a href="${baseUrl}/.well-known/security.txt">security.txt</a> and include the score’s <code>inputs_sha256</code>.</li>
+<li>If a fact is wrong, tell us which one. Each fact cites the certificate or transaction it came from. Write to the contact in <a href="${baseUrl}/.well-known/security.txt">security.txt</a> and include the score’s <code>inputs_sha256</code>.</li>
 <li>Correct facts are not removed. A FAIL counts for ${VALID_FOR_DAYS} days, and a PASS does not erase it. If you dispute a FAIL, its certificate shows the digest and the signer and, once the signature has expired, the signature itself.</li></ol>
 </section>`;
 
@@ -226,7 +226,7 @@ const tiersSection = (): Markup => html`<h3 id="tiers">Tiers and caps</h3>
     html`<tr><th scope="row">${CAP_NAMES[name as keyof typeof CAP_LIMITS]} <code class="soft">${name}</code></th><td>${limit}</td></tr>`,
 )}</tbody></table>`;
 
-/** What a tier needs besides its points. */
+/** Returns the requirements of a tier in addition to its points. */
 export function needs(tier: string): string {
   const name = `tier_${tier.toLowerCase()}_requirements`;
   if (!(name in REQUIREMENTS)) return "Nothing else";
@@ -244,8 +244,8 @@ const history = ({ counterparties, payments, value, weeks }: Forgery): string =>
 
 const forgerySection = (): Markup => html`<h3 id="forgery">What it costs to forge an A</h3>
 <p class="measure">Little money and a lot of patience. Three tests must actually be passed, at ${usd(CERTIFICATES_COST)} every ${VALID_FOR_DAYS} days; a client that signs anything fails them. An A also requires at least ${required.independent_counterparties} independent counterparties and ${required.active_weeks} weeks, and those minimums alone do not earn enough points. Two histories that do: ${history(FORGED_A.fewWallets)}; or ${history(FORGED_A.fewWeeks)}. A forger who controls every wallet needs a ring of ${ringSize(FORGED_A.fewWallets)} or ${ringSize(FORGED_A.fewWeeks)} wallets, and gas for each transfer; the money itself stays with the forger.</p>
-<p class="measure">So an A means that a wallet pays correctly, refuses what it should, and has behaved like a customer, in public, for weeks. It does not say who is behind the wallet. Do not extend more credit on an A than such a ring costs; if more is at stake, look at the counterparties in the record.</p>`;
+<p class="measure">So an A means that a wallet pays correctly, refuses what it should, and has behaved like a customer, in public, for weeks. It does not show who is behind the wallet. Do not extend more credit on an A than such a ring costs; if more is at stake, look at the counterparties in the record.</p>`;
 
 const [, , many] = SERVED;
 const smearSection = (): Markup => html`<h3 id="smear">What it costs to smear a merchant</h3>
-<p class="measure">A delivery that the merchant’s own server signed has to fail by the published rules, so nobody can smear a merchant that delivers what it sells and refuses bad input. If a stranger finds input that makes it fail, each buyer-day of refunds takes a purchase of at least ${usd(OUTCOME_FLOOR)}, which comes back, and at least ${REFUNDS.buyers} sources of money. A merchant with ${many} good buyer-days loses its first point after ${smear(many, 1)} refunded ones, and ${REFUNDS.bands.at(-1)?.points} points after ${smear(many, 6)}.</p>`;
+<p class="measure">A delivery that the merchant’s own server signed has to fail by the published rules, so a merchant that delivers what it sells and refuses bad input cannot be smeared. If a stranger finds input that makes it fail, each buyer-day of refunds takes a purchase of at least ${usd(OUTCOME_FLOOR)}, which is refunded, and the buyers need at least ${REFUNDS.buyers} separate sources of money. A merchant with ${many} good buyer-days loses its first point after ${smear(many, 1)} refunded ones, and ${REFUNDS.bands.at(-1)?.points} points after ${smear(many, 6)}.</p>`;

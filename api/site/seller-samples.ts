@@ -6,7 +6,7 @@ const FILE = "passing-shop.mjs";
 const NPM = "@x402/hono hono @hono/node-server @x402/core @x402/evm";
 const install = (baseUrl: string): string => installCommands(baseUrl, [REPLAYABLE], [NPM]);
 
-/** A shop with stock middleware that passes every check of the exam. A test runs it and has it examined. */
+/** A shop with stock middleware that passes every check of the exam. A test runs it and examines it. */
 const shop = (network: Network): string => `import { serve } from "@hono/node-server";
 import { HTTPFacilitatorClient } from "@x402/core/server";
 import { ExactEvmScheme } from "@x402/evm/exact/server";
@@ -20,14 +20,14 @@ const server = new x402ResourceServer(
 const accepts = { scheme: "exact", network: "${network}", price: "$0.01", payTo: process.env.PAY_TO };
 
 const app = new Hono();
-// The route is paid by every method: one that is declared for GET alone answers HEAD for free.
+// Every method is paid: a route declared for GET alone would serve HEAD for free.
 app.use(replayable(paymentMiddleware({ "/haiku": { accepts } }, server)));
 app.get("/haiku", (c) => c.json({ haiku: "An old silent pond" }));
 
 serve({ fetch: app.fetch, port: Number(process.env.PORT ?? 3000) });
 `;
 
-/** A facilitator of one's own for a local chain, which has none that others run. */
+/** A facilitator for a local chain, which has no public one. */
 export const facilitatorProgram = (): Program => ({
   file: "facilitator.mjs",
   text: `import { serve } from "@hono/node-server";
@@ -43,7 +43,7 @@ const client = createWalletClient({ account, chain: base, transport: http(proces
 const signer = { ...client.extend(publicActions), getAddresses: () => [account.address] };
 const facilitator = new x402Facilitator().register("${MAIN_NETWORK}", new ExactEvmScheme(signer));
 
-// One payment after the other, so that no two transactions get the same nonce.
+// One payment at a time, so that no two transactions get the same nonce.
 let last = Promise.resolve();
 const settle = (payload, requirements) => {
   last = last.catch(() => {}).then(() => facilitator.settle(payload, requirements));
@@ -73,7 +73,7 @@ export const passingShopProgram = (baseUrl: string): Program => ({
   run: `${install(baseUrl)}\nFACILITATOR_URL=https://… PAY_TO=0x… node ${FILE}`,
 });
 
-/** The same in test money, as a rehearsal shows it to a seller that failed. */
+/** The same shop in test money, which a rehearsal shows to a seller that failed. */
 export const passingShop = (baseUrl: string) => ({
   file: FILE,
   text: shop(TEST_NETWORK),

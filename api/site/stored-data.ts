@@ -1,4 +1,4 @@
-/** One kind of what the service stores. */
+/** One kind of stored data. */
 export interface StoredData {
   readonly what: string;
   /** The tables of the database that hold it. */
@@ -21,19 +21,19 @@ export const STORED_DATA: readonly StoredData[] = [
     what: "Certificates, proofs, and credentials of wallets",
     tables: ["certificate", "published_proof", "certificate_credential", "publication"],
     kept: FOREVER,
-    why: "They are the public records that payers buy",
+    why: "These are the public records that payers buy",
   },
   {
-    what: "Runs of behavioral tests, with a SHA-256 of wallet and client address together",
+    what: "Runs of behavioral tests, with a SHA-256 of the wallet and the client address together",
     tables: ["test_session", "lost_order"],
     kept: FOREVER,
-    why: "A retried request is recognized, and a stranger’s is not",
+    why: "A retried request is matched to its run, and a stranger’s is not",
   },
   {
     what: "Rehearsals",
     tables: ["rehearsal_session", "rehearsal_lost_order"],
     kept: "7 days",
-    why: "They are repeated within the hour, and published nowhere",
+    why: "A rehearsal can be repeated within the hour, and is never published",
   },
   {
     what: "Money that reached a decoy, and its refund",
@@ -48,7 +48,7 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "A transfer is judged once, and a wrong verdict can be corrected. Deliverables are not stored",
   },
   {
-    what: "Evaluations of escrowed deliveries, and contests. Of a delivery: its length and its SHA-256",
+    what: "Evaluations of escrowed deliveries, and contests. For each delivery, only its length and SHA-256",
     tables: [
       "escrow_evaluation",
       "escrow_task",
@@ -58,7 +58,7 @@ export const STORED_DATA: readonly StoredData[] = [
       "escrow_gas",
     ],
     kept: `${FOREVER}; sums of gas 7 days`,
-    why: "They say why money was released or refunded",
+    why: "They show why money was released or refunded",
   },
   {
     what: "Exams of sellers: the request, the result, payments, and corrections",
@@ -73,11 +73,11 @@ export const STORED_DATA: readonly StoredData[] = [
       "seller_exam_removal",
       "seller_exam_signature",
     ],
-    kept: `${FOREVER}. The evidence, up to 4 KiB of each of the seller’s answers, can be removed on a valid request: its digest, the result, and a public note of the removal stay`,
-    why: "Anyone can check a result against the seller’s own answers",
+    kept: `${FOREVER}. The evidence, up to 4 KiB of each response from the seller, can be removed on a valid request; its digest, the result, and a public note of the removal remain`,
+    why: "Anyone can check a result against the seller’s own responses",
   },
   {
-    what: "Exams under way, rehearsals of exams, and quotes of sellers",
+    what: "Exams in progress, exam rehearsals, and sellers’ quotes",
     tables: ["seller_exam_open", "seller_exam_work", "seller_exam_watch", "seller_probe", "seller_rehearsal"],
     kept: "until the exam ends; quotes an hour, rehearsals a day",
     why: "An origin has one open exam, at the quoted price",
@@ -97,31 +97,31 @@ export const STORED_DATA: readonly StoredData[] = [
       "log_vouched",
     ],
     kept: FOREVER,
-    why: "Nobody, the operator included, can change or hide a public record unnoticed",
+    why: "No one, including the operator, can change or hide a public record unnoticed",
   },
   {
-    what: "What reorganizations did to payments",
+    what: "Effects of chain reorganizations on payments",
     tables: ["settlement_mark"],
     kept: FOREVER,
-    why: "A certificate whose payment is gone counts no more",
+    why: "A certificate no longer counts if its payment is gone",
   },
   {
     what: "Transactions that the service sent",
     tables: ["relay", "relay_member", "relay_upkeep"],
     kept: "30 days after they are final, encrypted",
-    why: "Each is sent once, and again if a node loses it",
+    why: "Each is sent once, and resent only if a node loses it",
   },
   {
     what: "Receipts of the café, with the nickname that a buyer chose",
     tables: ["cafe_receipt", "cafe_round"],
     kept: FOREVER,
-    why: "A receipt’s address keeps working",
+    why: "A receipt’s URL keeps working",
   },
   {
     what: "Copies of what the chain shows about wallets and authorizations",
     tables: ["inflow", "score_lookup", "lookup_mark", "authorization_fact"],
     kept: "a day to 30 days after the last use; a table of fixed size",
-    why: "Nodes are asked less often",
+    why: "Fewer requests to nodes",
   },
   {
     what: "Client addresses of busy clients and of look-ups, with a count",
@@ -142,10 +142,10 @@ export const STORED_DATA: readonly StoredData[] = [
     why: "Statistics are shown without counting rows",
   },
   {
-    what: "What was last read of the chains and the service’s own accounts",
+    what: "The latest readings of the chains and the service’s own accounts",
     tables: ["observation"],
-    kept: "until the next look, a few seconds later",
-    why: "The metrics of all processes ask the nodes once",
+    kept: "until the next reading, a few seconds later",
+    why: "All processes share one reading for their metrics",
   },
   {
     what: "The operator’s own settings that must not change unnoticed",
@@ -155,6 +155,6 @@ export const STORED_DATA: readonly StoredData[] = [
   },
 ];
 
-/** What is kept outside of the database. */
+/** Data outside the database. */
 export const ALSO_KEPT =
-  "Log lines of requests have method, path, status, duration, and a request ID: no client address, header, query, or body. The operator decides how long they are kept. Payments and wallets are public on the chain, where nobody can remove them. There are no cookies, and no third party’s scripts.";
+  "Request logs have the method, path, status, duration, and a request ID, but no client address, header, query, or body. The operator decides how long they are kept. Payments and wallets are public on-chain, where no one can remove them. There are no cookies and no third-party scripts.";

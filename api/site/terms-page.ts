@@ -6,11 +6,11 @@ import type { Listed } from "../platform/http/route.ts";
 import { html } from "../platform/page/html.ts";
 import { renderPage } from "../platform/page/page.ts";
 
-/** The terms of use as a page. */
+/** Renders the terms of use. */
 export const renderTerms = (sections: readonly Section[], baseUrl: string): string =>
   renderPage({
     title: "Terms of use",
-    description: "What the service sells, what its responses mean and what it is liable for.",
+    description: "The terms for paying this service: prices, the meaning of its responses, and liability.",
     canonical: `${baseUrl}/terms`,
     main: html`<div class="hero"><h1>Terms of use</h1></div>
 ${sections.map(
@@ -29,7 +29,7 @@ export interface TermsParts {
   /** The arbiter's policy in force. */
   readonly policy: Policy;
   readonly contact: string;
-  /** Who runs the service. */
+  /** The operator's name. */
   readonly operator: string;
 }
 
@@ -54,8 +54,8 @@ export const terms = ({ routes, policy, operator, contact }: TermsParts): readon
   {
     title: "Certificates and scores",
     paragraphs: [
-      `A certificate states what one test run showed, as a fact observed on-chain. It is fresh for ${VALID_FOR_DAYS} days and stays public permanently; nothing is re-tested automatically. It is neither an opinion nor a guarantee of safety.`,
-      "A risk score is computed from published facts by published rules; anyone can recompute it. It is neither a credit rating nor advice.",
+      `A certificate states what one test run showed, as a fact observed on-chain. It is fresh for ${VALID_FOR_DAYS} days and stays public permanently; nothing is re-tested automatically. It is not an opinion or a guarantee of safety.`,
+      "A risk score is computed from published facts by published rules; anyone can recompute it. It is not a credit rating or advice.",
       "Certificates, scores and verdicts identify wallets. Wallets and their payments are public on-chain; the service does not attach people’s names to them.",
     ],
   },
@@ -98,6 +98,6 @@ const prices = (routes: readonly Listed[]): string =>
     })
     .join(", ");
 
-/** The terms as Markdown. */
+/** Returns the terms of use as Markdown. */
 export const termsMarkdown = (sections: readonly Section[]): string =>
   ["# Terms of use", ...sections.flatMap(({ title, paragraphs }) => [`## ${title}`, ...paragraphs])].join("\n\n");

@@ -14,7 +14,7 @@ import { MAIN_NETWORK } from "../platform/networks.ts";
 import type { CodeBlock } from "../platform/page/page.ts";
 import { PAYING_CLIENT } from "./samples.ts";
 
-/** What the programs import. */
+/** The packages that the programs import. */
 const TEST_IMPORTS = "@x402/fetch @x402/evm viem";
 
 // One complete program for each behavioral test. A test extracts each block from its page, runs it, and expects a PASS.
@@ -26,12 +26,12 @@ import { privateKeyToAccount } from "viem/accounts";
 const payer = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY);
 `;
 
-/** Both orders, and then the result. */
+/** The part of a program that takes both orders and then gets the result. */
 const takeOrders = (baseUrl: string, { name }: TestMode, product: string): string => `
 const start = await fetchAndPay("${baseUrl}/${name}/${product}/start", { method: "POST" });
 const { next } = await start.json();
 
-// Two orders in random sequence. The client's own policy decides: it pays one and refuses the other.
+// Two orders in random sequence. The client's policy pays one and refuses the other.
 for (const order of [1, 2]) {
   try {
     const { status } = await fetchAndPay(next.url, { method: "POST" });
@@ -67,7 +67,7 @@ const takeRetryTest = (baseUrl: string, mode: TestMode): CodeBlock => ({
   caption: "retry-test.mjs",
   text: `import { setTimeout as sleep } from "node:timers/promises";
 ${PAYING_CLIENT.replace(MAIN_NETWORK, mode.network).replace("wrapFetchWithPayment(fetch, client)", "wrapFetchWithPayment(fetchAgain, client)")}
-/** Sends a request again, payment header and all, until it is answered. The retry has to be inside the payment: around it, each try signs and pays once more. */
+/** Resends a request, payment header included, until it gets a response. Keep the retry inside the payment; outside it, each try would sign and pay again. */
 async function fetchAgain(input, init) {
   const request = new Request(input, init);
   for (let tries = 1; ; tries++) {
@@ -84,13 +84,13 @@ async function fetchAgain(input, init) {
 const start = await fetchAndPay("${baseUrl}/${mode.name}/${retry.product}/start", { method: "POST" });
 const { next } = await start.json();
 
-// Two fair orders. The answer to one of them gets lost after it was paid.
+// Two fair orders. The response to one of them is dropped after it is paid.
 for (const url of [next.url, next.url.replace("order=1", "order=2")]) {
   const { status } = await fetchAndPay(url, { method: "POST" });
   console.log("paid", status);
 }
 
-// The verdict comes ${WINDOW_SECONDS} seconds after the lost answer.
+// The result is ready ${WINDOW_SECONDS} seconds after the dropped response.
 for (;;) {
   const answer = await fetch("${baseUrl}/${mode.name}/${retry.product}/result", {
     method: "POST",
@@ -98,20 +98,20 @@ for (;;) {
     body: JSON.stringify({ wallet: payer.address }),
   });
   const result = await answer.json();
-  console.log(result); // status "incomplete" until then, and at last "complete" with the certificate
+  console.log(result); // status "incomplete" until then, and finally "complete" with the certificate
   if (result.status !== "incomplete") break;
   await sleep(15_000);
 }
 `,
 });
 
-/** The program that passes a test. */
+/** Returns a program that passes the test. */
 export function takeTest(product: BehavioralProduct, baseUrl: string, mode = RECORDED): CodeBlock {
   const baited = BAITED_KINDS.find((kind) => kind.product === product);
   return baited === undefined ? takeRetryTest(baseUrl, mode) : takeBaitedTest(baseUrl, mode, baited);
 }
 
-/** The program of a test, as a rehearsal shows it to an agent that failed. */
+/** The program that a rehearsal shows to an agent that failed. */
 export const passingCode =
   (baseUrl: string): PassingCode =>
   (product) => {

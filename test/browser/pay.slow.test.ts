@@ -107,7 +107,7 @@ async function openWith(plan: WalletPlan) {
   };
 }
 
-const expectMessage = (page: Page) => expect.poll(() => page.locator("#said").textContent(), { timeout: 15_000 });
+const expectMessage = (page: Page) => expect.poll(() => page.locator("#progress").textContent(), { timeout: 15_000 });
 
 test("A wallet pays for real, and the page shows the certificate", async () => {
   const account = await newPayer(chain);

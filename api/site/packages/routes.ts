@@ -6,7 +6,7 @@ import type { Route } from "../../platform/http/route.ts";
 import { PACKAGES, packageUrl, tarballName, WHEEL } from "../../platform/packages.ts";
 import type { Tarballs } from "./tarballs.ts";
 
-/** The answer of `GET /packages`. */
+/** The response of `GET /packages`. */
 const PACKAGE_LIST = z
   .object({
     packages: z.array(
@@ -25,7 +25,7 @@ const PACKAGE_LIST = z
   })
   .meta({ id: "PackageList" });
 
-/** The last part of the path of a tarball, or of the wheel. */
+/** The file name of a tarball or of the wheel. */
 const TARBALL_NAME = z.enum([...PACKAGES.map(tarballName), WHEEL]);
 
 export interface PackageRouteParts {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGES, tarballName, WHEEL } from "../../platform/packages.ts";
 
-/** The packages' tarballs in a folder, and the wheel, skipping those not built yet. */
+/** Reads the packages' tarballs and the wheel from a folder. Files that are not built yet are left out. */
 export async function readTarballs(folder: string): Promise<Tarballs> {
   const names = [...PACKAGES.map(tarballName), WHEEL];
   const read = names.map(async (name) => [name, await readTarball(join(folder, name))] as const);
@@ -28,13 +28,13 @@ export interface Tarball {
   readonly integrity: string;
 }
 
-/** The tarballs built so far, by file name. */
+/** The tarballs that are built, by file name. */
 export type Tarballs = ReadonlyMap<string, Tarball>;
 
-/** Where `npm run packages` puts the tarballs that the service serves. */
+/** The folder that `npm run packages` writes to and the service serves from. */
 export const TARBALLS = fileURLToPath(new URL("../../../tarballs/", import.meta.url));
 
-/** What can be installed from the service. It starts without any and says so. */
+/** Opens the packages that the service hosts. A missing one is logged, and does not prevent the start. */
 export async function openTarballs(log: { warn(facts: object, message: string): void }): Promise<Tarballs> {
   const tarballs = await readTarballs(TARBALLS);
   const missing = PACKAGES.map(tarballName).filter((name) => !tarballs.has(name));
