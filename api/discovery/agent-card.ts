@@ -12,13 +12,13 @@ export interface CardParts {
   /** No trailing slash. */
   readonly baseUrl: string;
   readonly version: string;
-  /** Signs canonical JSON: a flattened JWS without its payload. */
+  /** Signs canonical JSON and returns a flattened JWS without its payload. */
   readonly signJws: (payload: string) => Promise<FlattenedJws>;
 }
 
 const JSON_TYPE = "application/json";
 
-/** The agent card: the signed fields of A2A 1.0 (section 8.4), plus those that only 0.3 has. */
+/** Returns the agent card: the signed fields of A2A 1.0 (section 8.4), plus the fields that only 0.3 has. */
 export async function agentCard({ routes, baseUrl, version, signJws }: CardParts) {
   const card = {
     name: SITE_NAME,
@@ -44,12 +44,11 @@ export async function agentCard({ routes, baseUrl, version, signJws }: CardParts
 }
 
 /**
- * The service speaks plain HTTP as described by its OpenAPI document, which is not one of A2A's own bindings, so a URI
- * names it.
+ * The service speaks plain HTTP, as its OpenAPI document describes. A2A has no binding for that, so a URI identifies it.
  */
 const binding = (baseUrl: string): string => `${baseUrl}/openapi.json`;
 
-/** Everything an agent may request; documents about the service itself are not skills. */
+/** Documents about the service itself are not skills. */
 const isSkill = ({ tag, output }: Listed): boolean => tag !== "Discovery" && tag !== "Keys" && JSON_TYPE in output;
 
 function skill(route: Listed, baseUrl: string) {
@@ -66,8 +65,8 @@ function skill(route: Listed, baseUrl: string) {
 }
 
 /**
- * The registration file of ERC-8004. The service is in no identity registry and offers itself for discovery only, so it
- * names no trust model of that standard.
+ * Returns the registration file of ERC-8004. The service is not in an identity registry and publishes the file only for
+ * discovery, so it lists no trust model of that standard.
  */
 export const registration = (baseUrl: string) => ({
   type: "https://eips.ethereum.org/EIPS/eip-8004#registration-v1",

@@ -6,7 +6,7 @@ import { documentRoutes, mcpRoute } from "./routes.ts";
 
 export { costOf, paidListing } from "./paid-listing.ts";
 
-/** The documents that machines read, and the free tools over MCP. */
+/** Creates the machine-readable documents and the free tools over MCP. */
 export function createDiscovery({ keys: { signJws }, log, now }: Platform, config: Config) {
   const { baseUrl, payTo, securityContact } = config;
   const facilitator = "remote" in config.facilitator ? config.facilitator.remote : baseUrl;

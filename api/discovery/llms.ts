@@ -24,22 +24,22 @@ const PAYING = [
 ];
 
 const OTHERS = BEHAVIORAL_PRODUCTS.filter((product) => product !== scam.product).map((product) => `\`${product}\``);
-const REHEARSING = `Before the first behavioral test: a FAIL is public and permanent and counts for ${VALID_FOR_DAYS} days. Use a wallet of its own, and rehearse: \`POST /rehearsal/scam/start\` (${OTHERS.join(", ")}) is the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, and says what went wrong with a program that passes. Before a seller's exam: \`POST /rehearsal/seller\`.`;
+const REHEARSING = `Before the first behavioral test, rehearse: a FAIL is public and permanent, and counts for ${VALID_FOR_DAYS} days. \`POST /rehearsal/scam/start\` (or ${OTHERS.join(", ")}) runs the same test in ${NETWORKS[TEST_NETWORK].money}, records nothing, explains what went wrong, and shows a program that passes. Use a separate wallet. Before a seller's exam, use \`POST /rehearsal/seller\`.`;
 
-const REHEARSAL_NOTICE = `This whole installation is a rehearsal in ${NETWORKS[MAIN_NETWORK].money}. Its certificates, scores, and verdicts count nowhere else.`;
+const REHEARSAL_NOTICE = `This whole installation is a rehearsal in ${NETWORKS[MAIN_NETWORK].money}. Its certificates, scores, and verdicts don't count anywhere else.`;
 
-/** What an agent does here, in the order in which it needs it. */
+/** The first steps of an agent, in the order it needs them. */
 const firstSteps = ({ routes, baseUrl }: LlmsParts): string =>
   [
     "First steps for an agent:",
-    `1. Look up whom you deal with, for free: \`GET ${baseUrl}/verify?wallet=0x…\` for an agent, \`GET ${baseUrl}/verify?origin=https://…\` for a seller.`,
-    `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on ${NETWORKS[MAIN_NETWORK].name}; you need no account and no ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
-    `3. Before you sign a second time for one purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=${NETWORKS[MAIN_NETWORK].key}&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
+    `1. Look up your counterparty, for free: \`GET ${baseUrl}/verify?wallet=0x…\` for an agent, \`GET ${baseUrl}/verify?origin=https://…\` for a seller.`,
+    `2. Prove that you can pay: \`POST ${baseUrl}/test/basic\` with any x402 client. It costs ${routes.filter(({ path }) => path === "/test/basic").map(costOf)} on ${NETWORKS[MAIN_NETWORK].name}; you don't need an account or ETH. The response has your certificate. [A complete program](${baseUrl}/docs/pay).`,
+    `3. Before you sign again for the same purchase, look up the first payment, for free: \`GET ${baseUrl}/settlement?network=${NETWORKS[MAIN_NETWORK].key}&from=0x…&nonce=0x…\`. [How](${baseUrl}/docs/settled).`,
     `4. If you speak MCP, all free tools that need no key are at \`${baseUrl}/mcp\`. [Tools that pay](${baseUrl}/integrations#mcp).`,
     `5. If something fails, read [what the code means](${baseUrl}/docs/errors). [Documentation by task](${baseUrl}/docs).`,
   ].join("\n");
 
-/** `/llms.txt`: an overview in the llmstxt.org format. */
+/** Returns `/llms.txt`: an overview in the llmstxt.org format. */
 export const llmsTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
@@ -63,7 +63,7 @@ function cost(route: Listed): string {
   return text === null ? "" : ` (${text})`;
 }
 
-/** `/llms-full.txt`: every route with everything OpenAPI says about it, to be read in one go. */
+/** Returns `/llms-full.txt`: every route in full, as one text. */
 export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
   [
     `# ${SITE_NAME}`,
@@ -76,13 +76,12 @@ export const llmsFullTxt = ({ routes, baseUrl }: LlmsParts): string =>
     REHEARSING,
     ...byTag(routes).flatMap(([tag, own]) => [`## ${tag}`, ...own.map(chapter)]),
     "## Errors",
-    "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` when fields of the body are invalid. The codes:",
+    "Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `code`, `request_id`, and `errors` when body fields are invalid. The codes:",
     Object.entries(PROBLEMS)
       .map(([code, { status, title }]) => `- \`${code}\` (${status}): ${title}`)
       .join("\n"),
   ].join("\n\n");
 
-/** Everything known about one route. */
 function chapter(route: Listed): string {
   const body = bodySchema(route);
   return [
@@ -115,7 +114,7 @@ function terms(route: Listed): readonly string[] {
   return networksOfSignIn(route).length > 0 ? [SIGNING_IN] : [];
 }
 
-const SIGNING_IN = `- free, but first returns a 402 with a challenge (x402's extension \`${SIGN_IN}\`): sign its text (EIP-4361) with the wallet that paid, and send the request again with the header \`${SIGN_IN_HEADER}\`; each challenge serves once`;
+const SIGNING_IN = `- free, but first returns a 402 with a challenge (x402's extension \`${SIGN_IN}\`): sign its text (EIP-4361) with the wallet that paid, and repeat the request with the header \`${SIGN_IN_HEADER}\`; each challenge works once`;
 
 const examples = ({ input, output }: { readonly input: unknown; readonly output: unknown }): readonly string[] => [
   `- example body: \`${JSON.stringify(input)}\``,
@@ -124,7 +123,7 @@ const examples = ({ input, output }: { readonly input: unknown; readonly output:
 
 const names = (list: readonly string[]): string => list.map((name) => `\`${name}\``).join(", ");
 
-/** A short list of an object's members, including those of its variants; optional ones have a question mark. */
+/** Lists an object's members, including its variants. Optional members end with a question mark. */
 function membersOf(schema: JsonSchema): string {
   return variantsOf(schema)
     .map(({ type, items, properties = {}, required = [], $defs }) => {

@@ -11,14 +11,14 @@ export interface ManifestParts {
   readonly routes: readonly Listed[];
   readonly baseUrl: string;
   readonly payTo: Address;
-  /** The facilitator's URL: our own if it is in this process. */
+  /** The facilitator's URL, or the service's URL if it settles payments in this process. */
   readonly facilitator: string;
   readonly lastUpdated: Date;
 }
 
 /**
- * `/.well-known/x402`: every paid resource with its terms, input, and output (SPEC.md, free read routes), once for each
- * scheme that its 402 offers, and what a wallet signs in to.
+ * Returns `/.well-known/x402`: every paid resource with its terms, input, and output (SPEC.md, free read routes), once for
+ * each scheme that its 402 offers, and every route that a wallet signs in to.
  */
 export const manifest = ({ routes, baseUrl, payTo, facilitator, lastUpdated }: ManifestParts) => ({
   x402Version: 2,

@@ -41,11 +41,11 @@ const PROBLEM = z
         after: z.number().exactOptional().meta({ description: "The seconds to wait first." }),
       })
       .exactOptional()
-      .meta({ description: "In every 503: what helps." }),
+      .meta({ description: "How to retry. Present in every 503." }),
   })
   .meta({ id: "Problem" }) satisfies z.ZodType<ReturnType<typeof problemBody>>;
 
-/** Possible answers to any request. */
+/** Problems that any request can get. */
 const OF_ALL: readonly ProblemCode[] = [
   "body_too_large",
   "too_many_requests",
@@ -55,7 +55,7 @@ const OF_ALL: readonly ProblemCode[] = [
   "not_available",
 ];
 
-/** Possible answers to any request that can pay. */
+/** Problems that any request with a payment can get. */
 const OF_PAYABLE: readonly ProblemCode[] = [
   "malformed_request",
   "malformed_payment",
@@ -65,7 +65,7 @@ const OF_PAYABLE: readonly ProblemCode[] = [
   "payment_pending",
 ];
 
-/** The statuses of the problems a route may answer with. */
+/** The statuses of the problems that a route can return. */
 function problemStatuses(own: readonly ProblemCode[], isPayable: boolean): readonly number[] {
   const codes = [...OF_ALL, ...(isPayable ? OF_PAYABLE : []), ...own];
   return [...new Set(codes.map((code) => PROBLEMS[code].status))].sort((one, other) => one - other);
@@ -91,7 +91,7 @@ const problemResponses = (schema: object, statuses: Iterable<number>): Readonly<
     }),
   );
 
-/** How one document's schemas are written where they are used. */
+/** Write a schema where the document uses it, by reference if the schema has an id. */
 export interface Schemas {
   readonly output: (schema: z.ZodType) => JsonSchema;
   readonly input: (schema: z.ZodType) => JsonSchema;
@@ -100,7 +100,7 @@ export interface Schemas {
 /** The path in OpenAPI notation: `/cert/:id` is `/cert/{id}`, and `/log/tile/*` is `/log/tile/{path}`. */
 export const templatePath = (path: string): string => path.replace(/:(\w+)/g, "{$1}").replace(/\*$/, "{path}");
 
-/** `POST /arbiter/verify` becomes `postArbiterVerify`, unique because method and path are. */
+/** `POST /arbiter/verify` becomes `postArbiterVerify`. It is unique because method and path are. */
 export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): string =>
   `${method.toLowerCase()}${path
     .split(/[^A-Za-z0-9]+/)
@@ -110,16 +110,15 @@ export const operationId = ({ method, path }: Pick<Listed, "method" | "path">): 
 /** Whether a request to the route may carry a payment. */
 export const isPayable = (route: Listed): boolean => isPaid(route) || isQuoted(route);
 
-/** The body as documented to callers; null if there is none. */
+/** The documented body, or null if there is none. */
 export const bodySchema = (route: Listed): z.ZodType | null => route.body ?? (isPaid(route) ? route.input : null);
 
-/** One operation of the document. */
 const operation = (route: Listed, schemas: Schemas) => ({
   operationId: operationId(route),
   summary: route.summary,
   ...("description" in route && { description: route.description }),
   tags: [route.tag],
-  // Payment is the authorization; nothing else is required.
+  // The payment is the authorization, so no security scheme applies.
   security: [],
   ...parameters(route, schemas),
   ...requestBody(route, schemas),
@@ -136,7 +135,7 @@ function parameters(route: Listed, { output, input }: Schemas) {
   return list.length === 0 ? {} : { parameters: list };
 }
 
-/** Body members that may be given in the query instead. */
+/** Body members that may also be sent in the query. */
 function fromBody(route: Listed, input: Schemas["input"]) {
   if (!isPaid(route)) return [];
   const { properties } = input(route.input) as { readonly properties?: Readonly<Record<string, JsonSchema>> };
@@ -149,7 +148,7 @@ function fromBody(route: Listed, input: Schemas["input"]) {
   }));
 }
 
-/** Of the parameters in `components`. */
+/** Names in `components.parameters`. */
 const PAYMENT_HEADERS = ["PaymentSignature", "XPayment"];
 
 const headersOf = (route: Listed): readonly string[] => [
@@ -164,7 +163,7 @@ function requestBody(route: Listed, { input }: Schemas) {
   if (schema === null) return isPayable(route) && !isQuoted(route) ? { requestBody: NO_BODY } : {};
   const example = isPaid(route) ? { example: route.example.input } : {};
   const content = { "application/json": { schema: input(schema), ...example } };
-  // A paid route shows its terms to any empty request.
+  // A paid route returns its terms to an empty request.
   return { requestBody: { required: !isPaid(route), content } };
 }
 
@@ -237,14 +236,13 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Arbiter: "Signed verdicts on machine-verifiable deliveries.",
   Escrow: "A contract that holds a payment until the delivery is evaluated.",
   "Transparency log": "Every record in one append-only log that witnesses cosign (C2SP tlog-tiles).",
-  Settlement: "What became of a USDC authorization, no matter who signed it.",
-  Café: "Paid routes to try out on the test network.",
+  Settlement: "The status of any USDC authorization, no matter who signed it.",
+  Café: "Paid routes for practice on the test network.",
   Board: "Certified agents and anonymous totals.",
   Keys: "Public keys for signed documents.",
   Discovery: "Service descriptions, documentation and status.",
 };
 
-/** The version of the interface, which the service and its packages share. */
 const LICENSE = { name: "MIT License", identifier: "MIT" };
 
 const header = (description: string) => ({ description, schema: { type: "string" } });
@@ -272,12 +270,12 @@ const PARAMETERS = {
 
 const HEADERS = {
   PaymentResponse: header(
-    "How the payment settled, as base64-encoded JSON; in a 503 `payment_pending`, that its settlement is pending.",
+    "The settlement result, as base64-encoded JSON. In a 503 `payment_pending`, the settlement is pending.",
   ),
-  IdempotentReplay: header("`true` if the response is a replay for a payment that was sent before."),
+  IdempotentReplay: header("`true` if the response is a replay of the first response to the same payment."),
 };
 
-/** The OpenAPI 3.1 description of every route in the table. */
+/** Returns the OpenAPI 3.1 document with every route in the table. */
 export function openApiDocument(parts: OpenApiParts) {
   const { routes, baseUrl } = parts;
   const outputs = schemaSet([PROBLEM, PAYMENT_REQUIRED, SIGN_IN_REQUIRED, ...routes.flatMap(written)], "output", ROOT);
@@ -317,7 +315,7 @@ function info({ version, contact, baseUrl }: OpenApiParts) {
   };
 }
 
-/** The schemas of what routes write, and of their parameters. */
+/** The schemas of a route's responses and parameters. */
 const written = ({ output, parameters = [], ...route }: Listed): readonly z.ZodType[] =>
   [
     ...Object.values(output),
@@ -350,7 +348,7 @@ const paymentRequired = (schema: JsonSchema) => ({
 
 const signInRequired = (schema: JsonSchema) => ({
   description:
-    "A challenge to sign in with, once, within five minutes. Nothing is to be paid: it offers no terms. Its body says what was wrong with a sign-in that was refused.",
+    "A challenge to sign in with, valid once and for five minutes. No payment is due, so it has no terms. If a sign-in was refused, the body explains why.",
   headers: { "PAYMENT-REQUIRED": header("The challenge, in `extensions` of x402 version 2, as base64-encoded JSON.") },
   content: { "application/json": { schema }, ...PAGE },
 });

@@ -6,17 +6,17 @@ import type { Address } from "../platform/wallet.ts";
 /** The terms of a route with a fixed price. */
 export interface PaidListing {
   readonly id: string;
-  /** The schemes that its 402 offers, preferred first; their amount and payee are the same. */
+  /** The schemes that its 402 offers, preferred first. All have the same amount and payee. */
   readonly schemes: readonly string[];
   /** The networks that it offers, preferred first. */
   readonly networks: readonly [Network, ...Network[]];
   readonly price: Atomic;
   readonly description: string;
-  /** Null if it is paid to the service's own address. */
+  /** The seller's address, or null if the service itself is paid. */
   readonly payTo: Address | null;
 }
 
-/** Null for a route that is free, quotes each call, or is not for sale. */
+/** Returns the terms of a route, or null if it is free, quotes each call, or is not for sale. */
 export function paidListing(route: Listed): PaidListing | null {
   if (isPaid(route)) {
     const { id, description, terms } = route;
@@ -26,11 +26,11 @@ export function paidListing(route: Listed): PaidListing | null {
   return null;
 }
 
-/** A price for people: real money, or test money without value. */
+/** Formats a price for people, in real or test money. */
 export const priceText = ({ price, networks: [network] }: Pick<PaidListing, "price" | "networks">): string =>
   `${formatUsd(price)} ${NETWORKS[network].money}`;
 
-/** What a call costs, in words; null if it is free. */
+/** Returns the price of a call for people, or null if it is free. */
 export function costOf(route: Listed): string | null {
   const paid = paidListing(route);
   if (paid !== null) return priceText(paid);

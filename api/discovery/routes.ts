@@ -50,7 +50,7 @@ const TEXT = "text/plain; charset=utf-8";
 const CACHED = { "cache-control": "public, max-age=300" };
 const PLAIN: Output = { "text/plain": null };
 
-/** What the service tells programs about itself. Everything derives from the table, once, on first request. */
+/** Creates the machine-readable documents. Each is derived from the route table on its first request. */
 export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   const { routes, baseUrl, securityContact: contact, now } = parts;
   const lastUpdated = now();
@@ -84,7 +84,7 @@ export function documentRoutes(parts: DocumentRouteParts): readonly Route[] {
   ];
 }
 
-/** The text of a document, written on first request, when the table is complete. */
+/** Writes a document once, on its first request, when the table is complete. */
 function once(make: () => string | object | Promise<object>): () => Promise<string> {
   let text: Promise<string> | null = null;
   const write = async (): Promise<string> => {
@@ -100,10 +100,10 @@ function once(make: () => string | object | Promise<object>): () => Promise<stri
 const EITHER_FORM = "application/json, text/event-stream";
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal("2.0") });
-/** A header or the message breaks MCP's rules. */
+/** The response if a header or the message breaks MCP's rules. */
 const REFUSAL = { "application/json": MESSAGE };
 
-/** A batch would put many calls into one request; newer versions of MCP have none. */
+/** A batch would put many calls into one request. Newer versions of MCP dropped batches. */
 const NO_BATCH = {
   jsonrpc: "2.0",
   id: null,
@@ -112,13 +112,13 @@ const NO_BATCH = {
 
 export interface McpRouteParts {
   readonly baseUrl: string;
-  /** Receives what failed inside a tool; its caller only learns that something did. */
+  /** Receives an error inside a tool. The caller only learns that the tool failed. */
   readonly toolFailed: (error: unknown) => void;
-  /** Whether an error says that a part of ours cannot be reached at the moment. */
+  /** Whether an error means that a component of the service is unreachable right now. */
   readonly isAway: (error: unknown) => boolean;
 }
 
-/** The free tools for agents, over MCP's streamable HTTP without sessions. They read the routes of this same table. */
+/** The free tools for agents, over MCP's streamable HTTP without sessions. They read routes of the same table. */
 export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): Route {
   let serviceFor: InProcess | null = null;
   return {
@@ -139,17 +139,17 @@ export function mcpRoute(routes: () => readonly Route[], parts: McpRouteParts): 
       const text = new TextDecoder().decode(await readBody(c));
       if (text.trimStart().startsWith("[")) return c.json(NO_BATCH, 400);
       const headers = new Headers(c.req.raw.headers);
-      // MCP's clients take a stream as well; this route answers whoever takes JSON.
+      // MCP requires clients to accept a stream too. This route also serves clients that accept only JSON.
       if (accepts(headers.get("accept") ?? undefined, "application/json")) headers.set("accept", EITHER_FORM);
       return handler(new Request(c.req.url, { method: "POST", headers, body: text }));
     },
   };
 }
 
-/** On behalf of the sender of a message: its questions are counted as its own. */
+/** Calls on behalf of the sender of a message, whose rate limits they count against. */
 type InProcess = (caller: Context["env"]) => Service;
 
-/** The service as its own tools see it: the free routes they name, called without a network. */
+/** The service as its tools see it: the free routes that they read, called in process. */
 function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: McpRouteParts): InProcess {
   const app = new Hono();
   for (const path of new Set(FREE_TOOLS.flatMap(({ reads }) => reads))) {
@@ -172,6 +172,6 @@ function inProcess(routes: readonly Route[], { baseUrl, toolFailed, isAway }: Mc
 
 function routeAt(routes: readonly Route[], path: string): FreeRoute {
   const found = routes.find((route): route is FreeRoute => route.path === path && route.method === "GET");
-  if (found === undefined) throw new Error(`a tool reads ${path}, which is no free route`);
+  if (found === undefined) throw new Error(`a tool reads ${path}, which is not a free route`);
   return found;
 }

@@ -41,7 +41,7 @@ export const MANIFEST = z
           description: z.string(),
         }),
       )
-      .meta({ description: "Free to the wallet that signs in." }),
+      .meta({ description: "Routes that are free for the wallet that signs in." }),
   })
   .meta({ id: "Manifest" }) satisfies z.ZodType<ReturnType<typeof manifest>>;
 
