@@ -6,12 +6,12 @@ import { type LogCheckpoints, nextServed, type Servable } from "./served-checkpo
 import type { LogStore, StoredCheckpoint } from "./store.ts";
 import type { WitnessStore } from "./witness/store.ts";
 
-/** The newest size that so many of these keys have cosigned, at or above a size. */
+/** The newest size, at or above $5, that at least $4 of these keys have cosigned. */
 const WITNESSED = `SELECT size FROM log_cosignature
   WHERE generation = $1 AND size >= $5 AND (key_name, key_id) IN (SELECT * FROM unnest($2::text[], $3::bytea[]))
   GROUP BY size HAVING count(DISTINCT (key_name, key_id)) >= $4 ORDER BY size DESC LIMIT 1`;
 
-/** One from after now was signed before the clock was set back, and has waited long enough. */
+/** A checkpoint dated in the future was signed before the clock was set back, and has waited long enough. */
 const WAITED = `SELECT abs(extract(epoch FROM now() - at)) * 1000 AS ms FROM log_checkpoint
   WHERE generation = $1 AND size > $2 ORDER BY size LIMIT 1`;
 
@@ -30,7 +30,7 @@ export interface CheckpointParts {
   readonly policy: WitnessPolicy;
 }
 
-/** Checkpoints as readers get them. */
+/** Creates the checkpoints that readers get. */
 export function createLogCheckpoints({ pool, store, witnesses, policy }: CheckpointParts): LogCheckpoints {
   const keys = policy.witnesses.map(({ key }) => key);
   const names = keys.map(({ name }) => name);
@@ -62,7 +62,7 @@ export function createLogCheckpoints({ pool, store, witnesses, policy }: Checkpo
     async at(size) {
       const found = await store.checkpointAt(generation, size);
       if (found === null)
-        throw new Error(`log ${generation}: the checkpoint of ${size} entries was served and is missing`);
+        throw new Error(`log ${generation}: the checkpoint of ${size} entries was served but is missing`);
       return found;
     },
   });

@@ -3,20 +3,20 @@ import { MAX_ENTRY_BYTES } from "../../packages/verifier/src/tlog/bundle.ts";
 import type { EntryType } from "../../packages/verifier/src/tlog/entry-types.ts";
 import { jcs, type Signer } from "../platform/signing/document.ts";
 
-/** A stored document that is larger is named by its digest: each copy of the log would keep it twice. */
+/** A larger document that is published elsewhere is logged by its digest, so that the log does not store it again. */
 const MAX_DOCUMENT_BYTES = 16_384;
 
 export interface EntryContent {
   readonly type: EntryType;
   /** The record's id. */
   readonly id: string;
-  /** Its document in canonical form (RFC 8785). */
+  /** The record's document in canonical form (RFC 8785). */
   readonly document: string;
-  /** Where the document is published on its own; null where the log alone has it. */
+  /** The URL of the published document, or null if only the log has it. */
   readonly url: string | null;
 }
 
-/** An entry of the log at this index: the leaf's bytes, in canonical form. @throws Error if it is too large for a log */
+/** Returns the leaf's bytes for an entry at this index, in canonical form. @throws Error if it is too large for a log */
 export function entryBytes({ type, id, document, url }: EntryContent, index: number): Buffer {
   const isNamed = url !== null && Buffer.byteLength(document) > MAX_DOCUMENT_BYTES;
   const entry = Buffer.from(
@@ -29,33 +29,33 @@ export function entryBytes({ type, id, document, url }: EntryContent, index: num
   return entry;
 }
 
-/** What the database knows of a record that waits for its place in the log. */
+/** The stored data of a record that waits to be logged. */
 export type Recorded =
-  /** `members` are the certificate's own, as it was issued. */
+  /** `members` are from the certificate, as issued. */
   | { readonly type: "certificate"; readonly members: object; readonly issuedAt: Date }
   | { readonly type: "reversal" }
   | { readonly type: "proof"; readonly document: unknown; readonly publishedAt: Date }
-  /** `members` are the exam's own, as it ended. */
+  /** `members` are from the exam's result. */
   | { readonly type: "seller_certificate"; readonly members: object; readonly issuedAt: Date }
   | { readonly type: "seller_correction"; readonly reason: string; readonly correctedAt: Date }
-  /** Signed when it was made, and stored as text. */
+  /** Signed when the record was created, and stored as text. */
   | { readonly type: "signed"; readonly document: string }
-  /** A policy, a version of the score, a key: `members` say what it is, `type` among them. */
+  /** A policy, a score version, or a key. `members` describe it and include its `type`. */
   | { readonly type: "announced"; readonly members: Announced["members"] };
 
 export interface Waiting {
   readonly type: EntryType;
   readonly ref: string;
-  /** When the record came to be, by the database's clock. */
+  /** When the record was created, by the database's clock. */
   readonly at: Date;
   readonly recorded: Recorded;
 }
 
-/** Something that the service publishes by being started with it. */
+/** A fact that the service publishes when it starts. */
 export interface Announced {
   readonly type: EntryType;
   readonly ref: string;
-  /** The members that say what it is, `type` among them. */
+  /** The members of its document, including `type`. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
@@ -67,7 +67,7 @@ export interface DocumentParts {
 
 const CONTEXT = ["https://www.w3.org/ns/credentials/undefined-terms/v2"];
 
-/** Where each kind of stored document is published, below the service's address. */
+/** The paths at which stored documents are published. */
 const PATHS: Partial<Record<EntryType, string>> = {
   verdict: "/arbiter/verdict/",
   correction: "/arbiter/verdict/",
@@ -76,8 +76,8 @@ const PATHS: Partial<Record<EntryType, string>> = {
 };
 
 /**
- * The signed document of a record: the stored one, or one that is made for the log out of what never changes, so the same
- * key makes the same bytes.
+ * Creates the function that returns a record's signed document: the stored one, or one made for the log from immutable
+ * data, so that the same key produces the same bytes.
  */
 export function createDocuments({ signer, baseUrl }: DocumentParts) {
   const { issuer } = signer;
@@ -117,9 +117,9 @@ export function createDocuments({ signer, baseUrl }: DocumentParts) {
   };
 }
 
-/** A number that programs may read differently stands as its text: a payer's own choice of times can be that large. */
+/** Writes an unsafe integer as text, because programs may parse it differently. A payer can choose times that large. */
 function exact(value: unknown): unknown {
-  // Minus zero is a number in JSON, but not one that can be signed.
+  // JSON can contain minus zero, but a signed document cannot.
   if (typeof value === "number") return Number.isSafeInteger(value) ? value + 0 : JSON.stringify(value);
   if (Array.isArray(value)) return value.map(exact);
   if (typeof value !== "object" || value === null) return value;

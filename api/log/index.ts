@@ -37,15 +37,15 @@ export type { LogFacts } from "./witness/facts.ts";
 export type { EntryReaders } from "./write-store.ts";
 
 interface LogNeeds {
-  /** The arbiter's account, which anchors the log; null if it sends nothing. */
+  /** The arbiter's account, which anchors the log; null if it sends no transactions. */
   readonly relayer: Relayer | null;
-  /** Read the records of other slices. */
+  /** Read records of other slices. */
   readonly readers: EntryReaders;
   /** The arbiter's policies, which are entries of the log. */
   readonly policies: readonly { readonly version: number; readonly effective_date: string }[];
 }
 
-/** The transparency log: its key and origin, its store, and the work that puts records into it. */
+/** Creates the transparency log: its key and origin, its store, its routes, and the jobs that add records to it. */
 export async function createTransparencyLog(
   platform: Platform,
   config: Config,
@@ -87,12 +87,12 @@ export async function createTransparencyLog(
   const publicLog: PublicLog = { generation, store, checkpoints, resources, places, prove };
   const jobs: readonly Job[] = [
     { name: "log", everyMs: 500, run: log.integrate },
-    // One for each witness, so that none waits for another, and one for anchors.
+    // One job per witness, so that none waits for another, and one for anchors.
     ...witnessing.jobs(log.distrust).map((job) => ({ ...job, everyMs: 500 })),
   ];
   return {
     publicLog,
-    /** Proofs of single records; they share paths with the records, so they come first in the table. */
+    /** The proofs of records. They come before the records' own routes, whose paths they share. */
     proofs: (exists: ProofRouteParts["exists"]): readonly Listed[] =>
       under("Transparency log", proofRoutes({ publicLog, exists })),
     routes: under("Transparency log", logRoutes({ publicLog, baseUrl })),
@@ -103,10 +103,10 @@ export async function createTransparencyLog(
 
 const sha256 = (value: unknown): string => createHash("sha256").update(jcs(value)).digest("hex");
 
-/** What the score computes with: its constants. */
+/** The constants of the score. */
 const SCORE_RULES = Object.fromEntries(Object.entries(bands).filter(([, value]) => typeof value !== "function"));
 
-/** What this release publishes by being started: policies, the version of the score, the key that signs. */
+/** The facts that this release publishes when it starts: policies, the score version, and the signing key. */
 const announcements = (
   baseUrl: string,
   policies: LogNeeds["policies"],

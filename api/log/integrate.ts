@@ -9,9 +9,9 @@ import { createForkCheck, type TrustParts, unfit } from "./trust.ts";
 import type { LogWriter, NewEntry, Queued, TreeEnd, WritingTurn } from "./write-store.ts";
 
 export interface LogState {
-  /** `checking`: nothing is signed until it is known that nothing is lost. `refused`: nothing is signed; see the problem. */
+  /** `checking`: no signing until the log is known to be complete. `refused`: no signing because of `problem`. */
   readonly state: "starting" | "checking" | "integrating" | "refused";
-  /** What is wrong and how to go on; null while nothing is. */
+  /** The fault and its remedy, or null. */
   readonly problem: string | null;
 }
 
@@ -21,44 +21,44 @@ export interface LogParts extends TrustParts {
   readonly signer: NoteSigner;
   readonly store: LogStore;
   readonly writer: LogWriter;
-  /** The signed document of a record. */
+  /** Returns the signed document of a record. */
   readonly documentOf: (waiting: Waiting) => Promise<EntryContent>;
-  /** What the service publishes by being started with it; queued once. */
+  /** The facts that the service publishes when it starts. Each is queued once. */
   readonly announced: readonly Announced[];
   readonly now: () => Date;
-  /** Why the log must not go on, as a witness has said while it ran; null if none has. */
+  /** Returns the reason that a witness gave for stopping the log, or null. */
   readonly danger: (generation: number) => Promise<string | null>;
   readonly log: { info(facts: object, message: string): void; error(facts: object, message: string): void };
 }
 
-/** So many entries are read and written with one statement. */
+/** Entries read and written per statement. */
 const CHUNK = 50;
-/** A process has its other work to do: so many of them are made and signed before it does. */
+/** Entries made and signed before the process gets to do other work. */
 const AT_ONCE = 25;
-/** One checkpoint a second signs as many, so a queue gets shorter at this rate. */
+/** Entries per checkpoint. With one checkpoint per second, a queue drains at this rate. */
 const MOST = 4_000;
 const CHECKPOINT_EVERY_SECONDS = 1;
 const CHECK_AGAIN_MS = 10_000;
 
 const THIS_PROCESS = "this process";
 
-/** What a turn has written. */
+/** The result of a turn. */
 interface Written {
   readonly added: number;
   readonly head: KnownHead;
 }
 
 /**
- * Puts what waits into the log. Any number of processes do so; one at a time has the turn. What a turn writes is one
- * transaction: entries, tiles, checkpoint, and the rows that leave the queue.
+ * Adds queued records to the log. Every process may run it, and one at a time gets the turn. A turn is one transaction:
+ * entries, tiles, the checkpoint, and the rows removed from the queue.
  */
 export function createLog(parts: LogParts) {
   const { generation, origin, vkey, store, writer, elapsedMs, log } = parts;
   const forkCheck = createForkCheck(parts);
   const unmade = new Set<string>();
-  /** For which server of the database the log was checked; null until it is. */
+  /** The database server on which the log was checked, or null. */
   let trusted: string | null = null;
-  /** That another process has checked it does not count now. */
+  /** If true, a check by another process does not count. */
   let isDoubted = false;
   let head: KnownHead | null = null;
   let state: LogState = { state: "starting", problem: null };
@@ -66,18 +66,18 @@ export function createLog(parts: LogParts) {
   let hasBegun = false;
   let checkAt = Number.NEGATIVE_INFINITY;
 
-  const say = (next: LogState): void => {
+  const report = (next: LogState): void => {
     if (next.problem !== state.problem && next.problem !== null)
-      log.error({ problem: next.problem }, `the transparency log does not sign: ${next.state}`);
-    if (next.state === "integrating" && state.problem !== null) log.info({}, "the transparency log goes on");
+      log.error({ problem: next.problem }, `the transparency log has stopped signing: ${next.state}`);
+    if (next.state === "integrating" && state.problem !== null) log.info({}, "the transparency log signs again");
     state = next;
   };
   const refuse = (problem: string): false => {
-    say({ state: "refused", problem });
+    report({ state: "refused", problem });
     return false;
   };
 
-  /** Once in a process: which log this is. What is wrong here is wrong until the next start. */
+  /** Runs once per process. A fault found here lasts until the next start. */
   async function begin(): Promise<boolean> {
     const known = await store.generations();
     const problem = unfit({ generation, origin, vkey }, known);
@@ -95,14 +95,15 @@ export function createLog(parts: LogParts) {
     if (trusted !== null) return true;
     if (elapsedMs() < checkAt) return false;
     checkAt = elapsedMs() + CHECK_AGAIN_MS;
-    if (state.problem === null) say({ state: "checking", problem: null });
+    if (state.problem === null) report({ state: "checking", problem: null });
     const server = await writer.server();
     const finding = await forkCheck.check(head === null ? [] : [head]);
     if (finding.type === "fork") return refuse(finding.problem);
     const { own, silent } = finding;
     if (finding.type === "wait" && (isDoubted || !(await writer.isVouchedFor(generation, server))))
       return waitFor(silent);
-    if (silent.length > 0) log.error({ silent }, "the log goes on without knowing what these have seen of it");
+    if (silent.length > 0)
+      log.error({ silent }, "the log continues although these sources did not report the size they know");
     if (finding.type === "trusted") await writer.vouch(generation, server);
     trusted = server;
     isDoubted = false;
@@ -112,8 +113,8 @@ export function createLog(parts: LogParts) {
   }
 
   function waitFor(silent: readonly string[]): false {
-    const problem = `${silent.join(" and ")} cannot be asked what is known of the log`;
-    say({ state: "checking", problem });
+    const problem = `${silent.join(" and ")} did not report the size of the log that they know`;
+    report({ state: "checking", problem });
     return false;
   }
 
@@ -121,7 +122,7 @@ export function createLog(parts: LogParts) {
     size <= end.size &&
     sameBytes(root, size === end.size && end.root !== null ? end.root : await forkCheck.rootAt(size));
 
-  /** Whether the tree is the one that was checked, or continues it. */
+  /** Whether the tree is the one that was checked, or extends it. */
   async function continues(end: TreeEnd): Promise<boolean> {
     const isThere = head === null || (await isBeginning(head, end));
     if (end.server !== trusted || !isThere) {
@@ -130,15 +131,15 @@ export function createLog(parts: LogParts) {
       return false;
     }
     if (end.root !== null && !sameBytes(growTiles({ ...end, leaves: [] }).root, end.root))
-      throw new Error(`the tiles of the log make another root than its checkpoint of ${end.size} entries`);
+      throw new Error(`the root of the log's tiles differs from its checkpoint of ${end.size} entries`);
     if (end.root !== null) head = { size: end.size, root: end.root, source: THIS_PROCESS, at: end.at };
     return true;
   }
 
-  /** It waits for a program that can make it, and keeps nothing else from the log. */
+  /** Leaves a record in the queue for a release that can log it. The other records do not wait. */
   function leave(row: Queued, error: unknown): null {
     unmade.add(row.seq);
-    log.error({ err: error, type: row.type, ref: row.ref }, "a record could not be put into the log");
+    log.error({ err: error, type: row.type, ref: row.ref }, "a record could not be added to the log");
     return null;
   }
 
@@ -161,7 +162,7 @@ export function createLog(parts: LogParts) {
     }
   }
 
-  /** The entries of these rows from an index on, and the rows that are done with. */
+  /** Returns the entries of these rows, starting at an index, and the rows that are done. */
   async function make(rows: readonly Queued[], from: number) {
     const entries: NewEntry[] = [];
     const done: string[] = [];
@@ -195,10 +196,10 @@ export function createLog(parts: LogParts) {
     const { end } = turn;
     if (end.hasEnded) {
       isOver = true;
-      refuse(`a later log has begun: set LOG_GENERATION to its number, and restart this process.`);
+      refuse("a later log has begun: set LOG_GENERATION to its number, and restart this process.");
       return null;
     }
-    // A negative age: the database's clock was set back, and nobody waits until it has caught up.
+    // A negative age means that the database's clock was set back. Do not wait for it to catch up.
     const isYoung = end.age >= 0 && end.age < CHECKPOINT_EVERY_SECONDS;
     if (!(await continues(end)) || isYoung) return null;
     const leaves = await appendAll(turn);
@@ -210,26 +211,26 @@ export function createLog(parts: LogParts) {
   }
 
   return {
-    /** Returns how many entries it added. */
+    /** Returns the number of added entries. */
     async integrate(): Promise<number> {
       if (isOver || (!hasBegun && !(await begin()))) return 0;
       try {
         if (!(await isTrusted()) || !(await writer.hasWaiting([...unmade]))) return 0;
         const danger = await parts.danger(generation);
         if (danger !== null) return Number(refuse(danger));
-        say({ state: "integrating", problem: null });
+        report({ state: "integrating", problem: null });
         const written = await writer.inTurn(generation, write);
-        // It is committed now; before, it might never have been.
+        // Only now is it known to be committed.
         if (written !== null) head = written.head;
         return written?.added ?? 0;
       } catch (error) {
-        // The database may be another one when it is back.
+        // A different database may come back.
         trusted = null;
         throw error;
       }
     },
     state: () => state,
-    /** Before the next signature, those who have seen the log are asked again. */
+    /** Before the next signature, the witnesses and anchors are checked again. */
     distrust(): void {
       trusted = null;
       isDoubted = true;

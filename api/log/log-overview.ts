@@ -4,15 +4,15 @@ import type { LogPlace } from "./log-section.ts";
 import type { ServedCheckpoint, WitnessOverview } from "./served-checkpoint.ts";
 import type { Generation, LoggedEntry } from "./store.ts";
 
-/** What a tlog-policy is made of. */
+/** The contents of a tlog-policy. */
 export interface PolicyParts {
   readonly log: { readonly vkey: string; readonly url: string };
   readonly witnesses: readonly { readonly name: string; readonly vkey: string }[];
-  /** How many of the witnesses must have cosigned. */
+  /** The number of witnesses that must cosign. */
   readonly quorum: number;
 }
 
-/** A policy file (C2SP tlog-policy) that trusts this log as soon as enough of its witnesses have cosigned. */
+/** Returns a policy file (C2SP tlog-policy) that trusts this log once enough of its witnesses have cosigned. */
 export function policyText({ log, witnesses, quorum }: PolicyParts): string {
   const lines = [`log ${log.vkey} ${log.url}`];
   if (witnesses.length === 0 || quorum === 0) return `${[...lines, "quorum none"].join("\n")}\n`;
@@ -24,18 +24,18 @@ export function policyText({ log, witnesses, quorum }: PolicyParts): string {
 
 const QUORUM = "enough-witnesses";
 
-/** One that no witness has, and no other place. */
+/** Returns a name that no witness uses. */
 function ownName(place: number, witnesses: PolicyParts["witnesses"]): string {
   let own = `witness-${place + 1}`;
   while (witnesses.some(({ name }) => name === own)) own += "-";
   return own;
 }
 
-/** Whether a key's name can stand for its witness in the file: no other one has it, and it means nothing else there. */
+/** Whether a key's name can name its witness in the file, because it is unique and not reserved. */
 const isFree = (name: string, witnesses: PolicyParts["witnesses"]): boolean =>
   name !== "none" && name !== QUORUM && witnesses.filter((one) => one.name === name).length === 1;
 
-/** What each kind of entry says. */
+/** The meaning of each entry type, for people. */
 export const ENTRY_MEANINGS: Readonly<Record<EntryType, string>> = {
   certificate: "Certificate, as issued",
   reversal: "Reversal: the chain dropped the certificate's settlement",
@@ -52,16 +52,16 @@ export const ENTRY_MEANINGS: Readonly<Record<EntryType, string>> = {
 };
 
 export interface OverviewParts {
-  /** The log that is shown; its key is null until it has begun. */
+  /** The log on the page. Its key is null until the log has begun. */
   readonly shown: Pick<Generation, "generation" | "origin"> & { readonly vkey: string | null };
-  /** All logs of the service, oldest first; the last one grows. */
+  /** All logs of the service, oldest first. Only the last one grows. */
   readonly generations: readonly Generation[];
   readonly checkpoint: ServedCheckpoint | null;
   readonly witnesses: readonly WitnessOverview[];
   readonly quorum: number;
   /** Newest first. */
   readonly newest: readonly LoggedEntry[];
-  /** What was searched for, and what was found; null if nothing was asked. */
+  /** The search and its results, or null without a search. */
   readonly search: { readonly id: string; readonly found: readonly LogPlace[] } | null;
   /** No trailing slash. */
   readonly baseUrl: string;
@@ -81,14 +81,14 @@ const listed = (entry: LoggedEntry, baseUrl: string) => {
   };
 };
 
-/** An entry with its document, and who has cosigned a tree that contains it. */
+/** An entry with its document, and the witnesses that cosigned a tree with it. */
 export const entryDocument = (place: LogPlace, baseUrl: string) => ({
   ...listed(place, baseUrl),
   witnessed_by: [...place.witnesses],
   entry: JSON.parse(new TextDecoder().decode(place.entry)) as unknown,
 });
 
-/** How a record names its entry. */
+/** The reference from a record to its entry. */
 export const placeDocument = (place: LogPlace, baseUrl: string) => ({
   generation: place.generation,
   index: place.index,
@@ -97,7 +97,7 @@ export const placeDocument = (place: LogPlace, baseUrl: string) => ({
   witnessed_by: [...place.witnesses],
 });
 
-/** `GET /log`: the log's state, and how to check it. */
+/** Returns the document of `GET /log`. */
 export function logOverview(parts: OverviewParts) {
   const { shown, generations, checkpoint, witnesses, quorum, baseUrl } = parts;
   const url = `${baseUrl}${logPath(shown.generation)}`;

@@ -5,7 +5,7 @@ import { checkCommands, followCommands, LOG_PATH } from "./log-paths.ts";
 
 type Listed = LogOverview["newest"][number];
 
-/** The page of a log: its newest checkpoint, its witnesses, and how to check all of it. */
+/** Renders the page of a log. */
 export function renderLog(log: LogOverview, baseUrl: string): string {
   return renderPage({
     title: "Transparency log",
@@ -25,7 +25,7 @@ ${newestSection(log)}`,
 }
 
 const WHAT =
-  "Every certificate, verdict, correction and escrow evaluation is an entry of one append-only log. Its root covers them all, so that nothing can be changed or removed unnoticed.";
+  "Every certificate, verdict, correction and escrow evaluation is an entry in one append-only log. Its root covers them all, so no entry can be changed or removed unnoticed.";
 
 const count = (number: number): string => number.toLocaleString("en-US");
 
@@ -50,7 +50,7 @@ ${facts(
 ${
   checkpoint !== null &&
   html`${codeBlock({ id: "checkpoint", caption: "The checkpoint", text: checkpoint.note })}
-<p class="measure soft small">Always newest at <a class="mono" href="${pathOf(checkpoint_url)}">${pathOf(checkpoint_url)}</a>.</p>`
+<p class="measure soft small">The newest one is always at <a class="mono" href="${pathOf(checkpoint_url)}">${pathOf(checkpoint_url)}</a>.</p>`
 }</section>`;
 }
 
@@ -66,7 +66,7 @@ ${search !== undefined && resultsOf(search)}</section>`;
 
 const resultsOf = ({ id, found }: NonNullable<LogOverview["search"]>): Markup =>
   found.length === 0
-    ? html`<p>Nothing in the log is about <code>${id}</code>. A new record gets its place within seconds.</p>`
+    ? html`<p>The log has no entry for <code>${id}</code>. A new record is logged within seconds.</p>`
     : html`<ul class="rows">${found.map((place) => html`${entryRow(place)}`)}</ul>`;
 
 const entryRow = (entry: Listed): Markup =>
@@ -82,10 +82,10 @@ const witnessSection = ({
 }: LogOverview): Markup => html`<section aria-labelledby="witnesses"><h2 id="witnesses">Witnesses</h2>
 ${
   witnesses.length === 0
-    ? html`<p class="measure">This service has no witnesses. Anyone who keeps an older checkpoint can still check that the log only grew.</p>`
+    ? html`<p class="measure">This service has no witnesses. Anyone with an older checkpoint can still check that the log only grew.</p>`
     : html`<ul class="rows">${witnesses.map(
         ({ name, vkey, size, cosigned_at }) =>
-          html`<li><h3>${name}</h3><span>${size === null ? "nothing cosigned yet" : counted(size, "entry", "entries")}</span>
+          html`<li><h3>${name}</h3><span>${size === null ? "none cosigned yet" : counted(size, "entry", "entries")}</span>
 <span class="note soft small">${cosigned_at !== null && html`Cosigned on ${instant(new Date(cosigned_at))}. `}<span class="mono">${vkey}</span></span></li>`,
       )}</ul>`
 }</section>`;
@@ -94,18 +94,18 @@ const verifySection = (
   log: LogOverview,
   baseUrl: string,
 ): Markup => html`<section aria-labelledby="verify"><h2 id="verify">Check it</h2>
-<p class="measure">A proof contains the entry, its path to the root, and a cosigned checkpoint. So you check it offline, with this policy alone. Copy the policy once and keep it: a policy that you fetch from us for each check says whatever we want it to.</p>
+<p class="measure">A proof contains the entry, its path to the root, and a cosigned checkpoint, so you can check it offline with nothing but this policy. Copy the policy once and keep it. If you fetched it from us for every check, you would have to trust us each time.</p>
 ${log.policy !== null && codeBlock({ id: "policy", caption: "policy.txt", text: log.policy })}
 ${codeBlock({ id: "check", caption: "Check a record", language: "bash", text: checkCommands(baseUrl) })}
 ${codeBlock({ id: "follow", caption: "Follow the whole log", language: "bash", text: followCommands(baseUrl, log.url) })}
-<p class="measure">The log is served as C2SP <a href="https://c2sp.org/tlog-tiles" rel="noopener">tlog-tiles</a>, so that any reader of such logs can follow it.</p></section>`;
+<p class="measure">The log is served as C2SP <a href="https://c2sp.org/tlog-tiles" rel="noopener">tlog-tiles</a>, so any reader of such logs can follow it.</p></section>`;
 
 const newestSection = ({
   newest,
 }: LogOverview): Markup => html`<section aria-labelledby="newest"><h2 id="newest">Newest entries</h2>
 ${newest.length === 0 ? html`<p class="soft">None yet.</p>` : html`<ul class="rows">${newest.map(entryRow)}</ul>`}</section>`;
 
-/** The page of one entry. */
+/** Renders the page of one entry. */
 export function renderEntry(entry: ReturnType<typeof entryDocument>, meaning: string): string {
   const { witnessed_by: witnesses } = entry;
   return renderPage({
@@ -126,7 +126,7 @@ ${facts(
         : html`<a class="mono" href="${pathOf(entry.record_url)}">${entry.id}</a>`,
     ],
     ["Logged", instant(new Date(entry.at))],
-    ["Witnessed by", witnesses.length === 0 ? "nobody yet" : witnesses.join(", ")],
+    ["Witnessed by", witnesses.length === 0 ? "no witness yet" : witnesses.join(", ")],
     ["Proof", html`<a class="mono" href="${pathOf(entry.proof_url)}">${pathOf(entry.proof_url)}</a>`],
   ],
   "ruled",
@@ -137,7 +137,7 @@ ${codeBlock({ id: "entry", caption: "Entry", language: "json", text: asSeen(entr
   });
 }
 
-/** As JSON that shows what would not be seen, in a stranger's URL for one. */
+/** Formats JSON and escapes invisible characters, which a stranger's URL may contain. */
 const asSeen = (entry: unknown): string =>
   JSON.stringify(entry, null, 2).replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
     Array.from({ length: character.length }, (_, place) => escaped(character.charCodeAt(place))).join(""),

@@ -3,7 +3,7 @@ import { npxCommand, VERIFIER } from "../platform/packages.ts";
 import type { LogPlace } from "./log-section.ts";
 import type { LoggedEntry } from "./store.ts";
 
-/** Where a generation of the log is served, below the service's address. */
+/** The path at which a generation of the log is served. */
 export const logPath = (generation: number): string => (generation === 1 ? "/log" : `/log/${generation}`);
 
 /** The log's name: its address without the scheme (C2SP tlog-checkpoint). */
@@ -19,20 +19,20 @@ export const entryPath = ({ generation, index }: Pick<LoggedEntry, "generation" 
   `${logPath(generation)}/entry/${index}`;
 
 /**
- * A record with a URL of its own, and what the log says about it. Features know the log, so the log knows their URLs,
- * which never change, and nothing else of them.
+ * A kind of record with its own URL, and the entries about it. The other slices import the log, so the log hard-codes
+ * their URLs, which never change, and knows nothing else about them.
  */
 export interface RecordKind {
-  /** As the table of routes writes it. */
+  /** The path, as in the route table. */
   readonly route: string;
   readonly path: (ref: string) => string;
-  /** The entries that the record may have, in the order in which they come to be. */
+  /** The entry types of the record, in the order in which they are created. */
   readonly types: readonly EntryType[];
-  /** Which of them a proof is about if the request names none. */
+  /** The types to prove if the request does not name one. */
   readonly first: readonly EntryType[];
 }
 
-/** Of wallets and, with ids twice as long, of sellers. */
+/** Certificates of wallets and, with ids twice as long, of sellers. */
 export const CERTIFICATE_ENTRIES: RecordKind = {
   route: "/cert/:id",
   path: (ref) => `/cert/${ref}`,
@@ -56,7 +56,7 @@ const RECORD_KINDS = [CERTIFICATE_ENTRIES, VERDICT_ENTRIES, EVALUATION_ENTRIES] 
 
 const kindOf = (type: EntryType): RecordKind | null => RECORD_KINDS.find(({ types }) => types.includes(type)) ?? null;
 
-/** Where people find what an entry is about; null if nothing but the entry says it. */
+/** Returns the path of the record that an entry is about, or null if it has no page. */
 export function recordPath({ type, ref }: Pick<LoggedEntry, "type" | "ref">): string | null {
   if (type === "contest_answer") return `/escrow/contest/${ref}`;
   if (type === "policy") return `/arbiter/policy?version=${ref}`;
@@ -65,7 +65,7 @@ export function recordPath({ type, ref }: Pick<LoggedEntry, "type" | "ref">): st
   return kindOf(type)?.path(ref) ?? null;
 }
 
-/** The proof that an entry is in the log, beside the record that it is about. */
+/** Returns the path of the proof that an entry is in the log, next to its record's path. */
 export function proofPath(entry: Pick<LoggedEntry, "type" | "ref" | "generation" | "index">): string {
   const kind = kindOf(entry.type);
   if (kind === null) return `${entryPath(entry)}${PROOF_SUFFIX}`;
@@ -73,7 +73,7 @@ export function proofPath(entry: Pick<LoggedEntry, "type" | "ref" | "generation"
   return kind.first.includes(entry.type) ? path : `${path}?type=${entry.type}`;
 }
 
-/** Where a header can be added to an answer. */
+/** A response to which headers can be added. */
 interface Answering {
   header(name: string, value: string, options?: { readonly append?: boolean }): void;
 }
@@ -81,7 +81,7 @@ interface Answering {
 /** The relation (RFC 8288) of a record to the proof that it is in the log. */
 const RELATION = "https://c2sp.org/tlog-proof";
 
-/** Links a record, whose bytes never change, to its proofs, each with its index: in headers, beside the bytes. */
+/** Links a record to its proofs in headers, because the record's bytes never change. */
 export function linkProof(c: Answering, places: readonly LogPlace[]): void {
   for (const place of places)
     c.header("link", `<${proofPath(place)}>; rel="${RELATION}"; index="${place.index}"`, { append: true });
@@ -89,7 +89,7 @@ export function linkProof(c: Answering, places: readonly LogPlace[]): void {
 
 const verifier = (baseUrl: string): string => npxCommand(baseUrl, VERIFIER);
 
-/** Fetches a certificate with its proof, and checks both offline. */
+/** Commands that fetch a certificate and its proof, and check both offline. */
 export const checkCommands = (
   baseUrl: string,
 ): string => `curl -s '${baseUrl}/cert/0123456789abcdef?format=json' > record.json
@@ -97,7 +97,7 @@ curl -s '${baseUrl}/cert/0123456789abcdef.tlog-proof' > record.tlog-proof
 ${verifier(baseUrl)} \\
   log record.json --proof record.tlog-proof --policy policy.txt --issuer ${baseUrl}`;
 
-/** Follows the log and checks every entry. */
+/** Commands that follow the log and check every entry. */
 export const followCommands = (baseUrl: string, logUrl: string): string =>
   `${verifier(baseUrl)} \\
   log monitor ${logUrl} --policy policy.txt`;

@@ -8,18 +8,17 @@ import type { LoggedEntry, LogStore } from "./store.ts";
 
 const PAIR = new Intl.ListFormat("en-US", { type: "conjunction" });
 
-/** Who has cosigned a tree with the entry. */
 const witnessedBy = ({ witnesses }: LogPlace): string =>
   witnesses.length === 0 ? "not yet cosigned by a witness" : `witnessed by ${PAIR.format(witnesses)}`;
 
-/** "In the log at index N, witnessed by …", for the page of a record. */
+/** Renders "In the log at index N, witnessed by …" for a record's page. */
 export const logSection = (
   places: readonly LogPlace[],
 ): Markup => html`<section aria-labelledby="log"><h2 id="log">Transparency log</h2>
 ${
   places.length === 0
-    ? html`<p class="measure">Not in <a href="${LOG_PATH}">the log</a> yet: a record gets its place within seconds.</p>`
-    : html`<p class="measure">An entry of the <a href="${LOG_PATH}">append-only log</a> that everyone sees alike. The proof is checked offline.</p>
+    ? html`<p class="measure">Not in <a href="${LOG_PATH}">the log</a> yet. A record is logged within seconds.</p>`
+    : html`<p class="measure">An entry in the <a href="${LOG_PATH}">append-only log</a>, which is the same for everyone. You can check the proof offline.</p>
 ${facts(
   places.map((place) => [
     ENTRY_MEANINGS[place.type],
@@ -29,7 +28,7 @@ ${facts(
 )}`
 }</section>`;
 
-/** An entry, and who has signed a tree that contains it. */
+/** An entry, and the witnesses that cosigned a tree with it. */
 export interface LogPlace extends LoggedEntry {
   /** The names of the witnesses' keys. */
   readonly witnesses: readonly string[];
@@ -37,7 +36,7 @@ export interface LogPlace extends LoggedEntry {
 
 /** Finds records in the log. */
 export interface LogPlaces {
-  /** The entries of a record, oldest first; empty until its first one is integrated. */
+  /** Returns the entries of a record, oldest first. The list is empty until the first one is integrated. */
   of(ref: string, types: readonly EntryType[]): Promise<readonly LogPlace[]>;
   at(generation: number, index: number): Promise<LogPlace | null>;
 }

@@ -17,7 +17,7 @@ import { entryType } from "./schemas.ts";
 import { sendText } from "./static-routes.ts";
 import type { LoggedEntry } from "./store.ts";
 
-/** Whether there is a record with this id, in the log or not. */
+/** Returns whether a record with this id exists, logged or not. */
 export type RecordExists = (ref: string) => Promise<boolean>;
 
 export interface ProofRouteParts {
@@ -25,21 +25,21 @@ export interface ProofRouteParts {
   readonly exists: {
     readonly certificate: RecordExists;
     readonly verdict: RecordExists;
-    /** By the payment's id. */
+    /** The id is the payment's. */
     readonly evaluation: RecordExists;
   };
 }
 
-/** A kind of record, as the routes of its proofs need it. */
+/** A kind of record that has proofs. */
 interface Provable {
   readonly kind: RecordKind;
-  /** What it is called in a sentence. */
+  /** Its name in a sentence, with the article. */
   readonly what: string;
   readonly id: RegExp;
   readonly exists: RecordExists;
 }
 
-/** The proofs beside the records. They are mounted before the records' own routes, whose paths they share. */
+/** The proof routes. They are mounted before the records' own routes, whose paths they share. */
 export function proofRoutes({ publicLog, exists }: ProofRouteParts): readonly Route[] {
   const provable: readonly Provable[] = [
     { kind: CERTIFICATE_ENTRIES, what: "a certificate", id: /^([0-9a-f]{16}){1,2}$/, exists: exists.certificate },
@@ -49,7 +49,7 @@ export function proofRoutes({ publicLog, exists }: ProofRouteParts): readonly Ro
   return provable.map((one) => proofRoute(one, publicLog));
 }
 
-/** What every route of a proof returns. */
+/** The responses of every proof route. */
 export const PROVES = {
   output: { "text/plain": null },
   others: { 304: {} },
@@ -67,7 +67,7 @@ function proofRoute(provable: Provable, publicLog: PublicLog): FreeRoute {
       inPath({ name, description: "The record's id.", schema: z.string().regex(id) }),
       optionalInQuery({
         name: "type",
-        description: `Which entry about the record: ${kind.types.join(", ")}. By default what it was first logged as.`,
+        description: `The type of the entry: ${kind.types.join(", ")}. Default: the record's first entry.`,
         schema: entryType.extract([...kind.types]),
       }),
     ],
@@ -88,12 +88,14 @@ async function proof(
   const entry = entries.find(({ type }) => types.includes(type));
   if (entry !== undefined) return sendProof(c, publicLog, { entry, newest: entries.at(-1) ?? entry });
   if (!id.test(ref) || !(await exists(ref)))
-    throw new Problem("not_found", { detail: `There is no record ${ref.slice(0, 80)}: no proof of ${what}.` });
+    throw new Problem("not_found", {
+      detail: `There is no record ${ref.slice(0, 80)}, so there is no proof of ${what}.`,
+    });
   const isAwaited = entries.length === 0 && types.some((type) => kind.first.includes(type));
   throw isAwaited ? NOT_YET : new Problem("not_found", { detail: noneOf(types) });
 }
 
-/** The entries that the request asks for. */
+/** The entry types that the request asks for. */
 function typesIn(c: Context, { types, first }: RecordKind): readonly EntryType[] {
   const asked = c.req.query("type");
   if (asked === undefined) return first;
@@ -104,18 +106,18 @@ function typesIn(c: Context, { types, first }: RecordKind): readonly EntryType[]
 }
 
 const noneOf = (types: readonly EntryType[]): string =>
-  `The log has no entry of type ${types.join(" or ")} about this record. Where one has just come to be, it is in the log within seconds.`;
+  `The log has no entry of type ${types.join(" or ")} about this record. A new entry is in the log within seconds.`;
 
 const NOT_YET = new Problem("not_available", {
   detail:
-    "This record is not in the log yet: it gets its place within a second or two. Ask again then; if this lasts, GET /status says why.",
+    "This record is not in the log yet. It is logged within a second or two, so retry then. If this persists, see GET /status.",
   headers: { "retry-after": "1" },
 });
 
-/** A proof changes with every checkpoint: caches ask again each time. */
+/** A proof changes with every checkpoint, so caches must revalidate. */
 const ASKED_AGAIN = "no-cache";
 
-/** Sends the proof of an entry, with a link to that of the newest entry about its record. */
+/** Sends the proof of an entry, with a link to the proof of the record's newest entry. */
 export async function sendProof(
   c: Context,
   { prove }: Pick<PublicLog, "prove">,

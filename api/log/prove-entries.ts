@@ -5,22 +5,22 @@ import type { LogCheckpoints, ServedCheckpoint } from "./served-checkpoint.ts";
 import type { StaticLog } from "./static-routes.ts";
 import type { LoggedEntry, LogStore } from "./store.ts";
 
-/** Proves that an entry is in the log. */
+/** Returns a proof that an entry is in the log. */
 export type ProveEntry = (entry: LoggedEntry) => Promise<string>;
 
-/** For how long proofs share a checkpoint: shorter than the log takes to sign another one. */
+/** Proofs share a checkpoint for this long, which is shorter than the time between two checkpoints. */
 const SHARED_MS = 250;
 
 export interface ProveParts {
   readonly store: Pick<LogStore, "tiles">;
   readonly checkpoints: Pick<LogCheckpoints, "proving" | "quorum">;
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly elapsedMs: () => number;
 }
 
 /**
- * Makes self-contained proofs (C2SP tlog-proof): the entry's bytes, its inclusion path, and the newest checkpoint that
- * enough witnesses have cosigned. A proof costs one read of at most two tiles a level, and now and then the checkpoint's.
+ * Creates self-contained proofs (C2SP tlog-proof): the entry's bytes, its inclusion path, and the newest checkpoint that
+ * enough witnesses have cosigned. A proof reads at most two tiles per level in one query, and sometimes the checkpoint.
  */
 export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts): ProveEntry {
   const shared = new Map<number, { readonly checkpoint: ServedCheckpoint; readonly at: number }>();
@@ -32,7 +32,7 @@ export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts):
     const checkpoint = await checkpoints.proving(generation, index);
     if (checkpoint === null || checkpoint.size <= index)
       throw new Error(`log ${generation}: no checkpoint covers entry ${index}`);
-    // One that waits for its witnesses is read each time: a proof is as good as it can be.
+    // A checkpoint that waits for witnesses is read each time, so that a proof includes every cosignature.
     if (cosignatures(checkpoint) >= checkpoints.quorum) shared.set(generation, { checkpoint, at });
     return checkpoint;
   };
@@ -48,12 +48,12 @@ export function createProveEntry({ store, checkpoints, elapsedMs }: ProveParts):
   };
 }
 
-/** Signatures besides the log's own. */
+/** The number of signatures, without the log's own. */
 const cosignatures = ({ note }: ServedCheckpoint): number => note.split("\n\u2014 ").length - 2;
 
 /** The log, as the routes read it. */
 export interface PublicLog {
-  /** The log that is written now. There are routes for it and for all before it. */
+  /** The generation that is written now. It and all earlier ones have routes. */
   readonly generation: number;
   readonly store: LogStore;
   readonly checkpoints: LogCheckpoints;
@@ -62,6 +62,6 @@ export interface PublicLog {
   readonly prove: ProveEntry;
 }
 
-/** Every log of the service, oldest first. */
+/** Returns the generations of the log, oldest first. */
 export const generationsOf = ({ generation }: PublicLog): readonly number[] =>
   Array.from({ length: generation }, (_, place) => place + 1);

@@ -21,11 +21,11 @@ export interface LogRouteParts {
 
 const NEWEST = 10;
 const MOST_ID = 80;
-/** A whole number that JavaScript holds exactly, in its one form. */
+/** Parses a canonical decimal that is a safe integer. */
 const wholeNumber = (text: string): number | null =>
   /^(0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null;
 
-/** What everyone may know of the log, in the formats of C2SP and as pages. */
+/** The public routes of the log, in the formats of C2SP and as pages. */
 export const logRoutes = (parts: LogRouteParts): readonly Route[] => [
   {
     method: "GET",
@@ -34,7 +34,7 @@ export const logRoutes = (parts: LogRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({
         name: "id",
-        description: "A record's id, or an index of the log: returns the entries about it.",
+        description: "A record's id, or an index of the log. Returns the entries about it.",
         schema: z.string().max(MOST_ID),
       }),
     ],
@@ -54,7 +54,7 @@ const INDEX = { name: "index", description: "The entry's index, from 0.", schema
 const entryRoute = (generation: number, parts: LogRouteParts): FreeRoute => ({
   method: "GET",
   path: `${logPath(generation)}/entry/:index`,
-  summary: "An entry of the log, with its record and who has witnessed it",
+  summary: "An entry of the log, with its record and its witnesses",
   parameters: [inPath(INDEX)],
   output: jsonOrPage(LOG_ENTRY),
   problems: ["not_found"],
@@ -70,7 +70,7 @@ const entryRoute = (generation: number, parts: LogRouteParts): FreeRoute => ({
 const entryProofRoute = (generation: number, parts: LogRouteParts): FreeRoute => ({
   method: "GET",
   path: `${logPath(generation)}/entry/:index${PROOF_SUFFIX}`,
-  summary: "Proof that an entry is in the log, whatever it is about (C2SP tlog-proof)",
+  summary: "Proof that an entry of any type is in the log (C2SP tlog-proof)",
   parameters: [inPath(INDEX)],
   ...PROVES,
   async handle(c) {
@@ -93,7 +93,9 @@ async function overview(c: Context, { publicLog, baseUrl }: LogRouteParts): Prom
   const { store, checkpoints, places, generation } = publicLog;
   const id = c.req.query("id")?.trim();
   if (id !== undefined && id.length > MOST_ID)
-    throw new Problem("malformed_request", { detail: `The query parameter id has at most ${MOST_ID} characters.` });
+    throw new Problem("malformed_request", {
+      detail: `The query parameter id must have at most ${MOST_ID} characters.`,
+    });
   const [generations, checkpoint, witnesses, hits] = await Promise.all([
     store.generations(),
     checkpoints.served(generation),
@@ -117,10 +119,10 @@ async function overview(c: Context, { publicLog, baseUrl }: LogRouteParts): Prom
   return wantsHtml(c) ? page(c, renderLog(document, baseUrl)) : c.json(document, 200, { vary: "Accept" });
 }
 
-/** What an id of a record is made of. The database takes no U+0000. */
+/** The characters of a record's id. PostgreSQL text cannot contain U+0000. */
 const ID = /^[\x21-\x7e]+$/;
 
-/** The entries about a record, or the one with this index. Ids are written in lower case, but for those of keys. */
+/** Finds the entries about a record, or the one with this index. Ids are lower case, except the ids of keys. */
 async function search(id: string, generation: number, places: PublicLog["places"]): Promise<readonly LogPlace[]> {
   const index = wholeNumber(id);
   const refs = ID.test(id) ? [...new Set([id, id.toLowerCase()])] : [];

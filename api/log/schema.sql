@@ -26,7 +26,7 @@ COMMENT ON TABLE log_pending IS
 COMMENT ON COLUMN log_pending.type IS 'type of the entry';
 COMMENT ON COLUMN log_pending.ref IS 'id of the record';
 COMMENT ON COLUMN log_pending.members IS
-  'what the entry says, for an announcement, which has no record; null: read it from the record';
+  'members of an announcement; null for every other type, whose members are read from the record';
 
 CREATE TABLE log_entry (
   generation int NOT NULL,
@@ -146,16 +146,16 @@ GRANT SELECT, INSERT, UPDATE ON log_witness TO trust_api;
 
 COMMENT ON TABLE log_witness IS 'The state of each configured witness, shared by all processes.';
 COMMENT ON COLUMN log_witness.vkey IS 'verifier key of the witness';
-COMMENT ON COLUMN log_witness.size IS 'how many entries the witness is thought to have; its responses correct it';
-COMMENT ON COLUMN log_witness.due_at IS 'when it is asked next; any process may ask, and the one that moves this time does';
+COMMENT ON COLUMN log_witness.size IS 'number of entries that the witness is assumed to have; its responses correct it';
+COMMENT ON COLUMN log_witness.due_at IS 'time of the next request to the witness; the process that moves it sends the request';
 COMMENT ON COLUMN log_witness.owner IS
-  'the process that is asking it (api/platform/db/presence.ts); null: no process is';
-COMMENT ON COLUMN log_witness.cosigned_size IS 'size of the newest checkpoint that it cosigned; null: none yet';
+  'the process with a request to it (api/platform/db/presence.ts), or null';
+COMMENT ON COLUMN log_witness.cosigned_size IS 'size of the newest checkpoint that it cosigned';
 COMMENT ON COLUMN log_witness.cosigned_seconds IS 'Unix seconds of that cosignature';
 COMMENT ON COLUMN log_witness.failures IS 'consecutive failures';
-COMMENT ON COLUMN log_witness.error IS 'why its last response did not count; null: it did';
+COMMENT ON COLUMN log_witness.error IS 'why its last response did not count; null if it did';
 COMMENT ON COLUMN log_witness.danger IS
-  'why the log must not sign anything until this witness cosigns again; null: no such reason';
+  'why the log must not sign anything until this witness cosigns again';
 
 CREATE TABLE log_anchor (
   generation int NOT NULL,
@@ -170,7 +170,7 @@ CREATE TABLE log_anchor (
 );
 GRANT SELECT, INSERT, UPDATE ON log_anchor TO trust_api;
 
-COMMENT ON TABLE log_anchor IS 'Checkpoints whose size and root are, or are about to be, on a chain.';
+COMMENT ON TABLE log_anchor IS 'Checkpoints whose size and root are on a chain, or soon will be.';
 COMMENT ON COLUMN log_anchor.chain IS 'EIP-155 id of the chain that tx and block belong to';
 COMMENT ON COLUMN log_anchor.tx IS 'null until it is mined, as is block';
 COMMENT ON COLUMN log_anchor.state IS '"sending", "mined", "final", or "failed" if the chain rejects it';

@@ -8,8 +8,8 @@ export const entryType = z.enum(ENTRY_TYPES);
 const generation = z
   .int()
   .min(1)
-  .meta({ description: "1 for the service's first log; a later one has its own origin." });
-const index = count.meta({ description: "The entry's place in the log, from 0." });
+  .meta({ description: "1 for the service's first log. Each later log has its own origin." });
+const index = count.meta({ description: "The entry's index in the log, from 0." });
 const vkey = z
   .string()
   .regex(/^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/)
@@ -17,11 +17,11 @@ const vkey = z
 const origin = z.string().meta({ description: "The log's name: the first line of its checkpoints." });
 const witnessed_by = z
   .array(z.string())
-  .meta({ description: "The witnesses that have cosigned a checkpoint which covers the entry." });
+  .meta({ description: "The witnesses that have cosigned a checkpoint that covers the entry." });
 
 const PLACE = { generation, index, type: entryType, proof_url: url } as const;
 
-/** Where a record is in the log. */
+/** The entry of a record. */
 export const LOG_PLACE = z.object({ ...PLACE, witnessed_by }).meta({ id: "LogPlace" }) satisfies z.ZodType<
   ReturnType<typeof placeDocument>
 >;
@@ -56,7 +56,7 @@ export const LOG = z
       })
       .nullable(),
     quorum: count.meta({
-      description: "How many witnesses must cosign until the service calls a checkpoint witnessed.",
+      description: "The number of witnesses that must cosign a checkpoint before the service treats it as witnessed.",
     }),
     witnesses: z.array(z.object({ name: z.string(), vkey, size: count.nullable(), cosigned_at: time.nullable() })),
     policy: z.string().nullable().meta({ description: "A policy file (C2SP tlog-policy) for verifiers." }),
@@ -65,7 +65,7 @@ export const LOG = z
     search: z
       .object({ id: z.string(), found: z.array(LOG_ENTRY) })
       .exactOptional()
-      .meta({ description: "Present if the query names a record." }),
+      .meta({ description: "Present if the request has an id." }),
     generations: z.array(
       z.object({ generation, origin, vkey, started_at: time, ended: z.boolean(), checkpoint_url: url }),
     ),

@@ -1,54 +1,55 @@
 import type { StoredCheckpoint } from "./store.ts";
 
-/** A checkpoint as readers get it: `note` has the log's signature and every cosignature that is stored for it. */
+/** A checkpoint as readers get it. `note` has the log's signature and every stored cosignature. */
 export type ServedCheckpoint = StoredCheckpoint;
 
 export interface WitnessOverview {
   readonly name: string;
   readonly vkey: string;
-  /** Of the newest checkpoint that it has cosigned, and when; null before it has cosigned any. */
+  /** The size of the newest checkpoint that it has cosigned, or null. */
   readonly size: number | null;
+  /** The time of that cosignature. */
   readonly at: Date | null;
 }
 
-/** Which checkpoints are shown. */
+/** The checkpoints that readers get. */
 export interface LogCheckpoints {
-  /** How many witnesses make a checkpoint count as witnessed. */
+  /** The number of cosignatures that make a checkpoint witnessed. */
   readonly quorum: number;
-  /** Null while the log is empty. */
+  /** Returns the checkpoint to serve, or null while the log is empty. */
   served(generation: number): Promise<ServedCheckpoint | null>;
-  /** For the proof of an entry: the newest witnessed checkpoint with it, else the newest; null if it is in none. */
+  /** Returns the newest witnessed checkpoint with this entry, else the newest one with it, else null. */
   proving(generation: number, index: number): Promise<ServedCheckpoint | null>;
-  /** Those of the settings, in their order. */
+  /** Returns the configured witnesses, in their order. */
   witnesses(generation: number): Promise<readonly WitnessOverview[]>;
 }
 
 export interface Choice<Checkpoint> {
   readonly newest: Checkpoint;
-  /** The newest that enough witnesses have cosigned; null if there is none. */
+  /** The newest checkpoint that enough witnesses have cosigned, or null. */
   readonly witnessed: Checkpoint | null;
-  /** For how long the first checkpoint after it has waited for witnesses; null if there is none. */
+  /** The time that the first checkpoint after it has waited for witnesses, or null if there is none. */
   readonly waitedMs: number | null;
 }
 
-/** Readers get what is witnessed, unless that takes too long: a log must not stand still because witnesses do. */
+/** Prefers a witnessed checkpoint, unless that takes too long: slow witnesses must not stop the log. */
 const toServe = <Checkpoint>({ newest, witnessed, waitedMs }: Choice<Checkpoint>, waitMs: number): Checkpoint =>
   witnessed === null || (waitedMs !== null && waitedMs > waitMs) ? newest : witnessed;
 
-/** The checkpoints of one log, and how far it was served. */
+/** The checkpoints of one log, and the size that was served. */
 export interface Servable {
-  /** Null while the log is empty. */
+  /** Returns null while the log is empty. */
   choice(): Promise<Choice<StoredCheckpoint> | null>;
-  /** The largest size that any process has served; null before the first. */
+  /** Returns the largest size that any process has served, or null. */
   served(): Promise<number | null>;
-  /** Returns the largest size that may have been served, this one included. It is stored before it returns. */
+  /** Stores that this size is served, and returns the largest size that may have been served. */
   serve(size: number): Promise<number>;
   at(size: number): Promise<StoredCheckpoint>;
 }
 
 /**
- * The checkpoint to serve, never one of a smaller tree than any process has served before: one that was served because its
- * witnesses were late stays, though they cosign the one before it meanwhile.
+ * Returns the checkpoint to serve. Its tree is never smaller than one that any process has served: a checkpoint that was
+ * served because its witnesses were late stays, even if they cosign an earlier one meanwhile.
  */
 export async function nextServed(log: Servable, waitMs: number): Promise<StoredCheckpoint | null> {
   const [choice, before] = await Promise.all([log.choice(), log.served()]);
@@ -58,34 +59,34 @@ export async function nextServed(log: Servable, waitMs: number): Promise<StoredC
   return size === best.size ? best : log.at(size);
 }
 
-/** A tree as somebody outside the database knows it. */
+/** A tree that a source outside the database knows. */
 export interface KnownHead {
   readonly size: number;
   /** 32 bytes. */
   readonly root: Uint8Array;
-  /** Who says so, for the operator: a witness's name, or the transaction of an anchor. */
+  /** The source, for the operator: a witness's name, or an anchor's block. */
   readonly source: string;
-  /** When it was seen or cosigned; null where that is not known. */
+  /** When the tree was seen or cosigned, or null if unknown. */
   readonly at: Date | null;
 }
 
-/** What those know who were asked. */
+/** The responses of all sources. */
 export interface KnownTo {
   readonly heads: readonly KnownHead[];
-  /** Who did not answer, and why. */
+  /** The sources that did not respond, with the reasons. */
   readonly silent: readonly string[];
 }
 
 /**
- * What was published of this log, as those tell who have seen it: witnesses that cosigned it, anchors on a chain. A
- * database that was restored from a backup does not know what it has lost; they do.
+ * The published size of this log, according to the witnesses that cosigned it and the anchors on a chain. A database that
+ * was restored from a backup does not know what it lost; these sources do.
  */
 export interface KnownHeads {
-  /** How many could be asked; with none, nothing can be known from outside. */
+  /** The number of sources. */
   readonly sources: number;
   /**
-   * Asks all of them. Never rejects for one that does not answer: it is named in `silent`. A source that has not seen the
-   * log yet answers without a head, and is not silent.
+   * Queries all sources. Never rejects: a source that does not respond is listed in `silent`. A source that has not seen
+   * the log yet responds without a head, and is not silent.
    */
   ask(): Promise<KnownTo>;
 }

@@ -13,11 +13,11 @@ import type { LogStore } from "./store.ts";
 
 const BYTES: Output = { "application/octet-stream": null };
 const FOR_GOOD = "public, max-age=31536000, immutable";
-/** Long enough for a cache to help in a rush, short enough that nobody misses a checkpoint; longer while we are away. */
+/** Long enough for a cache to help under load, short enough to get every checkpoint, and longer while the service is down. */
 const FOR_A_MOMENT = "public, max-age=1, stale-while-revalidate=2, stale-if-error=300";
 const compressed = promisify(gzip);
 
-/** The static resources of C2SP tlog-tiles. Errors are never stored by caches: what is missing now comes to be. */
+/** The static resources of C2SP tlog-tiles. Caches never store errors, because a missing resource may be added later. */
 export function staticRoutes(generation: number, publicLog: PublicLog): readonly Route[] {
   const tiles = (path: string, summary: string): FreeRoute => ({
     method: "GET",
@@ -45,7 +45,7 @@ export function staticRoutes(generation: number, publicLog: PublicLog): readonly
 }
 
 const PATH =
-  "Level, then number in groups of three digits, all but the last with an `x`, then `.p/` and the width if it is partial: `0/x001/067.p/12`. Unescaped slashes.";
+  "The level, then the number in groups of three digits, all but the last with an `x`, then `.p/` and the width if the tile is partial: `0/x001/067.p/12`. Slashes are not escaped.";
 
 async function checkpoint(c: Context, { checkpoints }: PublicLog, generation: number): Promise<Response> {
   if (sentPath(c) !== checkpointPath(generation))
@@ -53,13 +53,13 @@ async function checkpoint(c: Context, { checkpoints }: PublicLog, generation: nu
   const served = await checkpoints.served(generation);
   if (served === null)
     throw new Problem("not_available", {
-      detail: "The log has no checkpoint yet. Ask again in a second; if this lasts, GET /status says why.",
+      detail: "The log has no checkpoint yet. Retry in a second. If this persists, see GET /status.",
       headers: { "retry-after": "1" },
     });
   return sendText(c, served.note, FOR_A_MOMENT);
 }
 
-/** A text that caches may keep as said, and then revalidate by its tag. */
+/** Sends a text with an ETag and this `Cache-Control`. */
 export function sendText(c: Context, text: string, caching: string): Response {
   const headers = { etag: etagOf(text), "cache-control": caching };
   if (isHeld(c.req.header("if-none-match"), headers.etag)) return c.body(null, 304, headers);
@@ -68,9 +68,8 @@ export function sendText(c: Context, text: string, caching: string): Response {
 }
 
 /**
- * The path as it was sent. An escaped form is another path, which caches would keep beside the first one. Dots are resolved
- * in one way by a URL's parser and in another by a cache that has merged slashes: what one takes for a tile would be kept as
- * another one.
+ * Returns the path as it was sent. An escaped form is a different path, which caches would store separately. A URL parser
+ * and a cache that merges slashes also resolve dots differently, so a cache could store one tile as another.
  */
 function sentPath(c: Context): string {
   const target: string = c.env?.incoming?.url ?? new URL(c.req.url).pathname;
@@ -89,9 +88,9 @@ async function resource(c: Context, { resources }: PublicLog, generation: number
 
 const ABSENT = {
   not_canonical:
-    "This is not the path of a tile. A tile is at tile/<level>/<number>, a bundle of entries at tile/entries/<number>: the number in groups of three digits, all but the last with an x, as in x001/067; a partial one ends in .p/<width>, from 1 to 255, without leading zeros.",
+    "This is not the path of a tile. A tile is at tile/<level>/<number>, and a bundle of entries at tile/entries/<number>. The number is in groups of three digits, all but the last with an x, as in x001/067. A partial tile ends in .p/<width>, from 1 to 255, without leading zeros.",
   beyond_the_tree:
-    "The newest checkpoint of the log does not reach this tile, or not this width of it. Ask for the tiles of a checkpoint that you have verified.",
+    "The newest checkpoint of the log does not cover this tile, or not this width of it. Request the tiles of a checkpoint that you have verified.",
 } as const;
 
 const OCTETS = { "content-type": "application/octet-stream", "cache-control": FOR_GOOD } as const;
@@ -102,7 +101,7 @@ function sendBytes(c: Context, bytes: Uint8Array<ArrayBuffer>, more: Readonly<Re
   return c.body(bytes, 200, { ...headers, "content-length": String(bytes.length) });
 }
 
-/** Compressed for those who say that they read gzip. */
+/** Compresses the bundle for clients that accept gzip. */
 async function sendBundle(c: Context, { bytes }: Resource): Promise<Response> {
   const vary = { vary: "Accept-Encoding" };
   if (!acceptsGzip(c.req.header("accept-encoding"))) return sendBytes(c, bytes, vary);
@@ -112,7 +111,7 @@ async function sendBundle(c: Context, { bytes }: Resource): Promise<Response> {
   return sendBytes(c, new Uint8Array(await compressed(bytes)), coded);
 }
 
-/** RFC 9110, section 12.5.3: named, or meant by `*`, and not with weight 0. */
+/** RFC 9110, section 12.5.3: gzip is listed, or covered by `*`, and its weight is not 0. */
 export function acceptsGzip(header: string | undefined): boolean {
   const weights = new Map(
     (header ?? "").split(",").map((one) => {
@@ -124,28 +123,28 @@ export function acceptsGzip(header: string | undefined): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** A tile of hashes or a bundle of entries. It never changes. */
+/** An immutable tile of hashes or bundle of entries. */
 export interface Resource {
   readonly kind: "tile" | "entries";
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Why there is nothing at a path: it is not written as a path of a tile, or the tree does not reach so far. */
+/** The reason that a path has no resource: a malformed path, or a tile beyond the end of the tree. */
 export type Absence = "not_canonical" | "beyond_the_tree";
 
-/** The log as static resources (C2SP tlog-tiles), read from its store. */
+/** The log as static resources (C2SP tlog-tiles). */
 export interface StaticLog {
-  /** @param path what follows the log's prefix, as it was sent: `tile/0/x001/067.p/12` */
+  /** @param path the path after the log's prefix, as it was sent: `tile/0/x001/067.p/12` */
   resource(generation: number, path: string): Promise<Resource | Absence>;
 }
 
-/** A request costs at most three reads by primary key, and 256 entries. */
+/** Creates the static log. A request takes at most three reads by primary key, and 256 entries. */
 export function createStaticLog(store: LogStore): StaticLog {
-  // A tree only grows: what it once reached, it still reaches.
+  // A tree only grows, so it still has every size that it once had.
   const reached = new Map<number, number>();
   const reaches = async (generation: number, size: number): Promise<boolean> => {
     if (size <= (reached.get(generation) ?? 0)) return true;
-    // Every checkpoint that was stored may be in somebody's hands: a witness has seen it before readers do.
+    // Every stored checkpoint may be public, because a witness sees it before readers do.
     const newest = (await store.newest(generation))?.size ?? 0;
     reached.set(generation, Math.max(newest, reached.get(generation) ?? 0));
     return size <= newest;

@@ -20,14 +20,14 @@ interface EntryColumns {
 const CHECKPOINT = "SELECT size, root, note, at FROM log_checkpoint WHERE generation = $1";
 const ENTRY = "SELECT generation, idx, type, ref, entry, at FROM log_entry";
 
-/** All tiles of one answer in one message, in the order asked. */
+/** All requested tiles in one statement, in the requested order. */
 const TILES = `SELECT substr(tile.hashes, 1, 32 * asked.width) AS hashes
   FROM unnest($2::smallint[], $3::bigint[], $4::int[]) WITH ORDINALITY AS asked (level, n, width, place)
   LEFT JOIN log_tile AS tile
     ON tile.generation = $1 AND tile.level = asked.level AND tile.n = asked.n AND length(tile.hashes) >= 32 * asked.width
   ORDER BY place`;
 
-/** The transparency log, as it is committed. */
+/** Creates the reader of the log. */
 export function createLogStore(pool: pg.Pool): LogStore {
   const checkpoint = async (name: string, text: string, values: readonly unknown[]) => {
     const { rows } = await pool.query<CheckpointColumns>({ name, text, values: [...values] });
@@ -69,13 +69,13 @@ const parseCheckpoint = ({ size, ...row }: CheckpointColumns): StoredCheckpoint 
 
 const parseEntry = ({ idx, ...row }: EntryColumns): LoggedEntry => ({ ...row, index: Number(idx) });
 
-/** A checkpoint as it was signed, before any witness has seen it. */
+/** A checkpoint with only the log's signature. */
 export interface StoredCheckpoint {
-  /** How many entries the tree has. */
+  /** The number of entries. */
   readonly size: number;
   /** 32 bytes. */
   readonly root: Uint8Array;
-  /** The signed note, with the log's own signature alone. */
+  /** The signed note, without cosignatures. */
   readonly note: string;
   readonly at: Date;
 }
@@ -89,7 +89,7 @@ export interface TilePlace {
 
 export interface LoggedEntry {
   readonly type: EntryType;
-  /** The record's id: a certificate's, a verdict's, a payment's (`0x…`), a version. */
+  /** The id of the certificate, verdict, or payment (`0x…`), or a version. */
   readonly ref: string;
   readonly generation: number;
   readonly index: number;
@@ -98,7 +98,7 @@ export interface LoggedEntry {
   readonly at: Date;
 }
 
-/** A log of its own: an origin and a key. The newest is written; the others have ended. */
+/** A separate log with its own origin and key. Only the newest is written; the others have ended. */
 export interface Generation {
   readonly generation: number;
   readonly origin: string;
@@ -106,16 +106,16 @@ export interface Generation {
   readonly startedAt: Date;
 }
 
-/** Reads what is in the log. Everything that it returns is committed, and is never changed. */
+/** Reads the log. Everything that it returns is committed and immutable. */
 export interface LogStore {
   newest(generation: number): Promise<StoredCheckpoint | null>;
   checkpointAt(generation: number, size: number): Promise<StoredCheckpoint | null>;
-  /** In the order asked: the first `32 * width` bytes of each, or null where there are not as many. */
+  /** Returns the first `32 * width` bytes of each tile, or null if it has fewer, in the requested order. */
   tiles(generation: number, ids: readonly TilePlace[]): Promise<readonly (Uint8Array | null)[]>;
-  /** The entries from index `from` until before `to`: fewer where the tree ends. */
+  /** Returns the entries from index `from` up to but not including `to`, fewer if the tree ends before. */
   entries(generation: number, from: number, to: number): Promise<readonly Uint8Array[]>;
   find(type: EntryType, ref: string): Promise<LoggedEntry | null>;
-  /** The entries of one record of any of these types, in the order of the log. */
+  /** Returns the entries of one record with any of these types, in the order of the log. */
   findAll(ref: string, types: readonly EntryType[]): Promise<readonly LoggedEntry[]>;
   at(generation: number, index: number): Promise<LoggedEntry | null>;
   /** Oldest first. */

@@ -3,7 +3,7 @@ import { rootHash } from "../../packages/verifier/src/tlog/tree.ts";
 import type { KnownHead, KnownHeads } from "./served-checkpoint.ts";
 import type { Generation, LogStore } from "./store.ts";
 
-/** The end of the log that the database has. */
+/** The end of the log in the database. */
 export interface OwnHead {
   readonly size: number;
   readonly root: Uint8Array;
@@ -12,9 +12,9 @@ export interface OwnHead {
 }
 
 /**
- * Why a log must not be continued from `own`, or null: somebody outside has seen a larger tree than the database has, or
- * another one.
- * @param rootAt the root of the database's own tree at a size up to its end
+ * Returns the reason that the log must not continue from `own`, or null. The reason is a source that knows a larger tree
+ * than the database has, or a different one.
+ * @param rootAt returns the root of the database's tree at a size up to its end
  */
 async function findFork(
   own: OwnHead,
@@ -25,7 +25,7 @@ async function findFork(
   if (furthest !== undefined && furthest.size > own.size) return lost(own, furthest);
   for (const head of heads)
     if (!sameBytes(head.root, await rootAt(head.size)))
-      return `${head.source} knows another tree of the first ${head.size} entries than this database (${seen(head)}): root ${hex(head.root)}, not ${hex(await rootAt(head.size))}. ${REMEDY}`;
+      return `${head.source} knows a different tree of the first ${head.size} entries (${seen(head)}): its root is ${hex(head.root)}, and this database has ${hex(await rootAt(head.size))}. ${REMEDY}`;
   return null;
 }
 
@@ -36,18 +36,18 @@ function lost({ size, at }: OwnHead, head: KnownHead): string {
 }
 
 const REMEDY =
-  "Nothing is signed, so that no second history begins; records wait. Restore a database that has those entries, or end this log and begin a new one with the next LOG_GENERATION (docs/log.md, “Recovery”).";
+  "The log signs nothing, so that its history cannot fork, and records wait. Restore a database that has those entries, or end this log and begin a new one with the next LOG_GENERATION (docs/log.md, “Recovery”).";
 
 const seen = ({ at }: KnownHead): string => (at === null ? "time unknown" : `seen at ${at.toISOString()}`);
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-/** With some of them silent, so long are the silent ones waited for. */
+/** The wait if some sources do not respond. */
 const SOME_SILENT_MS = 600_000;
-/** With all of them silent: records queue meanwhile, nothing is lost. */
+/** The wait if no source responds. Records queue meanwhile, and none is lost. */
 const ALL_SILENT_MS = 86_400_000;
 
-/** Whether those who do not answer are to be waited for, counted from when they first did not. */
+/** Returns whether to keep waiting for silent sources, counted from when one first did not respond. */
 export type Patience = (answered: { readonly silent: readonly string[] }, sources: number) => boolean;
 
 /** @param elapsedMs milliseconds since an arbitrary moment; never runs backwards */
@@ -67,15 +67,15 @@ export interface TrustParts {
   readonly elapsedMs: () => number;
 }
 
-/** `wait`: some do not answer, and are to be asked again later. */
+/** `wait`: some sources do not respond, and are queried again later. */
 export type ForkCheck =
   | { readonly type: "trusted"; readonly own: OwnHead; readonly silent: readonly string[] }
   | { readonly type: "wait"; readonly own: OwnHead; readonly silent: readonly string[] }
   | { readonly type: "fork"; readonly problem: string };
 
 /**
- * Whether the database still has everything that was published of the log, as witnesses and anchors know it. Their silence
- * is waited for, but not without end: a dead witness must not stop the log for good.
+ * Checks that the database still has everything that was published, according to the witnesses and anchors. It waits for
+ * silent ones, but only for a while, because a dead witness must not stop the log forever.
  */
 export function createForkCheck({ generation, store, heads, elapsedMs }: TrustParts) {
   const isPatient = createPatience(elapsedMs);
@@ -88,9 +88,9 @@ export function createForkCheck({ generation, store, heads, elapsedMs }: TrustPa
   };
   return {
     rootAt,
-    /** @param remembered what this process itself has seen committed */
+    /** @param remembered the heads that this process has committed */
     async check(remembered: readonly KnownHead[]): Promise<ForkCheck> {
-      // Before the database is read: what is published has been committed before.
+      // Query before reading the database: whatever is published was committed earlier.
       const answers = await heads.ask();
       const own = (await store.newest(generation)) ?? { size: 0, root: EMPTY_ROOT, at: null };
       const problem = await findFork(own, [...answers.heads, ...remembered], rootAt);
@@ -101,7 +101,7 @@ export function createForkCheck({ generation, store, heads, elapsedMs }: TrustPa
   };
 }
 
-/** Why this log cannot be the one that the settings name, or null. */
+/** Returns the reason that the settings do not fit the stored logs, or null. */
 export function unfit(own: Omit<Generation, "startedAt">, known: readonly Generation[]): string | null {
   const { generation, origin, vkey } = own;
   const newest = known.at(-1)?.generation ?? 0;
@@ -121,12 +121,12 @@ export function unfit(own: Omit<Generation, "startedAt">, known: readonly Genera
 }
 
 /**
- * The id of a signing key's next entry: its thumbprint, and `#2`, `#3` … when it returns after another key has signed. Null
- * if it is the key that was announced last.
- * @param said the ids of all keys that were announced, oldest first
+ * Returns the id of a signing key's next entry: its thumbprint, with `#2`, `#3`, … if it returns after another key has
+ * signed. Returns null if it is the key that was announced last.
+ * @param announced the ids of all announced keys, oldest first
  */
-export function nextKeyId(thumbprint: string, said: readonly string[]): string | null {
-  const keys = said.map((id) => id.replace(/#\d+$/, ""));
+export function nextKeyId(thumbprint: string, announced: readonly string[]): string | null {
+  const keys = announced.map((id) => id.replace(/#\d+$/, ""));
   if (keys.at(-1) === thumbprint) return null;
   const times = keys.filter((key) => key === thumbprint).length;
   return times === 0 ? thumbprint : `${thumbprint}#${times + 1}`;

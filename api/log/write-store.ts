@@ -7,7 +7,7 @@ import type { Announced, Recorded, Waiting } from "./entry.ts";
 import type { Generation } from "./store.ts";
 import { nextKeyId } from "./trust.ts";
 
-/** Rows whose transactions commit late have lower numbers than those that are in the log: nothing is skipped by number. */
+/** Never skips rows by number: a transaction that commits late can have a lower number than rows already in the log. */
 const WAITING = `SELECT p.seq, p.type, p.ref, p.at, p.members, e.ref IS NOT NULL AS is_logged
   FROM (SELECT seq, type, ref, at, members FROM log_pending WHERE seq > $1 AND seq <> ALL($3::bigint[]) ORDER BY seq LIMIT $2) AS p
   LEFT JOIN log_entry AS e ON e.type = p.type AND e.ref = p.ref ORDER BY p.seq`;
@@ -30,7 +30,7 @@ export type RecordsByRef = ReadonlyMap<string, Recorded>;
 /** Reads the records of one type, many in one statement. */
 export type EntryReader = (ask: Ask, refs: readonly string[]) => Promise<RecordsByRef>;
 
-/** How the records of a type are read that are not stored as the documents that were signed. */
+/** The readers of record types that are not stored as signed documents. */
 export type EntryReaders = Partial<Record<EntryType, EntryReader>>;
 
 const DOCUMENTS: EntryReaders = {
@@ -45,7 +45,7 @@ async function signed(ask: Ask, text: string, keys: readonly unknown[]): Promise
   return new Map(rows.map(({ id, document }) => [id, { type: "signed", document }]));
 }
 
-/** The oldest rows of the queue, with what is recorded of each. */
+/** Returns the oldest rows of the queue, with their records. */
 async function readWaiting(
   { ask, readers }: { readonly ask: Ask; readonly readers: EntryReaders },
   { after, limit, except }: { readonly after: string; readonly limit: number; readonly except: readonly string[] },
@@ -64,13 +64,13 @@ async function readWaiting(
   }));
 }
 
-/** What needs no row of its own. */
+/** Returns the record of an entry that needs no row. */
 function unread(type: EntryType, members: QueueColumns["members"]): Recorded | null {
   if (type === "reversal") return { type: "reversal" };
   return members === null ? null : { type: "announced", members };
 }
 
-/** Any number: the process that writes the log holds it. */
+/** An arbitrary number. The process that writes the log holds this lock. */
 const LOCK = 7_402_403;
 
 const WAIT = { statement: { name: "log-wait", text: `SELECT pg_advisory_xact_lock(${LOCK})` }, answer: () => null };
@@ -78,7 +78,7 @@ const BEGIN = "INSERT INTO log (generation, origin, vkey) VALUES ($1, $2, $3) ON
 
 const TRY = { name: "log-try", text: `SELECT pg_try_advisory_xact_lock(${LOCK}) AS mine` };
 
-/** A database that was restored, even on the server that has run since, has a table of another number. */
+/** A restored database has a different table oid, even if the server was not restarted. */
 const SERVER = `extract(epoch FROM pg_postmaster_start_time())::text || ' ' || (
     SELECT oid FROM pg_database WHERE datname = current_database()) || ' ' || 'log_checkpoint'::regclass::oid`;
 
@@ -86,7 +86,7 @@ const VOUCH = `INSERT INTO log_vouched AS before (generation, server) VALUES ($1
   ON CONFLICT (generation) DO UPDATE SET server = excluded.server, at = now() WHERE before.server <> excluded.server`;
 const VOUCHED = "SELECT FROM log_vouched WHERE generation = $1 AND server = $2";
 
-/** One statement after the lock: it sees everything that the turn before has committed. */
+/** Runs after the lock is taken, so that it sees everything that the previous turn committed. */
 const END = `SELECT c.size, c.root, c.at, extract(epoch FROM clock_timestamp() - c.at)::float8 AS age, ${SERVER} AS server,
     EXISTS (SELECT FROM log WHERE generation > $1) AS has_ended
   FROM (SELECT) AS one LEFT JOIN (
@@ -106,16 +106,16 @@ const CHECKPOINT = "INSERT INTO log_checkpoint (generation, size, root, note) VA
 
 const ANNOUNCE = `INSERT INTO log_pending (type, ref, members)
   SELECT type, ref, members::jsonb FROM unnest($1::text[], $2::text[], $3::text[])
-    WITH ORDINALITY AS said (type, ref, members, place)
-  WHERE NOT EXISTS (SELECT FROM log_entry WHERE log_entry.type = said.type AND log_entry.ref = said.ref)
+    WITH ORDINALITY AS announced (type, ref, members, place)
+  WHERE NOT EXISTS (SELECT FROM log_entry WHERE log_entry.type = announced.type AND log_entry.ref = announced.ref)
   ORDER BY place ON CONFLICT DO NOTHING`;
 
 const KEYS = `SELECT ref FROM (
     SELECT ref, 0 AS is_queued, generation, idx AS place FROM log_entry WHERE type = 'signing_key'
     UNION ALL SELECT ref, 1, 0, seq FROM log_pending WHERE type = 'signing_key'
-  ) AS said ORDER BY is_queued, generation, place`;
+  ) AS announced ORDER BY is_queued, generation, place`;
 
-/** A mark and a certificate that are committed at the same moment do not see each other, so neither queues the reversal. */
+/** If a mark and a certificate commit concurrently, neither trigger sees the other row, so no reversal is queued. */
 const MISSED = `INSERT INTO log_pending (type, ref)
   SELECT 'reversal', c.id FROM settlement_mark m JOIN certificate c
     ON c.wallet = m.payer AND m.nonce IN (c.nonce, c.also_nonce, c.third_nonce) AND c.chain = m.chain AND c.asset = m.asset
@@ -160,14 +160,14 @@ export function createLogWriter(pool: pg.Pool, readers: EntryReaders): LogWriter
       ),
 
     async begin({ generation, origin, vkey }) {
-      // A turn of the log before is over, or sees that it has ended.
+      // After this lock, any turn of the previous log is over or will see that the log has ended.
       await inTransaction(pool, (client) => client.query(named(BEGIN, [generation, origin, vkey])), [WAIT]);
       const { rows } = await pool.query<Omit<Generation, "startedAt"> & { started_at: Date }>(
         "SELECT generation, origin, vkey, started_at FROM log WHERE generation = $1 OR origin = $2 ORDER BY generation = $1 DESC",
         [generation, origin],
       );
       const [found] = rows;
-      if (found === undefined) throw new Error("the log's generation is neither added nor there");
+      if (found === undefined) throw new Error("the log's generation was not added and does not exist");
       const { started_at, ...known } = found;
       return { ...known, startedAt: started_at };
     },
@@ -197,7 +197,7 @@ export function createLogWriter(pool: pg.Pool, readers: EntryReaders): LogWriter
   };
 }
 
-/** With the id of its next entry for a key that returns, and without the key that was announced last. */
+/** Drops the key that was announced last, and gives a returning key the id of its next entry. */
 const newOf = (announced: readonly Announced[], keys: readonly string[]): readonly Announced[] =>
   announced.flatMap((one) => {
     const ref = one.type === "signing_key" ? nextKeyId(one.ref, keys) : one.ref;
@@ -233,7 +233,7 @@ async function turnOn(
   };
 }
 
-/** The driver writes a Buffer as `bytea`, and other arrays of bytes as something else. */
+/** The driver writes only a Buffer as `bytea`. */
 const bytesOf = <T>(value: T): T | Buffer => (value instanceof Uint8Array ? Buffer.from(value) : value);
 
 export type Ask = <Row extends pg.QueryResultRow>(
@@ -267,7 +267,7 @@ export interface TreeEnd {
   readonly edge: Edge;
   /** Seconds since the newest checkpoint, by the database's clock, which may have been set back; infinite if there is none. */
   readonly age: number;
-  /** As `LogWriter.server` says. */
+  /** The value of `LogWriter.server`. */
   readonly server: string;
   /** Whether a later generation has begun. */
   readonly hasEnded: boolean;
@@ -276,7 +276,7 @@ export interface TreeEnd {
 /** A row of the queue. */
 export interface Queued extends Omit<Waiting, "recorded"> {
   readonly seq: string;
-  /** Null for one that is in the log already, and for one whose record is not there. */
+  /** Null if the row is already in the log, or its record does not exist. */
   readonly recorded: Waiting["recorded"] | null;
   readonly isLogged: boolean;
 }
@@ -288,32 +288,32 @@ export interface NewEntry {
   readonly entry: Uint8Array;
 }
 
-/** One transaction in which nobody else writes the log. All of it happens, or nothing. */
+/** One transaction with exclusive access to the log. */
 export interface WritingTurn {
   readonly end: TreeEnd;
-  /** The oldest rows after `seq`, in their order, with their records; rows of `except` are passed over. */
+  /** Returns the oldest rows after `after`, in order, with their records. Rows in `except` are left out. */
   waiting(after: string, limit: number, except: readonly string[]): Promise<readonly Queued[]>;
-  /** Adds entries, and takes rows from the queue. */
+  /** Adds entries, and removes rows from the queue. */
   append(entries: readonly NewEntry[], done: readonly string[]): Promise<void>;
-  /** Stores what the tree has become, and the signed checkpoint: the turn's last word. */
+  /** Stores the new tiles and the signed checkpoint. This is the last call of a turn. */
   publish(growth: Growth, note: string): Promise<void>;
 }
 
-/** Writes the log. Any number of processes may try at once; one has the turn. */
+/** Writes the log. Any number of processes may try; one has the turn. */
 export interface LogWriter {
-  /** Whether anything waits, besides rows with these numbers. */
+  /** Returns whether any row is queued, other than these. */
   hasWaiting(except: readonly string[]): Promise<boolean>;
-  /** Another text when the database server is another one or has been started again, or the database was restored on it. */
+  /** Identifies the run of the database server. It changes with a restart, a restore, or a different server. */
   server(): Promise<string>;
-  /** Remembers, for all processes, that the log was checked on this server, and nothing is missing. */
+  /** Records, for all processes, that the log was checked on this server and is complete. */
   vouch(generation: number, server: string): Promise<void>;
   /** Whether the log was checked on this server. */
   isVouchedFor(generation: number, server: string): Promise<boolean>;
-  /** Runs the work in a turn; null if another process has it. Rejects when nothing of it may have happened. */
+  /** Runs the work in a turn, or returns null if another process has it. If it rejects, the transaction may not have committed. */
   inTurn<T>(generation: number, work: (turn: WritingTurn) => Promise<T>): Promise<T | null>;
-  /** Adds the generation unless it is there, and returns the one that is. No turn of an earlier one writes after it. */
+  /** Adds the generation unless it exists, and returns the stored one. After that, no turn of an earlier one can write. */
   begin(generation: Omit<Generation, "startedAt">): Promise<Generation>;
-  /** Queues what is neither queued nor logged; a signing key, again when it returns after another one. */
+  /** Queues facts that are not queued or logged yet. A signing key is queued again if it returns after another one. */
   announce(announced: readonly Announced[]): Promise<void>;
   /** Queues reversals that no trigger could see. */
   queueMissed(): Promise<void>;

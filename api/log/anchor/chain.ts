@@ -16,24 +16,24 @@ import { PATIENT_FEE } from "../../platform/relayer/fees.ts";
 import type { Relayer } from "../../platform/relayer/relayer.ts";
 import type { Anchor, AnchorChain, Progress } from "./store.ts";
 
-/** The first anchor of an account takes 69,253 gas, the others 32,253 (`npm run bench:gas`). */
+/** An account's first anchor takes 69,253 gas, each later one 32,253 (`npm run bench:gas`). */
 const ANCHOR_GAS = 120_000n;
 const MINED_WITHIN_MS = 20_000;
 
 export interface LogAnchorParts {
   readonly chain: Pick<ChainReader, "client" | "finalizedBlock">;
   readonly relayer: Relayer;
-  /** How long an anchor is waited for; what is mined later is found by a later turn. */
+  /** The time to wait for an anchor. A later run finds an anchor that is mined after that. */
   readonly minedWithinMs?: number;
 }
 
 const originHash = (origin: string) => sha256(stringToHex(origin));
 
-/** One for each anchor: a process that was killed finds what it has sent. */
+/** The purpose identifies the anchor, so that a restarted process finds the transaction it sent. */
 const purposeOf = (origin: string, { size, root }: Pick<Anchor, "size" | "root">) =>
   keccak256(concat([LOG_ANCHOR.address, originHash(origin), numberToHex(size, { size: 8 }), toHex(root)]));
 
-/** Anchors of the log in `contracts/LogAnchor.sol`, by the relayer's account. */
+/** Anchors the log in `contracts/LogAnchor.sol` from the relayer's account. */
 export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_MS }: LogAnchorParts): AnchorChain {
   const { client } = chain;
   const newest: AnchorChain["newest"] = async (origin) => {
@@ -43,7 +43,7 @@ export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_
     if (found === null || found[0] === 0n) return null;
     return { size: Number(found[0]), block: Number(found[1]), root: Buffer.from(found[2].slice(2), "hex") };
   };
-  /** The chain's state first: it outlives what we remember of our transactions. */
+  /** Reads the chain's state first, because it outlives our record of the transactions. */
   const carry = async (origin: string, anchor: Anchor): Promise<Progress> => {
     const sending = { state: "sending", transaction: anchor.transaction, block: null } as const;
     const purpose = purposeOf(origin, anchor);
@@ -59,7 +59,7 @@ export function createLogAnchors({ chain, relayer, minedWithinMs = MINED_WITHIN_
         transaction: null,
         block: known.block,
       };
-    // Code without the contract would swallow the call.
+    // Without code at the address, the call would succeed and do nothing.
     if (known === null && (await client.getCode({ address: LOG_ANCHOR.address })) === undefined) return sending;
     let transaction: `0x${string}`;
     try {

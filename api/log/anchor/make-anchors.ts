@@ -12,8 +12,8 @@ export interface AnchoringParts {
 }
 
 /**
- * Anchors the newest checkpoint once in a while, whatever process comes first, and follows the anchor until its block is
- * final. The first one comes as long after the log's beginning as the others come after each other.
+ * Anchors the newest checkpoint every `everySeconds`, in one process, and follows the anchor until its block is final. The
+ * first anchor is made `everySeconds` after the log began.
  */
 export function createAnchoring({ generation, origin, store, anchors, chain, everySeconds, log }: AnchoringParts) {
   return async (): Promise<void> => {
@@ -26,7 +26,7 @@ export function createAnchoring({ generation, origin, store, anchors, chain, eve
     const progress = await chain.carry(origin, open);
     if (isSame(progress, open)) return;
     await anchors.progress(generation, open.size, progress);
-    if (progress.state === "failed") log.error({ size: open.size }, "the chain refuses an anchor of the log");
+    if (progress.state === "failed") log.error({ size: open.size }, "the chain rejects an anchor of the log");
   };
 }
 

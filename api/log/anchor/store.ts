@@ -3,7 +3,7 @@ import { bytes, hex, inTransaction, lock, named } from "../../platform/db/connec
 
 const COLUMNS = "SELECT size, root, state, tx, block, at FROM log_anchor WHERE generation = $1";
 
-/** A time after now was written before the clock was set back: nobody waits until it has come. */
+/** A time in the future was written before the clock was set back, and counts as past. */
 const BEGIN = `INSERT INTO log_anchor (generation, size, root, chain, state)
   SELECT $1, $2, $3, $4, 'sending' FROM log
   WHERE generation = $1 AND started_at NOT BETWEEN now() - make_interval(secs => $5) AND now()
@@ -21,7 +21,7 @@ interface Columns {
   at: Date;
 }
 
-/** @param chainId of the chain that anchors are on */
+/** @param chainId the chain of the anchors */
 export function createAnchorStore(pool: pg.Pool, chainId: number): AnchorStore {
   const read = async (text: string, generation: number): Promise<Anchor | null> => {
     const { rows } = await pool.query<Columns>(named(text, [generation]));
@@ -32,7 +32,7 @@ export function createAnchorStore(pool: pg.Pool, chainId: number): AnchorStore {
     newest: (generation) => read(`${COLUMNS} ORDER BY size DESC LIMIT 1`, generation),
     begin: (generation, { size, root }, every) =>
       inTransaction(pool, async (client) => {
-        // Without it, two processes would begin an anchor at once.
+        // Without the lock, two processes could begin an anchor at the same time.
         await lock(client, "log anchor");
         await client.query(named(BEGIN, [generation, size, Buffer.from(root), chainId, every]));
       }),
@@ -52,11 +52,11 @@ const anchorOf = ({ size, root, state, tx, block, at }: Columns): Anchor => ({
   at,
 });
 
-/** A size and a root of the log that are, or are about to be, on the chain. */
+/** A size and a root of the log that are on the chain, or soon will be. */
 export interface Anchor {
   readonly size: number;
   readonly root: Uint8Array;
-  /** `sending` until a block has it, `final` once that block is. `failed`: the chain refuses it, for good. */
+  /** `sending` until it is mined, `final` once its block is final, `failed` if the chain rejects it permanently. */
   readonly state: AnchorState;
   readonly transaction: `0x${string}` | null;
   readonly block: number | null;
@@ -71,20 +71,20 @@ export interface Progress {
   readonly block: number | null;
 }
 
-/** Which anchors were made, shared by all processes. */
+/** The anchors, shared by all processes. */
 export interface AnchorStore {
-  /** One that is not final yet; null if there is none. */
+  /** Returns an anchor that is not final yet, or null. */
   open(generation: number): Promise<Anchor | null>;
-  /** Begins one, if none is open, the last one is old enough, and the log has grown since. */
+  /** Begins an anchor if none is open, the last one is old enough, and the log has grown since. */
   begin(generation: number, head: { readonly size: number; readonly root: Uint8Array }, every: number): Promise<void>;
   progress(generation: number, size: number, progress: Progress): Promise<void>;
   newest(generation: number): Promise<Anchor | null>;
 }
 
-/** The contract that keeps anchors, written to by one account. */
+/** The contract that stores the anchors of one account. */
 export interface AnchorChain {
-  /** Carries an anchor as far as it goes: what was sent for it before is not sent a second time. */
+  /** Sends the anchor unless it was sent before, and returns its progress. */
   carry(origin: string, anchor: Anchor): Promise<Progress>;
-  /** The newest one of this account; null if there is none. Rejects while the chain does not answer. */
+  /** Returns this account's newest anchor, or null. Rejects while the chain is unreachable. */
   newest(origin: string): Promise<{ readonly size: number; readonly root: Uint8Array; readonly block: number } | null>;
 }

@@ -6,13 +6,13 @@ import type { Witness } from "../../platform/config/log-settings.ts";
 import type { KnownHead, KnownHeads } from "../served-checkpoint.ts";
 import type { WitnessCalls, WitnessReply } from "./store.ts";
 
-/** Where a witness shows what it has of a log (C2SP tlog-witness). */
+/** The URL of a witness's checkpoint of a log (C2SP tlog-witness). */
 export const headUrl = ({ monitoring }: Witness, origin: string): string =>
   `${monitoring}/${createHash("sha256").update(origin).digest("hex")}/checkpoint`;
 
 /**
- * What a witness shows of a log: believed only with the log's own signature and the witness's. Null if it has not seen the
- * log. Rejects for what proves nothing.
+ * Parses a witness's checkpoint of a log, which must have the signatures of both. Returns null if the witness has not seen
+ * the log. Rejects a response that proves nothing.
  */
 export async function witnessedHead(
   witness: Witness,
@@ -20,21 +20,21 @@ export async function witnessedHead(
   { status, body }: WitnessReply,
 ): Promise<KnownHead | null> {
   if (status === 404) return null;
-  if (status !== 200) throw new Error(`it answers with status ${status}`);
+  if (status !== 200) throw new Error(`it returned status ${status}`);
   const { text, signatures } = await verifyNote(body, [log, witness.key]);
   const { origin, size, root } = parseCheckpoint(text);
   const cosignature = signatures.find(({ key }) => key === witness.key);
   if (cosignature === undefined || !signatures.some(({ key }) => key === log))
-    throw new Error("it shows a checkpoint without the log's signature and its own");
-  if (origin !== log.name) throw new Error("it shows another log's checkpoint");
+    throw new Error("its checkpoint lacks the log's signature or its own");
+  if (origin !== log.name) throw new Error("it returned another log's checkpoint");
   const at = new Date((cosignature.seconds ?? 0) * 1_000);
   return { size, root, source: `the witness ${witness.key.name}`, at: Number.isNaN(at.getTime()) ? null : at };
 }
 
-/** Somebody who may have seen the log: a witness, or the anchors on a chain. */
+/** A source that may have seen the log: a witness, or the anchors on a chain. */
 export interface HeadSource {
   readonly name: string;
-  /** Null if it has not seen the log of this key, whose name is its origin. Rejects without an answer that proves something. */
+  /** Returns null if it has not seen the log of this key, whose name is its origin. Rejects a response that proves nothing. */
   readonly head: (log: VerifierKey) => Promise<KnownHead | null>;
 }
 
@@ -44,7 +44,7 @@ export const witnessSources = (witnesses: readonly Witness[], calls: WitnessCall
     head: async (log) => witnessedHead(witness, log, await calls.get(headUrl(witness, log.name))),
   }));
 
-/** @param key the log's */
+/** @param key the log's key */
 export const createKnownHeads = (sources: readonly HeadSource[], key: VerifierKey): KnownHeads => ({
   sources: sources.length,
   async ask() {

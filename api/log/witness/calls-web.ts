@@ -5,7 +5,7 @@ const WITHIN_MS = 5_000;
 /** Sixteen ML-DSA-44 cosignatures take 60,000 bytes. */
 const MOST_BYTES = 100_000;
 
-/** Witnesses are named by the operator, so they may be on this machine. Redirects are refused: they lead elsewhere. */
+/** The operator configures the witnesses, so private addresses are allowed, but redirects are not. */
 export function createWitnessCalls(withinMs = WITHIN_MS): WitnessCalls {
   const ask = async (url: string, init: RequestInit): Promise<WitnessReply> => {
     const response = await fetch(url, { ...init, redirect: "error", signal: AbortSignal.timeout(withinMs) });
@@ -15,15 +15,15 @@ export function createWitnessCalls(withinMs = WITHIN_MS): WitnessCalls {
       body: await bodyOf(response),
     };
   };
-  const told = (asking: Promise<WitnessReply>): Promise<WitnessReply> =>
+  const explained = (asking: Promise<WitnessReply>): Promise<WitnessReply> =>
     asking.catch((error: Error) => {
       const { name, message, cause } = error;
-      if (name === "TimeoutError") throw new Error(`no answer within ${withinMs / 1_000} seconds`);
+      if (name === "TimeoutError") throw new Error(`no response within ${withinMs / 1_000} seconds`);
       throw new Error(cause instanceof Error ? `${message}: ${cause.message}` : message);
     });
   return {
-    post: (url, body) => told(ask(url, { method: "POST", body, headers: { "content-type": "text/plain" } })),
-    get: (url) => told(ask(url, {})),
+    post: (url, body) => explained(ask(url, { method: "POST", body, headers: { "content-type": "text/plain" } })),
+    get: (url) => explained(ask(url, {})),
   };
 }
 
@@ -32,7 +32,7 @@ async function bodyOf(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error(`its answer is longer than ${MOST_BYTES} bytes`);
+    if (bytes > MOST_BYTES) throw new Error(`its response is longer than ${MOST_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,19 +1,19 @@
-/** What is known of the transparency log, its witnesses and its anchors. */
+/** The state of the transparency log, its witnesses, and its anchors. */
 export interface LogFacts {
-  /** Of the answering process: `integrating`, or why it does not. */
+  /** The state of this process: `integrating`, or the reason that it is not. */
   readonly state: "starting" | "checking" | "integrating" | "refused";
   readonly problem: string | null;
-  /** Of the newest checkpoint; 0 before the first. */
+  /** The size of the newest checkpoint, 0 before the first. */
   readonly size: number;
   readonly quorum: number;
-  /** The newest checkpoint that enough witnesses have cosigned, and when the last of these did; null if there is none. */
+  /** The newest checkpoint that enough witnesses have cosigned, and when it reached the quorum, or null. */
   readonly witnessed: { readonly size: number; readonly at: Date } | null;
   readonly witnesses: readonly {
     readonly name: string;
     readonly size: number | null;
     readonly cosignedAt: Date | null;
     readonly error: { readonly text: string; readonly at: Date } | null;
-    /** Why the log is not signed as long as this witness does not cosign. */
+    /** The reason that the log signs nothing until this witness cosigns, or null. */
     readonly danger: string | null;
   }[];
   readonly anchor: {

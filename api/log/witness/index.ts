@@ -21,9 +21,9 @@ export interface WitnessingParts {
   readonly config: Pick<Config, "log">;
   readonly pool: pg.Pool;
   readonly chain: ChainReader;
-  /** The arbiter's account; null if it sends nothing. */
+  /** The arbiter's account; null if it sends no transactions. */
   readonly relayer: Relayer | null;
-  /** The vkey of the log that is written. */
+  /** The verifier key of the log that is written. */
   readonly vkey: string;
   readonly store: LogStore;
   readonly now: () => Date;
@@ -33,7 +33,7 @@ export interface WitnessingParts {
 /** Once a day. */
 const ANCHOR_SECONDS = 86_400;
 
-/** Who has seen the log: its witnesses, and its anchors on Base. */
+/** Creates the log's witnesses and its anchors on Base. */
 export function createWitnessing({ config, pool, chain, relayer, vkey, store, now, log }: WitnessingParts) {
   const { witnessed: policy, generation, anchorSeconds } = config.log;
   const key = parseVerifierKey(vkey);
@@ -58,7 +58,7 @@ export function createWitnessing({ config, pool, chain, relayer, vkey, store, no
     checkpoints: createLogCheckpoints({ pool, store, witnesses, policy }),
     heads: createKnownHeads([...witnessSources(policy.witnesses, calls), ...anchorSources(anchorChain)], key),
     danger,
-    /** The recurring work, once the log is there. */
+    /** The recurring jobs. */
     jobs: (distrust: () => void) => [
       ...begin(distrust),
       ...(anchoring === null ? [] : [{ name: "log anchor", run: anchoring }]),

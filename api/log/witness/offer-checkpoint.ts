@@ -23,14 +23,14 @@ export interface OfferParts {
   readonly store: Pick<LogStore, "newest" | "tiles">;
   readonly witnesses: WitnessStore;
   readonly calls: WitnessCalls;
-  /** A fork was proven: who has seen the log is to be asked before anything else is signed. */
+  /** Called when a fork is proven: the witnesses and anchors must be checked before the next signature. */
   readonly distrust: () => void;
   readonly now: () => Date;
 }
 
-/** A witness's clock may be so far ahead of ours. */
+/** The maximum difference between a witness's clock and ours. */
 const AHEAD_SECONDS = 60;
-/** After so many sizes in a row that it says to have, it is left alone for a while. */
+/** The number of sizes that a witness may report in a row before it is left alone for a while. */
 const MOST_SIZES = 3;
 
 class Refused extends Error {
@@ -44,8 +44,8 @@ class Refused extends Error {
 }
 
 /**
- * Offers the newest checkpoint to one witness, if it is due, and keeps its cosignature. What the witness does wrong is recorded
- * and never thrown: only the database's failures are.
+ * Offers the newest checkpoint to one witness, if it is due, and stores its cosignature. A witness's faults are recorded,
+ * not thrown; only database errors are thrown.
  */
 export function createOffer(parts: OfferParts): (witness: Witness) => Promise<void> {
   const { generation, store, witnesses } = parts;
@@ -60,7 +60,7 @@ export function createOffer(parts: OfferParts): (witness: Witness) => Promise<vo
     } catch (error) {
       const { size, danger } = error instanceof Refused ? error : {};
       await witnesses.fail(place, {
-        error: said((error as Error).message),
+        error: printable((error as Error).message),
         waitSeconds: Math.min(2 ** turn.failures, LONGEST_WAIT_SECONDS),
         ...(size === undefined ? {} : { size }),
         ...(danger === undefined ? {} : { danger }),
@@ -93,11 +93,11 @@ async function offer(
     );
     if (reply.status === 200) return cosignaturesIn(parts, witness, { newest, reply });
     if (reply.status === 422) throw await refusal(parts, witness, newest);
-    if (reply.status !== 409) throw new Refused(`it answers with status ${reply.status}: ${reply.body}`);
+    if (reply.status !== 409) throw new Refused(`it returned status ${reply.status}: ${reply.body}`);
     from = await sizeIn(parts, witness, reply);
-    if (from > newest.size) throw new Refused("a newer checkpoint has reached it meanwhile", { size: from });
+    if (from > newest.size) throw new Refused("it already has a newer checkpoint", { size: from });
   }
-  throw new Refused(`it names another size each time, at last ${from}`);
+  throw new Refused(`it returned a different size each time, last ${from}`);
 }
 
 async function cosignaturesIn(
@@ -107,7 +107,7 @@ async function cosignaturesIn(
 ): Promise<readonly Cosignature[]> {
   const { signatures } = await verifySignatures(parseNote(newest.note).text, parseSignatures(reply.body), [key]);
   const found = signatures.map(({ line, seconds }) => {
-    if (seconds === null || seconds === 0) throw new Refused("its cosignature names no time");
+    if (seconds === null || seconds === 0) throw new Refused("its cosignature has no time");
     const ahead = seconds - Math.floor(now().getTime() / 1_000);
     if (ahead > AHEAD_SECONDS) throw new Refused(`its cosignature is ${ahead} seconds in the future`);
     return { keyName: key.name, keyId: key.id, line, seconds };
@@ -116,11 +116,11 @@ async function cosignaturesIn(
   return found;
 }
 
-/** The size that a witness says to have. More than all of ours, by anyone's knowledge, is a fork or a loss of ours. */
+/** Parses the size that a witness reports. If it is more than this log has, the log was forked or has lost entries. */
 async function sizeIn(parts: OfferParts, witness: Witness, { type, body }: WitnessReply): Promise<number> {
   const size = /^(0|[1-9]\d{0,15})\n$/.test(body) ? Number(body) : Number.NaN;
   if (!type.startsWith("text/x.tlog.size") || !Number.isSafeInteger(size))
-    throw new Refused(`it answers with status 409 and without a size: ${body}`);
+    throw new Refused(`it returned status 409 without a size: ${body}`);
   const ours = (await parts.store.newest(parts.generation))?.size ?? 0;
   if (size <= ours) return size;
   const shown = await shownBy(parts, witness);
@@ -131,16 +131,16 @@ async function sizeIn(parts: OfferParts, witness: Witness, { type, body }: Witne
 }
 
 const ADVICE =
-  "signing on may fork the log. If this database was restored from a backup, end this log with a higher LOG_GENERATION; if the witness is at fault, take it out of LOG_WITNESSES";
+  "signing more may fork the log. If this database was restored from a backup, end this log with a higher LOG_GENERATION; if the witness is at fault, remove it from LOG_WITNESSES";
 
-/** Status 422. A witness that shows a beginning of our own log is itself at fault; any other keeps the log from signing. */
+/** Handles status 422. A witness that shows a prefix of our log is itself at fault; any other stops the log from signing. */
 async function refusal(parts: OfferParts, witness: Witness, newest: StoredCheckpoint): Promise<Refused> {
   const shown = await shownBy(parts, witness);
-  const reason = `it refuses ${newest.size} entries as no continuation of what it has cosigned`;
+  const reason = `it rejects ${newest.size} entries as inconsistent with what it has cosigned`;
   if (shown !== null && !(await isFork(parts, shown)))
-    return new Refused(`${reason}, and shows ${shown.size} entries, which are the beginning of this log`);
+    return new Refused(`${reason}, but it shows ${shown.size} entries, which are a prefix of this log`);
   if (shown !== null) parts.distrust();
-  return new Refused(reason, { danger: `the witness ${witness.key.name} refuses this log as a fork: ${ADVICE}` });
+  return new Refused(reason, { danger: `the witness ${witness.key.name} rejects this log as a fork: ${ADVICE}` });
 }
 
 const shownBy = (parts: OfferParts, witness: Witness) =>
@@ -155,8 +155,8 @@ async function isFork(parts: OfferParts, shown: { readonly size: number; readonl
   return !sameBytes(shown.root, await rootHash(shown.size, readerOf(parts)));
 }
 
-/** A stranger's words, for /status: one line, printable, short. */
-const said = (text: string): string =>
+/** Makes a stranger's text printable, short, and one line, for /status. */
+const printable = (text: string): string =>
   text
     .replace(/[^\x20-\x7e]+/g, " ")
     .trim()

@@ -10,39 +10,39 @@ export interface Cosignature {
   readonly keyId: string;
   /** The signature line, with its newline. */
   readonly line: string;
-  /** POSIX time that it names. */
+  /** The POSIX time that it names. */
   readonly seconds: number;
 }
 
-/** What is known of one configured witness. */
+/** The state of one configured witness. */
 export interface WitnessRecord {
   readonly vkey: string;
-  /** Of the newest checkpoint that it has cosigned, and when; null before it has cosigned any. */
+  /** The newest checkpoint that it has cosigned, and when, or null. */
   readonly cosigned: { readonly size: number; readonly at: Date } | null;
   readonly failures: number;
-  /** Why its last answer did not count, and when; null once it has cosigned again. */
+  /** The reason that its last response did not count, and when; null once it has cosigned again. */
   readonly error: { readonly text: string; readonly at: Date } | null;
   readonly danger: string | null;
 }
 
 export interface WitnessLease {
-  /** What the witness is thought to have. */
+  /** The number of entries that the witness is assumed to have. */
   readonly size: number;
   readonly failures: number;
-  /** To be called when it is over, whatever came of it. */
+  /** Must be called when the turn is over, on success and on failure. */
   end(): void;
 }
 
-/** What witnesses have, shared by all processes. */
+/** The state of the witnesses, shared by all processes. */
 export interface WitnessStore {
   /**
-   * Takes the turn to ask a witness, if it is due: it lacks the newest checkpoint, or was asked long ago. Null if it is not
-   * due, or another process has the turn. A turn of a process that has died is over.
+   * Takes the turn to call a witness. Returns null if the witness is not due (it has the newest checkpoint and was called
+   * recently), or another process has the turn. The turn of a dead process is over.
    */
   takeTurn(place: WitnessId, newest: number): Promise<WitnessLease | null>;
-  /** It has cosigned a checkpoint of this size. */
+  /** Records that it has cosigned a checkpoint of this size. */
   accept(place: WitnessId, size: number, cosignatures: readonly Cosignature[]): Promise<void>;
-  /** It has not. `size` is what it says to have; `danger` undefined leaves what is known. */
+  /** Records a failure. Without `size` or `danger`, the stored value stays. */
   fail(place: WitnessId, failure: Failure): Promise<void>;
   list(generation: number): Promise<readonly WitnessRecord[]>;
 }
@@ -52,7 +52,7 @@ export interface WitnessId {
   readonly vkey: string;
 }
 
-/** So long is a witness left alone that fails and fails. */
+/** The longest pause after repeated failures. */
 export const LONGEST_WAIT_SECONDS = 60;
 
 export interface Failure {
@@ -63,28 +63,28 @@ export interface Failure {
   readonly danger?: string;
 }
 
-/** An answer over HTTP, its body cut off where it is too long. */
+/** An HTTP response. */
 export interface WitnessReply {
   readonly status: number;
   readonly type: string;
   readonly body: string;
 }
 
-/** Talks to witnesses. Rejects if there is no whole answer in time. */
+/** Calls witnesses. Rejects unless the full response arrives in time. */
 export interface WitnessCalls {
   post(url: string, body: string): Promise<WitnessReply>;
   get(url: string): Promise<WitnessReply>;
 }
 
-/** Longer than an offer with all its questions takes. Another process may ask then, or as soon as the first one is gone. */
+/** Longer than an offer takes. After that, or once the first process is gone, another process may take the turn. */
 const TURN_SECONDS = 40;
-/** A witness that has the newest checkpoint is asked again, so that its cosignature stays young. */
+/** A witness that has the newest checkpoint is called again after this time, to renew its cosignature. */
 const AGAIN_SECONDS = 60;
 
 const KNOW = "INSERT INTO log_witness (generation, vkey) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 
 /**
- * Whose turn a process has that died is due at once, however much it wanted to ask. What is further ahead than any pause was
+ * A witness whose turn belongs to a dead process is due immediately. A time that is further away than the longest pause was
  * written before the clock was set back.
  */
 const IS_DUE = `(owner IS NOT NULL AND ${isGone("owner")}
@@ -100,11 +100,11 @@ const TAKE_TURN = `UPDATE log_witness SET due_at = now() + interval '${TURN_SECO
 const KEEP = `INSERT INTO log_cosignature (generation, size, key_name, key_id, line, timestamp)
   VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`;
 
-/** Of one witness for one checkpoint, the newest is enough. */
+/** Keeps only the newest cosignature of a witness for a checkpoint. */
 const REPLACE = `DELETE FROM log_cosignature
   WHERE generation = $1 AND size = $2 AND key_name = $3 AND key_id = $4 AND timestamp < $5`;
 
-/** Proofs use the newest checkpoints; a day is left for witnesses that are slow to meet at one size. */
+/** Proofs use the newest checkpoints. Older cosignatures stay for a day, in case slow witnesses still complete a quorum. */
 const FORGET = `DELETE FROM log_cosignature
   WHERE generation = $1 AND size < $2 AND at < now() - interval '1 day'`;
 
@@ -129,7 +129,7 @@ interface Columns {
   danger: string | null;
 }
 
-/** What witnesses have of the log, and their cosignatures. */
+/** Creates the store of witnesses and their cosignatures. */
 export function createWitnessStore(pool: pg.Pool): WitnessStore {
   const enter = createPresence(pool);
   const isDue = async (place: readonly unknown[]): Promise<boolean> => {
@@ -191,14 +191,14 @@ const recordOf = ({
   danger,
 });
 
-/** By size: of the newest cosignature of each of these keys, the one that completed the quorum. */
+/** The newest size with a quorum, and the time of the cosignature that completed it. */
 const WITNESSED = `SELECT size, (array_agg(newest ORDER BY newest DESC))[$4] AS seconds
   FROM (SELECT size, max(timestamp) AS newest FROM log_cosignature
     WHERE generation = $1 AND (key_name, key_id) IN (SELECT * FROM unnest($2::text[], $3::bytea[]))
     GROUP BY size, key_name, key_id) AS cosigned
   GROUP BY size HAVING count(*) >= $4 ORDER BY size DESC LIMIT 1`;
 
-/** The newest checkpoint that enough witnesses have cosigned, and since when they have seen no other log. */
+/** Returns the newest checkpoint that enough witnesses have cosigned, and when the quorum was complete, or null. */
 export async function readWitnessed(
   pool: pg.Pool,
   { witnesses, quorum }: WitnessPolicy,

@@ -60,7 +60,7 @@ describe("log of which witnesses know more", () => {
     await at.add(1);
     at.log.distrust();
     expect(await at.integrate()).toBe(0);
-    expect(at.log.state().problem).toMatch(/^a witness knows another tree of the first 3 entries/);
+    expect(at.log.state().problem).toMatch(/^a witness knows a different tree of the first 3 entries/);
   });
 
   test("The log is signed if every known head is its beginning", async () => {

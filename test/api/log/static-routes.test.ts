@@ -78,7 +78,7 @@ describe("GET /log/tile", () => {
   ])("A tile beyond the newest checkpoint is a 404: %s", async (path) => {
     const answer = await get(path);
     expect([answer.status, answer.headers.get("cache-control")]).toEqual([404, "no-store"]);
-    expect(((await answer.json()) as { detail: string }).detail).toContain("does not reach this tile");
+    expect(((await answer.json()) as { detail: string }).detail).toContain("does not cover this tile");
   });
 });
 

@@ -154,14 +154,14 @@ describe("witness without a valid cosignature", async () => {
     },
     "signs without a time": {
       answer: lying(async (note, signer) => cosign(text(note), signer, 0)),
-      problem: /names no time/,
+      problem: /has no time/,
     },
     "sends too much": { answer: () => answering(200, "x".repeat(200_000)), problem: /longer than/ },
     "sends nothing": { answer: () => answering(200, ""), problem: /none of its signatures/ },
-    "never responds": { answer: () => () => undefined, problem: /no answer within/ },
+    "never responds": { answer: () => () => undefined, problem: /no response within/ },
     "breaks down": {
       answer: () => answering(500, "\u001b[31mdown\n"),
-      problem: /^it answers with status 500: +\[31mdown$/,
+      problem: /^it returned status 500: +\[31mdown$/,
     },
     "leads elsewhere": {
       answer: () => (_, response) => response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
@@ -171,7 +171,7 @@ describe("witness without a valid cosignature", async () => {
     "has no type": { answer: () => answering(409, "1\n"), problem: /without a size/ },
     "names another size each time": {
       answer: () => answering(409, "1\n", "text/x.tlog.size"),
-      problem: /another size each/,
+      problem: /different size each/,
     },
   };
   test.each(Object.entries(liars))(
@@ -209,7 +209,7 @@ describe("witness that has seen more than the database contains", async () => {
 
   test("A witness with a larger tree stops the log from signing, and its head is found", async () => {
     await at.offer(witness);
-    expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing on may fork/);
+    expect(await danger()).toMatch(/has cosigned 5 entries of this log, which has 3: signing more may fork/);
     expect(at.distrusted()).toBe(1);
     const heads = createKnownHeads(witnessSources([witness], createWitnessCalls()), at.log.verifier);
     const { heads: found, silent } = await heads.ask();
@@ -222,8 +222,8 @@ describe("witness that has seen more than the database contains", async () => {
     await at.integrate();
     await at.due();
     await at.offer(witness);
-    expect(await danger()).toMatch(/refuses this log as a fork|has cosigned 5/);
-    expect((await at.of(witness))?.error?.text).toMatch(/refuses 12 entries/);
+    expect(await danger()).toMatch(/rejects this log as a fork|has cosigned 5/);
+    expect((await at.of(witness))?.error?.text).toMatch(/rejects 12 entries/);
     expect(at.distrusted()).toBe(2);
   });
 });
@@ -241,7 +241,7 @@ test("A witness that returns 422 but shows the log's own beginning is itself at 
   await at.offer(witness);
   expect(await at.of(witness)).toMatchObject({
     danger: null,
-    error: { text: expect.stringMatching(/the beginning of/) },
+    error: { text: expect.stringMatching(/a prefix of/) },
   });
   isLying = false;
   await at.due();
