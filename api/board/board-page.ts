@@ -17,7 +17,7 @@ import { type BoardPage, type BoardRow, SELLER, type SellerRow } from "./board.t
 export interface BoardContext {
   /** Where the service is published; no trailing slash. */
   readonly baseUrl: string;
-  /** Whether this is the first page of a walk. */
+  /** Whether this is the first page. */
   readonly first: boolean;
   /** Null on the last page. */
   readonly nextUrl: string | null;
@@ -28,7 +28,7 @@ type Asked = Capability | typeof SELLER | null;
 
 const pathOf = (capability: Asked): string => (capability === null ? "/board" : `/board?capability=${capability}`);
 
-/** The board's page; `boardDocument` gives the same as JSON. */
+/** Renders the board of agents. `boardDocument` returns the same as JSON. */
 export const renderBoard = (board: BoardPage, context: BoardContext): string =>
   renderPage({
     title: "Certified agents",
@@ -48,7 +48,7 @@ ${paging(board.capability, context)}</section>`,
 
 const nameOf = (capability: Capability): string => PRODUCTS[productOf(capability)].title;
 
-/** What the board can be narrowed to. */
+/** The filters of the board. */
 const filter = (current: Asked): Markup =>
   html`<nav aria-label="Filter by test"><ul class="links">${[null, ...CAPABILITY_MENU, SELLER].map(
     (capability) =>
@@ -75,7 +75,7 @@ const paging = (capability: Asked, { first, nextUrl }: BoardContext): Markup | f
   (!first || nextUrl !== null) &&
   html`<p class="actions">${!first && html`<a class="button quiet" href="${pathOf(capability)}">Newest</a>`} ${nextUrl !== null && html`<a class="button" rel="next" href="${nextUrl}">Older</a>`}</p>`;
 
-/** The board of sellers; `sellerBoardDocument` gives the same as JSON. */
+/** Renders the board of sellers. `sellerBoardDocument` returns the same as JSON. */
 export const renderSellerBoard = (board: BoardPage<SellerRow>, context: BoardContext): string =>
   renderPage({
     title: "Certified sellers",

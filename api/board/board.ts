@@ -15,12 +15,12 @@ import { SELLER_VERIFIED_MEANS, sellerVerifyUrl } from "../sellers/index.ts";
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** A certificate's place on the board: by `issuedAt`, then by `id`. */
+/** A certificate's position on the board, sorted by `issuedAt`, then by `id`. */
 export type Position = Pick<Certificate, "id" | "issuedAt">;
 
 /**
- * A reader's walk through the board. Certificates issued after `top` move no wallet during the walk, so no wallet is
- * missed or repeated, however many arrive.
+ * A reader's walk through the pages of the board. Certificates issued after `top` do not move wallets during the walk, so
+ * no wallet is missed or repeated, even if many are issued.
  */
 export interface Walk {
   /** The first row of the first page. */
@@ -44,15 +44,15 @@ export interface SellerRow extends Position {
   readonly payTo: Address;
   readonly level: string;
   readonly validUntil: Date;
-  /** How many of its requests pass. */
+  /** The number of its requests that pass. */
   readonly requests: number;
 }
 
-/** The capability of those who sell. */
+/** The filter for sellers. */
 export const SELLER = "seller" as const;
 
 export interface BoardPage<Row extends Position = BoardRow> {
-  /** Sellers have one alone. */
+  /** Null for any capability, and for sellers. */
   readonly capability: Capability | null;
   readonly limit: number;
   readonly rows: readonly Row[];
@@ -60,7 +60,7 @@ export interface BoardPage<Row extends Position = BoardRow> {
   readonly next: Walk | null;
 }
 
-/** Builds a page of at most `limit` rows from up to one more than that. */
+/** Builds a page of at most `limit` rows. `read` has one more row if there is a next page. */
 export function boardPage<Row extends Position>(
   asked: Pick<BoardPage, "capability" | "limit">,
   walk: Walk | null,
@@ -73,11 +73,10 @@ export function boardPage<Row extends Position>(
   return { ...asked, rows, next: more ? { top: walk?.top ?? first, after: last } : null } satisfies BoardPage<Row>;
 }
 
-/** The capabilities these products prove, in menu order. */
+/** Returns the capabilities that these products prove, in menu order. */
 export const capabilitiesOf = (products: readonly string[]): readonly Capability[] =>
   PRODUCT_MENU.filter((product) => products.includes(product)).map((product) => PRODUCTS[product].capability);
 
-/** The certificate of a row. */
 const certified = (row: Pick<BoardRow, "id" | "level" | "issuedAt" | "validUntil">, baseUrl: string) => ({
   level: row.level,
   issued_at: row.issuedAt.toISOString(),
@@ -86,7 +85,7 @@ const certified = (row: Pick<BoardRow, "id" | "level" | "issuedAt" | "validUntil
   badge_url: badgeUrl(baseUrl, row),
 });
 
-/** The board as JSON. `nextUrl` is the next page's address; null on the last page. */
+/** Returns the board as JSON. `nextUrl` is null on the last page. */
 export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: string, nextUrl: string | null) {
   return {
     service: "Agent Payment Trust Service",
@@ -104,7 +103,7 @@ export function boardDocument({ capability, limit, rows }: BoardPage, baseUrl: s
   };
 }
 
-/** The board of sellers as JSON. */
+/** Returns the board of sellers as JSON. */
 export const sellerBoardDocument = (
   { limit, rows }: BoardPage<SellerRow>,
   baseUrl: string,
@@ -127,13 +126,13 @@ export const sellerBoardDocument = (
 
 const FORM = /^(\d{1,14})\.([0-9a-f]{16,32})\.(\d{1,14})\.([0-9a-f]{16,32})\.(\w+)$/;
 
-/** The opaque cursor of a walk; `filter` is what the walk is restricted to. */
+/** Encodes a walk through a filtered board as an opaque cursor. */
 export function encodeCursor({ top, after }: Walk, filter: string): string {
   const place = ({ id, issuedAt }: Position) => `${issuedAt.getTime()}.${id}`;
   return Buffer.from(`${place(top)}.${place(after)}.${filter}`).toString("base64url");
 }
 
-/** The walk a cursor names; null if this service never issued such a cursor for this filter. */
+/** Parses a cursor. Returns null if this service cannot have issued it for this filter. */
 export function parseCursor(text: string, filter: string): Walk | null {
   const [, topAt, topId = "", afterAt, afterId = "", own] =
     FORM.exec(Buffer.from(text, "base64url").toString("latin1")) ?? [];
@@ -144,10 +143,10 @@ export function parseCursor(text: string, filter: string): Walk | null {
   return own === filter && encodeCursor(walk, filter) === text ? walk : null;
 }
 
-/** A figure that covers fewer wallets than this is not published as part of a whole. */
+/** A breakdown that covers fewer wallets than this is withheld. */
 export const MINIMUM_WALLETS = 5;
 
-/** How many certificates there are, and from how many distinct wallets. */
+/** The number of certificates, and of the distinct wallets that have them. */
 export interface Count {
   readonly certificates: number;
   readonly wallets: number;
@@ -155,17 +154,17 @@ export interface Count {
 
 export const NONE: Count = { certificates: 0, wallets: 0 };
 
-/** Covers no wallet, or enough of them. */
+/** Whether a count covers no wallet, or enough of them. */
 export const isPublic = ({ wallets }: Count): boolean => wallets === 0 || wallets >= MINIMUM_WALLETS;
 
 /**
- * Which parts of a published total to withhold. If a part covers too few wallets, it is withheld together with all
- * parts that are zero and, if that still leaves it alone, with the smallest of the others. At least two parts are then
+ * Returns which parts of a published total to withhold. If a part covers too few wallets, it is withheld together with all
+ * parts that are zero and, if it would still be the only one, with the smallest other part. At least two parts are then
  * withheld, and any of them may be zero, so the total minus the published parts reveals none of them.
- * @param beside what the total counts besides these parts, and which is not published itself
+ * @param rest the unpublished remainder of the total
  */
-export function withhold(parts: readonly Count[], beside: Count = NONE): readonly boolean[] {
-  if ([...parts, beside].every(isPublic)) return parts.map(() => false);
+export function withhold(parts: readonly Count[], rest: Count = NONE): readonly boolean[] {
+  if ([...parts, rest].every(isPublic)) return parts.map(() => false);
   const hidden = parts.map((part) => part.wallets < MINIMUM_WALLETS);
   const others = parts
     .map((part, index) => ({ ...part, index }))

@@ -6,7 +6,7 @@ import { createBoardReader, createCounting, createTotalsReader } from "./store.t
 
 export type { Board } from "./read-board.ts";
 
-/** The public board and the anonymous totals. */
+/** Creates the public board and the anonymous totals. */
 export function createBoard({ pool, now }: Platform, { baseUrl }: Config): Slice & { readonly board: Board } {
   const counting: Job = { name: "statistics", everyMs: 10_000, run: createCounting(pool) };
   const board = createReader({ reader: createBoardReader(pool), totals: createTotalsReader(pool), now });

@@ -15,12 +15,12 @@ export interface Board {
     walk: Walk | null,
   ): Promise<BoardPage>;
   sellers(limit: number, walk: Walk | null): Promise<BoardPage<SellerRow>>;
-  /** Counts at most once a minute; during a new count, readers get the previous one. */
+  /** Counts at most once a minute. During a new count, readers get the previous one. */
   statistics(): Promise<Statistics>;
 }
 
 const COUNT_AGAIN_MS = 60_000;
-/** Older figures are not shown: the reader waits for the new count. */
+/** Readers wait for a new count instead of getting figures older than this. */
 const TOO_OLD_MS = 600_000;
 
 export function createBoard({ reader, totals, now }: BoardParts): Board {
@@ -50,9 +50,9 @@ export function createBoard({ reader, totals, now }: BoardParts): Board {
     },
     async statistics() {
       const age = known === null ? Number.POSITIVE_INFINITY : now().getTime() - known.countedAt.getTime();
-      // A negative age: the clock was set back, and nobody waits until it has caught up.
+      // A negative age means that the clock was set back. Count again instead of waiting for it to catch up.
       if (known === null || age < 0 || age >= TOO_OLD_MS) return countOnce();
-      // A failed count leaves the figures as they are; the next reader starts another.
+      // After a failed count, the next reader starts another.
       if (age >= COUNT_AGAIN_MS) countOnce().catch(() => undefined);
       return known;
     },

@@ -38,10 +38,14 @@ export const boardRoutes = (parts: BoardRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({
         name: "capability",
-        description: "Only agents with this capability; `seller` for certified sellers.",
+        description: "Only agents with this capability, or `seller` for certified sellers.",
         schema: listed,
       }),
-      optionalInQuery({ name: "limit", description: `Entries per page; ${DEFAULT_LIMIT} by default.`, schema: limit }),
+      optionalInQuery({
+        name: "limit",
+        description: `Entries per page. The default is ${DEFAULT_LIMIT}.`,
+        schema: limit,
+      }),
       optionalInQuery({ name: "cursor", description: "Taken from the previous page's `next`.", schema: z.string() }),
     ],
     output: jsonOrPage(z.union([BOARD, SELLER_BOARD])),
@@ -111,7 +115,7 @@ function parseQuery(c: Context): Asked {
 const EVERY_TEST = "any";
 const malformed = (detail: string) => new Problem("malformed_request", { detail });
 
-/** The absolute URL of a board page, in the format the request named. */
+/** Returns the absolute URL of a board page, in the requested format. */
 function address(
   c: Context,
   baseUrl: string,
@@ -126,7 +130,7 @@ function address(
   return query.size === 0 ? `${baseUrl}/board` : `${baseUrl}/board?${query}`;
 }
 
-/** A page (text) or a document that caches may keep for a while and then revalidate by its tag. */
+/** Sends a page (text) or a document that caches may store for a while and then revalidate. */
 function answer(c: Context, shown: string | object, maxAgeSeconds: number): Response {
   const body = typeof shown === "string" ? shown : JSON.stringify(shown);
   const etag = etagOf(body);

@@ -6,7 +6,7 @@ CREATE TABLE certificate_change (
 GRANT SELECT, INSERT, DELETE ON certificate_change TO trust_api;
 
 COMMENT ON TABLE certificate_change IS 'Issued and reversed certificates that the statistics do not count yet.';
-COMMENT ON COLUMN certificate_change.certificate IS 'id of a certificate, or of a reversed exam, which is not counted here';
+COMMENT ON COLUMN certificate_change.certificate IS 'id of a certificate, or of a reversed exam, which the statistics ignore';
 COMMENT ON COLUMN certificate_change.step IS '1: issued; -1: reversed';
 
 CREATE FUNCTION note_certificate_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -15,7 +15,7 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION note_certificate_change IS
-  'Follows the queue of the log, which has each certificate once, and each reversal once, however many of its payments are reversed.';
+  'Follows the queue of the log, which has each certificate once and each reversal once, even if several of its payments are reversed.';
 CREATE TRIGGER counted AFTER INSERT ON log_pending FOR EACH ROW WHEN (NEW.type IN ('certificate', 'reversal'))
   EXECUTE FUNCTION note_certificate_change();
 
@@ -30,10 +30,10 @@ CREATE TABLE certificate_tally (
 );
 GRANT SELECT, INSERT, UPDATE ON certificate_tally TO trust_api;
 
-COMMENT ON TABLE certificate_tally IS 'Certificates of one wallet for one product, without the reversed ones, as far as they are counted.';
-COMMENT ON COLUMN certificate_tally.pass_until IS 'when the newest PASS expires; null: there is none';
+COMMENT ON TABLE certificate_tally IS 'Counted certificates of one wallet for one product, without the reversed ones.';
+COMMENT ON COLUMN certificate_tally.pass_until IS 'when the newest PASS expires, or null without one';
 COMMENT ON COLUMN certificate_tally.fail_until IS
-  'when the newest FAIL that concerns the wallet expires; null: there is none';
+  'when the newest FAIL that concerns the wallet expires, or null without one';
 
 CREATE TABLE certificate_day_wallet (
   day date NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE certificate_day_wallet (
 GRANT SELECT, INSERT, DELETE ON certificate_day_wallet TO trust_api;
 
 COMMENT ON TABLE certificate_day_wallet IS
-  'The first few wallets with a certificate of a day: enough to tell whether the day''s figure covers too few wallets to be published.';
+  'A sample of the wallets with a certificate on a day, large enough to decide whether the day''s figure may be published.';
 
 CREATE FUNCTION is_reversed(c certificate) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT EXISTS (SELECT FROM settlement_mark m WHERE m.kind = 'reversed' AND m.payer = c.wallet
@@ -60,7 +60,7 @@ CREATE FUNCTION count_certified(owner bytea, step int) RETURNS void LANGUAGE sql
     WHERE ends > coalesce(begins, '-infinity')
 $$;
 COMMENT ON FUNCTION count_certified IS
-  'Adds or removes the time for which a wallet is certified: from when its last FAIL expires until its last PASS does. The sum of all parts up to a moment is how many wallets are certified then, to the minute.';
+  'Adds or removes the time for which a wallet is certified, from the expiry of its last FAIL to the expiry of its last PASS. The sum of all parts up to a moment is the number of wallets that are certified then, to the minute.';
 
 CREATE FUNCTION count_certificates(most int, sampled int, unattributed text[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -114,7 +114,7 @@ BEGIN
   RETURN taken;
 END $$;
 COMMENT ON FUNCTION count_certificates IS
-  'Counts at most so many issued and reversed certificates, one process at a time; returns how many it took. A FAIL for an unattributed product does not concern its wallet. Of each day, so many wallets are sampled.';
+  'Counts up to "most" issued and reversed certificates, one process at a time, and returns their number. A FAIL for an unattributed product does not concern its wallet. Up to "sampled" wallets are sampled per day.';
 
 CREATE FUNCTION sample_wallet(of_day date, owner bytea, sampled int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -126,4 +126,4 @@ BEGIN
   END IF;
 END $$;
 COMMENT ON FUNCTION sample_wallet IS
-  'Keeps the wallet in its day''s sample as long as one of its certificates of that day stands. A day that loses a sampled wallet may be withheld longer than it has to be, never shorter.';
+  'Keeps the wallet in its day''s sample until all its certificates of that day are reversed. A day that loses a sampled wallet may be withheld longer than necessary, never shorter.';

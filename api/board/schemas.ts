@@ -11,7 +11,7 @@ const PAGE = {
   service: SERVICE,
   certified_means: z.string(),
   limit,
-  next: url.nullable().meta({ description: "The next page; null on the last one." }),
+  next: url.nullable().meta({ description: "The next page, or null on the last one." }),
 };
 const ROW = { level: z.string(), issued_at: time, valid_until: time, cert_url: url, badge_url: url, verify_url: url };
 
@@ -31,10 +31,10 @@ export const SELLER_BOARD = z
   })
   .meta({ id: "SellerBoard" }) satisfies z.ZodType<ReturnType<typeof sellerBoardDocument>>;
 
-/** What a board can be asked for. */
+/** The filters of the board. */
 export const listed = z.enum([...CAPABILITY_MENU, SELLER]);
 
-/** Null is a withheld figure. */
+/** A figure, or null if it is withheld. */
 const figure = count.nullable();
 
 export const STATISTICS = z

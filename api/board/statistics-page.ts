@@ -16,7 +16,7 @@ export interface Bar {
 const HEIGHT = 262;
 const TOP = 38;
 const BASE = 208;
-/** Widths are percentages of the picture: it stretches with the page while its text keeps its size. */
+/** Widths are percentages, so the picture stretches with the page while its text keeps its size. */
 const LEFT = 12;
 const MOST_TICKS = 4;
 const WITHHELD_HEIGHT = 7;
@@ -34,7 +34,7 @@ function ticks(highest: number): readonly number[] {
 }
 
 /**
- * A bar chart of the days as SVG, with a title, a description and named axes. The table beside it shows the same
+ * Draws a bar chart of the days as SVG, with a title, a description, and named axes. A table on the page has the same
  * figures.
  */
 function barChart(bars: readonly Bar[], title: string): Markup {
@@ -96,7 +96,7 @@ const nameOf = (network: Network): string => {
   return isTest ? `${name} (test money)` : name;
 };
 
-/** The statistics page; `statisticsDocument` gives the same as JSON. */
+/** Renders the statistics page. `statisticsDocument` returns the same as JSON. */
 export const renderStatistics = (statistics: Statistics, baseUrl: string): string =>
   renderPage({
     title: "Statistics",
@@ -179,9 +179,9 @@ const anonymitySection =
   (): Markup => html`<section aria-labelledby="anonymous"><h2 id="anonymous">What anonymous means here</h2>
 <div class="two"><div><h3>It means</h3><ul>
 <li>No wallet, transaction or certificate is named.</li>
-<li>Totals are always shown. A breakdown by test, by result or by day is withheld when it covers fewer than ${MINIMUM_WALLETS} different wallets.</li>
-<li>Other figures, including zeros, are withheld along with it, so that nobody can work it out from the total and the rest.</li>
-<li>Passed and failed are shown only when each covers at least ${MINIMUM_WALLETS} wallets or none, so that neither can be worked out from the other.</li>
+<li>Totals are always shown. A breakdown by test, by result or by day is withheld if it covers fewer than ${MINIMUM_WALLETS} different wallets.</li>
+<li>Other figures, including zeros, are withheld with it, so that it cannot be worked out from the total and the rest.</li>
+<li>Passed and failed are shown only if each covers no wallets or at least ${MINIMUM_WALLETS}, so that one cannot be worked out from the other.</li>
 </ul></div><div><h3>It does not mean</h3><ul>
 <li>That certificates are secret. Anyone who knows a wallet can <a href="/#verify">read its record</a>, and <a href="/board">the board</a> lists every certified wallet.</li>
 <li>That payments are secret. They are on a public chain, where anyone can count them, and an amount often reveals what was bought.</li>

@@ -21,7 +21,7 @@ export interface PaymentTotals {
   readonly volume: Atomic;
 }
 
-/** Published exams of sellers; `wallets` of a count are origins. */
+/** Published exams of sellers. Here, the `wallets` of a count are origins. */
 export interface SellerTotals {
   readonly tested: number;
   readonly certified: number;
@@ -37,20 +37,20 @@ export interface Totals {
   readonly payments: readonly PaymentTotals[];
   /** Days without a certificate may be missing. `day` is `YYYY-MM-DD`, UTC. */
   readonly days: readonly (Count & { readonly day: string })[];
-  /** Before the first of the days. */
+  /** The total before the first of the days. */
   readonly earlier: Count;
 }
 
-/** Midnight UTC of the first in the run of days that ends today. */
+/** Returns midnight UTC of the first day in the window that ends today. */
 export const firstDay = (now: Date): Date =>
   new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS - (WINDOW_DAYS - 1) * DAY_MS);
 
 export type Statistics = ReturnType<typeof statistics>;
 
 /**
- * What is published; null is a withheld figure. Totals are published from the first certificate on. Their parts, by
- * test and by day, are published as `withhold` says. Results are split only if each side covers enough wallets or none,
- * because one side of a part reveals the other.
+ * Returns the published statistics, with null for a withheld figure. Totals are always published. `withhold` decides on
+ * their parts by test and by day. Results are split only if each side covers enough wallets or none, because one side
+ * reveals the other.
  */
 export function statistics(totals: Totals, countedAt: Date) {
   const products = everyProduct(totals.products);
@@ -67,7 +67,7 @@ export function statistics(totals: Totals, countedAt: Date) {
   };
 }
 
-/** A FAIL of few sellers is not told apart, as one of few wallets is not. */
+/** As for wallets, the results of sellers are split only if each side covers enough of them or none. */
 function publishedSellers({ tested, certified, passed, failed }: SellerTotals) {
   const split = isPublic(passed) && isPublic(failed);
   return {
@@ -123,9 +123,9 @@ function everyDay(found: Totals["days"], now: Date): Totals["days"] {
   });
 }
 
-const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A breakdown by test, result or day is null when it covers fewer than ${MINIMUM_WALLETS} different wallets, and enough other figures are null with it that nobody can work it out from the total.`;
+const ANONYMITY_NOTE = `No wallet, transaction or certificate is named. Totals are always published. A breakdown by test, result or day is null if it covers fewer than ${MINIMUM_WALLETS} different wallets, and enough other figures are null with it that it cannot be worked out from the total.`;
 
-/** The statistics as JSON. */
+/** Returns the statistics as JSON. */
 export function statisticsDocument(statistics: Statistics) {
   const { countedAt, wallets, certificates, products, sellers, payments, days } = statistics;
   return {

@@ -21,15 +21,15 @@ interface RowColumns {
 }
 
 const DAY_MS = 86_400_000;
-/** Sorts above every place on the board. */
+/** Sorts above every position on the board. */
 const ABOVE_ALL = ["infinity", ""] as const;
 const place = (position: Position | undefined) => (position ? [position.issuedAt, position.id] : ABOVE_ALL);
 
 /**
- * $1 now, $2 when the oldest fresh certificate can have been issued, $3 and $4 the place after which the page begins,
- * $5 and $6 the top of the walk, $7 how many rows, $8 the product. Each step of the recursion finds one row: the next
- * certificate that is not outranked by another of the same wallet. As a single ordered query, a plan made without the
- * parameters' values would sort all fresh certificates.
+ * $1 is now, $2 the earliest issue time of a fresh certificate, $3 and $4 the position after which the page begins, $5 and
+ * $6 the top of the walk, $7 the number of rows, and $8 the product. Each step of the recursion finds the next certificate
+ * that is not outranked by another one of the same wallet. A generic plan for a single ordered query would sort all fresh
+ * certificates.
  */
 function certifiedQuery(product: Product | null): string {
   const ofProduct = (c: string) => (product === null ? "" : `AND ${c}.product = $8`);
@@ -79,7 +79,7 @@ const boardRow = (row: RowColumns): BoardRow => ({
   products: row.products,
 });
 
-/** A process counts this many certificates before it answers, which takes a second at most; the job counts the rest. */
+/** A request counts at most this many certificates first, which takes up to a second. The job counts the rest. */
 const COUNTED_TOGETHER = 1_000;
 
 const COUNT = "SELECT count_certificates($1, $2, $3) AS taken";
@@ -89,12 +89,12 @@ const countCertificates = async (pool: pg.Pool, most: number): Promise<number> =
   return rows[0]?.taken ?? 0;
 };
 
-/** Moments that have passed need no row each; one that a late change refers to comes back with the difference. */
+/** Merges moments in the past into one row. A late change adds its moment again, with the difference. */
 const FORGET_MOMENTS = `WITH past AS (DELETE FROM counter WHERE name = 'certified' AND part <> ''
     AND part < to_char((now() - interval '1 day') AT TIME ZONE 'UTC', 'YYYY-MM-DD') RETURNING count)
   INSERT INTO counter_change (name, part, count) SELECT 'certified', '', sum(count) FROM past HAVING count(*) > 0`;
 
-/** Counts all certificates that are not counted yet, and adds all changes to their totals. */
+/** Creates the job that counts all uncounted certificates and adds all changes to the totals. */
 export const createCounting = (pool: pg.Pool) => async (): Promise<void> => {
   while ((await countCertificates(pool, COUNTED_TOGETHER)) === COUNTED_TOGETHER);
   while ((await mergeCounters(pool)) > 0);
@@ -112,18 +112,18 @@ const COUNTERS = [
   "payment",
 ] as const;
 
-/** Certificates from before the first of the days have a null day; a day's wallets are counted up to the sample's size. */
+/** Days before $1 are merged into a null day. The wallets of a day are counted only up to the sample's size. */
 const SAMPLED_DAYS = `SELECT CASE WHEN day >= $1 THEN to_char(day, 'YYYY-MM-DD') END AS day, count(DISTINCT wallet)::int AS wallets
   FROM certificate_day_wallet GROUP BY 1`;
 
-/** Paid, and not in `counter` yet, because a reorganization may still undo them. Each part reads an index of unfinished rows. */
+/** Payments that are not in `counter` yet, because a reorganization may undo them. Each part reads an index of unfinished rows. */
 const UNFINAL = `SELECT chain, count(*) AS settled, sum(value) AS volume FROM (
     SELECT chain, value FROM payment WHERE ${ACTIVE_PAYMENTS} AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL
     UNION ALL SELECT chain, value FROM payment WHERE ${PARKED_PAYMENTS} AND state IN ('settled', 'fulfilled') AND tx IS NOT NULL) AS paid
   GROUP BY chain`;
 
 export const createTotalsReader = (pool: pg.Pool): TotalsReader => ({
-  // One at a time: reading then uses one connection and leaves the rest to payments.
+  // One query at a time, to use one connection and leave the others to payments.
   async totals(now, firstDay) {
     await countCertificates(pool, COUNTED_TOGETHER);
     const counters = await readCounters(pool, COUNTERS);
@@ -189,24 +189,24 @@ export interface BoardQuery {
   readonly count: number;
   /** Only wallets that currently pass this product, each with its newest PASS for it; null for any product. */
   readonly product: Product | null;
-  /** Where the previous page ended; null for the first page. */
+  /** The end of the previous page, or null for the first page. */
   readonly walk: Walk | null;
 }
 
-/** What the board reads: wallets verified at `now`, by their newest current PASS, newest first. */
+/** Reads the board. */
 export interface BoardReader {
+  /** Returns the wallets that are verified at `now`, by their newest current PASS, newest first. */
   certified(query: BoardQuery): Promise<readonly BoardRow[]>;
-  /** Verified sellers, in the same order. */
+  /** Returns the verified sellers, in the same order. */
   sellers(query: Omit<BoardQuery, "product">): Promise<readonly SellerRow[]>;
 }
 
-/** What the statistics read: running totals, whose cost does not grow with history. */
+/** Reads running totals, at a cost that does not grow with history. */
 export interface TotalsReader {
   /** `firstDay` is midnight UTC of the first day to count individually. */
   totals(now: Date, firstDay: Date): Promise<Totals>;
 }
 
-/** Sellers that are verified now. */
 async function certifiedSellers(
   pool: pg.Pool,
   { now, count, walk }: Omit<BoardQuery, "product">,
@@ -225,7 +225,7 @@ async function certifiedSellers(
   }));
 }
 
-/** All published exams, without the withdrawn and the reversed ones. */
+/** Counts the published exams that were not withdrawn or reversed. */
 async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
   const { rows } = await pool.query<SellerTotalColumns>(named(SELLER_TOTALS, [now]));
   const [row] = rows;
@@ -238,7 +238,7 @@ async function sellerTotals(pool: pg.Pool, now: Date): Promise<SellerTotals> {
   };
 }
 
-/** As `standings` says: of each request in a site's record the newest exam that was neither withdrawn nor reversed. $1 is now. */
+/** The same rule as `standings`: for each request in a site's record, the newest exam that was not withdrawn or reversed. $1 is now. */
 const COUNTING = `exams AS MATERIALIZED (
   SELECT r.exam, r.origin, r.pay_to, r.level, r.ended_at, r.valid_until, e.path_prefix, ${REQUEST}
   FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam
@@ -251,8 +251,8 @@ verified AS (SELECT origin, site, count(*) AS requests FROM counting GROUP BY or
   HAVING bool_and(level IS NOT NULL))`;
 
 /**
- * $2 and $3 the place after which the page begins, $4 and $5 the top of the walk, $6 how many rows. A seller's place is
- * that of its newest PASS below the top, so one that is examined during the walk is neither missed nor repeated.
+ * $2 and $3 are the position after which the page begins, $4 and $5 the top of the walk, $6 the number of rows. A seller is
+ * at the position of its newest PASS below the top, so a seller that is examined during the walk is not missed or repeated.
  */
 const CERTIFIED_SELLERS = `WITH ${COUNTING}, placed AS (
   SELECT DISTINCT ON (origin, path_prefix) fresh.*, verified.requests FROM fresh JOIN verified USING (origin, site)
@@ -261,13 +261,13 @@ const CERTIFIED_SELLERS = `WITH ${COUNTING}, placed AS (
 SELECT exam AS id, origin, site, pay_to, level, ended_at, valid_until, requests FROM placed
 WHERE (ended_at, exam) < ($2::timestamptz, $3::text) ORDER BY ended_at DESC, exam DESC LIMIT $6`;
 
-const SELLER_TOTALS = `WITH ${COUNTING}, standing AS (
+const SELLER_TOTALS = `WITH ${COUNTING}, valid AS (
   SELECT (r.origin, e.path_prefix) AS origin, r.level IS NOT NULL AS passed
   FROM seller_exam_result r JOIN seller_exam e ON e.id = r.exam WHERE r.is_public AND ${STANDS})
 SELECT count(DISTINCT origin) AS tested, (SELECT count(*) FROM verified) AS certified,
   count(*) FILTER (WHERE passed) AS passed, count(DISTINCT origin) FILTER (WHERE passed) AS passed_origins,
   count(*) FILTER (WHERE NOT passed) AS failed, count(DISTINCT origin) FILTER (WHERE NOT passed) AS failed_origins
-FROM standing`;
+FROM valid`;
 
 interface SellerColumns {
   id: string;

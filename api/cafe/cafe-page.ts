@@ -3,7 +3,7 @@ import { html } from "../platform/page/html.ts";
 import { codeBlock, renderPage } from "../platform/page/page.ts";
 import { CAFE_NETWORK, type cafeOverview, orderPath } from "./menu.ts";
 
-/** The café's page. */
+/** Renders the café's page. */
 export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: string): string =>
   renderPage({
     title: "Café",
@@ -18,11 +18,11 @@ export const renderCafe = (overview: ReturnType<typeof cafeOverview>, baseUrl: s
       ({ item, price, extra }) =>
         html`<li><h3>${item.replaceAll("-", " ")}, with ${extra}</h3><span class="price">${price} ${NETWORKS[CAFE_NETWORK].money}</span><code class="note soft">POST ${orderPath(item)}</code></li>`,
     )}</ul>
-${codeBlock({ id: "order", caption: "Ask for the terms", language: "bash", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
+${codeBlock({ id: "order", caption: "See the terms", language: "bash", text: `curl -i -X POST ${baseUrl}${orderPath("espresso")}` })}</section>
 <section aria-labelledby="rounds"><h2 id="rounds">Open rounds</h2>
 ${
   overview.open_rounds.length === 0
-    ? html`<p class="soft">None right now. Receipts served so far: ${overview.receipts_served}.</p>`
+    ? html`<p class="soft">None right now. Receipts served to date: ${overview.receipts_served}.</p>`
     : html`<ul class="rows">${overview.open_rounds.map(
         ({ nickname, left }) => html`<li><h3>${nickname}</h3><span class="note soft">buys the next ${left}</span></li>`,
       )}</ul>`

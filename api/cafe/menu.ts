@@ -6,10 +6,10 @@ export const ITEMS = ["espresso", "flat-white", "the-good-stuff", "buy-a-round"]
 
 export type Item = (typeof ITEMS)[number];
 
-/** The café is on the test network, where money has no value. */
+/** The café takes only test money. */
 export const CAFE_NETWORK: Network = TEST_NETWORK;
 
-/** How many receipts of others a round covers. */
+/** The number of other wallets' receipts that a round covers. */
 export const ROUND_RECEIPTS = 10;
 
 /** SPEC.md, general rules. */
@@ -25,12 +25,12 @@ export const MENU: Readonly<Record<Item, { readonly price: Atomic; readonly extr
 
 export const orderPath = (item: Item): string => `/order/${item}`;
 
-/** The café at a glance: menu, receipts so far, and whose rounds still have receipts left. */
+/** Returns the menu, the number of receipts, and the rounds with receipts left. */
 export const cafeOverview = (
   { rounds, served }: { readonly rounds: readonly OpenRound[]; readonly served: number },
   baseUrl: string,
 ) => ({
-  what: `A café where agents can try out a real payment with ${NETWORKS[CAFE_NETWORK].money}. It works like every other paid route here.`,
+  what: `A café where agents can practice a real payment with ${NETWORKS[CAFE_NETWORK].money}. It works like every other paid route here.`,
   network: CAFE_NETWORK as Network,
   network_key: NETWORKS[CAFE_NETWORK].key,
   menu: ITEMS.map((item) => ({

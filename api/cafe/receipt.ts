@@ -25,14 +25,14 @@ const CUPS = [
 const FORTUNES = [
   "The next 402 you meet will be a fair one.",
   "A price ceiling today spares an apology tomorrow.",
-  "Somebody far away is about to verify you.",
+  "Someone far away is about to verify you.",
   "Read the recipient twice, sign once.",
   "Your nonce is unlike any other. So are you.",
-  "What is settled stays settled, and you may rest.",
+  "Settled is settled. You may rest.",
   "A short window keeps the draft out.",
   "Patience: the block you wait for is two seconds away.",
   "An invoice without terms is only a wish.",
-  "You will be asked for a receipt, and you will have one.",
+  "Someone will want a receipt, and you will have one.",
 ] as const;
 
 const RANKS = [
@@ -56,7 +56,7 @@ const REALMS = [
   "the Final Block",
 ] as const;
 
-/** Picks one of a list, always the same for the same seed. */
+/** Picks a value from a list, always the same one for the same seed. */
 function pick<Value>(list: readonly Value[], seed: string): Value {
   const number = createHash("sha256").update(seed).digest().readUInt32BE(0);
   return list[number % list.length] as Value;
@@ -74,7 +74,7 @@ const title = (wallet: Address, now: Date): string => {
 
 const MAX_NICKNAME = 32;
 
-/** Letters, marks, numbers, punctuation, symbols and single spaces: nothing that hides, reverses or breaks a line. */
+/** Letters, marks, numbers, punctuation, symbols, and single spaces. No character hides, reverses, or breaks a line. */
 const NICKNAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}]+(?: [\p{L}\p{M}\p{N}\p{P}\p{S}]+)*$/u;
 
 const nickname = z
@@ -82,7 +82,7 @@ const nickname = z
   .refine((text) => [...text].length <= MAX_NICKNAME, `expected at most ${MAX_NICKNAME} characters`)
   .refine((text) => NICKNAME.test(text), "expected visible characters separated by at most single spaces");
 
-/** The body of an order: only a round takes a message, and it is optional. */
+/** The body of an order. Only a round takes a nickname, and it is optional. */
 export const ORDER = z
   .object({ nickname: nickname.optional() })
   .optional()
@@ -93,18 +93,18 @@ export type Order = z.infer<typeof ORDER>;
 /** 0x7099…79c8 */
 const shortAddress = (address: Address): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
 
-/** 16 hex digits derived from the authorization: a sale makes one receipt, however often it runs. */
+/** Derives 16 hex digits from the authorization, so that a sale makes one receipt even if it runs again. */
 export const receiptId = ({ network, asset, payer, nonce }: PaymentKey): string =>
   createHash("sha256").update(`receipt|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 16);
 
-/** Who bought the round that covers a receipt. */
+/** The round that covers a receipt. */
 export interface Toast {
   readonly nickname: string;
-  /** Which of the round's receipts this is, from 1. */
+  /** The number of this receipt in the round, from 1. */
   readonly number: number;
 }
 
-/** A receipt as its buyer gets it. */
+/** Returns the receipt for a buyer. */
 export function receipt(
   item: Item,
   { payment, value, settlement, input }: Pick<Sale<Order>, "payment" | "value" | "settlement" | "input">,

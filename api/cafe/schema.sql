@@ -5,7 +5,7 @@ CREATE TABLE cafe_receipt (
 GRANT SELECT, INSERT ON cafe_receipt TO trust_api;
 
 COMMENT ON TABLE cafe_receipt IS 'Receipts of the café.';
-COMMENT ON COLUMN cafe_receipt.id IS 'derived from the payment, so a sale makes one receipt';
+COMMENT ON COLUMN cafe_receipt.id IS 'derived from the payment, so that a sale makes one receipt';
 COMMENT ON COLUMN cafe_receipt.document IS 'the receipt as it was served';
 
 CREATE TABLE cafe_round (
@@ -18,7 +18,7 @@ CREATE TABLE cafe_round (
 CREATE INDEX cafe_round_open ON cafe_round (id) WHERE receipts_left > 0;
 GRANT SELECT, INSERT, UPDATE ON cafe_round TO trust_api;
 
-COMMENT ON TABLE cafe_round IS 'Rounds bought at the café: the next receipts of other wallets thank their buyer.';
+COMMENT ON TABLE cafe_round IS 'Rounds bought at the café. The next receipts of other wallets name the buyer.';
 COMMENT ON COLUMN cafe_round.receipt IS 'the receipt of the round';
-COMMENT ON COLUMN cafe_round.nickname IS 'the buyer''s, as receipts show it';
-COMMENT ON COLUMN cafe_round.receipts_left IS 'how many more receipts name it';
+COMMENT ON COLUMN cafe_round.nickname IS 'the buyer''s nickname, as shown on receipts';
+COMMENT ON COLUMN cafe_round.receipts_left IS 'number of receipts that will still name it';

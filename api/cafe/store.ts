@@ -4,7 +4,7 @@ import type { Address } from "../platform/wallet.ts";
 import { ROUND_RECEIPTS } from "./menu.ts";
 import type { Toast } from "./receipt.ts";
 
-/** The café's receipts and the rounds that depend on them. */
+/** Creates the store of receipts and rounds. */
 export function createCafeStore(pool: pg.Pool): CafeStore {
   return {
     serve,
@@ -37,7 +37,7 @@ async function serve({ id, payer, round, write }: ServedOrder, transaction: Tran
   return document;
 }
 
-/** Takes one receipt from the oldest open round that another wallet bought; orders that want the same round wait for it. */
+/** Takes one receipt from the oldest open round of another wallet. Concurrent orders wait for the row. */
 async function toastFor(transaction: Transaction, payer: string): Promise<Toast | null> {
   const { rows } = await transaction.query<{ nickname: string; receipts_left: number }>(
     `UPDATE cafe_round SET receipts_left = receipts_left - 1 WHERE id = (
@@ -51,12 +51,12 @@ async function toastFor(transaction: Transaction, payer: string): Promise<Toast 
 
 /** A paid order. */
 export interface ServedOrder {
-  /** Of the receipt. */
+  /** The receipt's id. */
   readonly id: string;
   readonly payer: Address;
-  /** Of the buyer of a round; null for other items. */
+  /** The nickname of a round's buyer; null for other items. */
   readonly round: { readonly nickname: string } | null;
-  /** Writes the receipt, once it is known whose round pays for it. */
+  /** Writes the receipt, with the round that covers it, if any. */
   readonly write: (toast: Toast | null) => string;
 }
 
@@ -67,11 +67,11 @@ export interface OpenRound {
 
 export interface CafeStore {
   /**
-   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own. A receipt
-   * that already exists is returned as it was written.
+   * Stores a receipt, counts it against the oldest open round of another wallet, and opens the buyer's own round. An
+   * existing receipt is returned unchanged.
    */
   serve(order: ServedOrder, transaction: Transaction): Promise<string>;
-  /** Rounds with receipts left, oldest first. */
+  /** Returns rounds with receipts left, oldest first. */
   openRounds(limit: number): Promise<readonly OpenRound[]>;
   served(): Promise<number>;
 }
