@@ -16,7 +16,7 @@ interface PurchaseNeeds {
   readonly offerReceipt: OfferReceipt;
 }
 
-/** The purchases of a wallet that signs in. Processes share the sealing key, so each takes the nonces of the others. */
+/** Creates the list of purchases. Processes share the sealing key, so each accepts the nonces of the others. */
 export function createPurchases(platform: Platform, config: Config, { schemes, offerReceipt }: PurchaseNeeds) {
   const { baseUrl, sealingKey, retiredSealingKeys } = config;
   const { pool, chains, log, now, peers } = platform;
@@ -30,7 +30,7 @@ export function createPurchases(platform: Platform, config: Config, { schemes, o
     nonces: createNonces([secretOf(sealingKey), ...retiredSealingKeys.map(secretOf)], uri),
     chance: () => randomBytes(NONCE_CHANCE_BYTES),
     uri,
-    // A node's client may quote the signature in its errors.
+    // An RPC error may quote the signature, so log only its name.
     failed: (error) => log.warn({ reason: (error as Error).name }, "a sign-in could not be verified"),
   });
   return {

@@ -25,39 +25,39 @@ export interface PurchaseParts {
   readonly nonces: Nonces;
   readonly chance: () => Uint8Array;
   readonly chains: Readonly<Record<Network, Pick<Chain, "verifyContractSignature" | "isDeployed">>>;
-  /** Some know signatures of wallets without code. */
+  /** Some schemes can verify signatures of wallets without code. */
   readonly schemes: ReadonlyMap<string, Pick<Scheme, "isSignedOtherwise">>;
-  /** The absolute URL that is signed in to. */
+  /** The absolute URL that a wallet signs in to. */
   readonly uri: string;
   readonly now: () => Date;
-  /** Receives why a signature could not be verified. */
+  /** Receives the error if a signature could not be verified. */
   readonly failed: (error: unknown) => void;
 }
 
 export type Asked = Omit<AskedPurchases, "payer">;
 
 interface AskedBy extends Asked {
-  /** The key that its sender is counted under. */
+  /** The key of its sender in the rate limits. */
   readonly client: string;
 }
 
 export interface PurchaseLists {
-  /** A new challenge. Nothing is stored. */
+  /** Returns a new challenge. Nothing is stored. */
   readonly challenge: (network: Network) => SignInInfo;
   /**
-   * A page of the wallet that signed in, or why there is none. A sign-in shows one page, once. `unread`: the wallet's code
-   * has to say whether it signed, and the chain cannot be read; the sign-in is not used up.
+   * Returns a page of the wallet that signed in, or the reason for a refusal. A sign-in is good for one page. `unread` means
+   * that the wallet's code must verify the signature but the chain is unreachable; the sign-in is not used up.
    */
   readonly show: (signIn: SignIn, asked: AskedBy, routeOf: RouteOf) => Promise<ShownPage | Refusal | "unread">;
 }
 
 type RouteOf = (id: string) => PaidRoute | undefined;
 
-/** Signed, or why not. */
+/** True if the wallet signed, else the reason for the refusal. */
 type Verdict = true | Refusal;
 
-const UNSIGNED = refused("signature", "The signature is not this wallet's, over the challenge as it was issued.");
-const USED = refused("nonce", "The nonce was used before: a sign-in shows one page, once.");
+const UNSIGNED = refused("signature", "The signature is not this wallet's signature of the challenge as issued.");
+const USED = refused("nonce", "The nonce was already used. A sign-in is good for one page.");
 
 export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
   const { store, nonces, chance, uri, now } = parts;
@@ -77,7 +77,7 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
         return "unread" as const;
       });
       if (isTheirs !== true) return isTheirs;
-      // Only what was signed leaves a row: challenges, and answers to them that prove nothing, cost no storage.
+      // Only a valid signature leaves a row. Challenges, and responses to them that prove nothing, cost no storage.
       if (!(await store.useNonce(signIn.nonce))) return USED;
       const page = await store.page({ ...asked, payer: signed.payer });
       await Promise.all(page.purchases.map((purchase) => told({ payer: signed.payer, client }, purchase, routeOf)));
@@ -86,7 +86,7 @@ export function createPurchaseLists(parts: PurchaseParts): PurchaseLists {
   };
 }
 
-/** As a payer signs: an account's key, a contract by ERC-1271 on this network, or a wallet that may be deployed later. */
+/** Accepts the same signatures as payments: an account's key, ERC-1271 on this network, or a wallet not deployed yet. */
 async function isSigned(
   { chains, schemes }: PurchaseParts,
   { network, payer, text, signature }: SignedText & { readonly network: Network },
@@ -101,7 +101,7 @@ async function isSigned(
   return isDeployed ? UNSIGNED : refused("signature", undeployed(payer, network));
 }
 
-/** What a route does before its stored answer is sent. */
+/** Runs the route's hook before its stored response is sent. */
 async function told(
   { payer, client }: { readonly payer: Address; readonly client: string },
   purchase: StoredPurchase,
@@ -120,7 +120,7 @@ export interface DocumentParts {
   readonly now: Date;
 }
 
-/** The answer of `GET /purchases` to a wallet that has signed in. */
+/** Returns the response of `GET /purchases` to a wallet that has signed in. */
 export const purchasesDocument = async (
   { wallet, purchases }: ShownPage,
   { network, next }: { readonly network: Network; readonly next: string | null },
@@ -154,7 +154,7 @@ async function described(payer: Address, purchase: StoredPurchase, { baseUrl, re
   };
 }
 
-/** An order of a running test is not explained: its answer comes with the test. */
+/** The response to an order is withheld while its test may be running. */
 function withheldUntil(route: PaidRoute | undefined, receivedAt: Date): Date | null {
   const { answerWithheldMinutes: minutes } = route?.privacy ?? {};
   return minutes === undefined ? null : new Date(receivedAt.getTime() + minutes * 60_000);
@@ -163,7 +163,7 @@ function withheldUntil(route: PaidRoute | undefined, receivedAt: Date): Date | n
 interface ShownAnswer {
   readonly answer: { readonly status: number; readonly body: unknown } | null;
   readonly answer_state: "stored" | "pending" | "withheld";
-  /** When a withheld answer is shown. */
+  /** When a withheld answer will be shown. */
   readonly answer_from: string | null;
 }
 
@@ -174,14 +174,14 @@ function answerOf({ answer }: StoredPurchase, until: Date | null): ShownAnswer {
   return { answer: { status: answer.status, body }, answer_state: "stored", answer_from: null };
 }
 
-/** Identifiers that the service gives to orders of its own have a colon, which clients' never have. */
+/** The service's own identifiers have a colon, which clients' identifiers cannot have. */
 const clientsOwn = (id: string | null): string | null => (id === null || id.includes(":") ? null : id);
 
 const receiptIn = (extensions: Awaited<ReturnType<OfferReceipt["receipt"]>>) =>
   (extensions as { "offer-receipt": { info: { receipt: { format: string; signature: string } } } })["offer-receipt"]
     .info.receipt;
 
-/** A place in a wallet's purchases, newest first: right after this one. */
+/** The last purchase of a page. The next page begins after it. */
 export interface Cursor {
   readonly receivedAt: Date;
   readonly nonce: Hex;
@@ -189,11 +189,11 @@ export interface Cursor {
 
 const FORM = /^(\d{1,14})\.(0x[0-9a-f]{64})$/;
 
-/** The opaque cursor of a place. It grants nothing: the next page takes a sign-in of its own. */
+/** Encodes an opaque cursor. It grants nothing, because the next page takes another sign-in. */
 export const encodeCursor = ({ receivedAt, nonce }: Cursor): string =>
   Buffer.from(`${receivedAt.getTime()}.${nonce}`).toString("base64url");
 
-/** Null if this service never issued such a cursor. */
+/** Parses a cursor. Returns null if this service cannot have issued it. */
 export function parseCursor(text: string): Cursor | null {
   const [, time, nonce] = FORM.exec(Buffer.from(text, "base64url").toString("latin1")) ?? [];
   const place = { receivedAt: new Date(Number(time)), nonce: nonce as Hex };

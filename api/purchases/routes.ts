@@ -27,7 +27,7 @@ export interface PurchaseRouteParts {
 
 export const PURCHASES_PATH = "/purchases";
 
-const SUMMARY = "What the wallet that signs in has bought, with the answers it got";
+const SUMMARY = "Everything bought by the wallet that signs in, with the responses it got";
 
 export const purchaseRoutes = (parts: PurchaseRouteParts): readonly Route[] => [
   {
@@ -38,12 +38,12 @@ export const purchaseRoutes = (parts: PurchaseRouteParts): readonly Route[] => [
     parameters: [
       optionalInQuery({
         name: "network",
-        description: `The chain that was paid on; ${MAIN_NETWORK} by default.`,
+        description: `The chain of the payments. The default is ${MAIN_NETWORK}.`,
         schema: networkId,
       }),
       optionalInQuery({
         name: "transaction",
-        description: "Only what this transaction paid for.",
+        description: "Only purchases that this transaction paid for.",
         schema: transactionHash,
       }),
       optionalInQuery({ name: "cursor", description: "Taken from the previous page's `next`.", schema: z.string() }),
@@ -64,7 +64,7 @@ async function purchases(c: Context, parts: PurchaseRouteParts): Promise<Respons
   const shown = await parts.purchases.show(signIn, { ...asked, client: clientOf(c, parts.peers) }, routeOf);
   if (shown === "unread") throw new Problem("not_available", { detail: UNREAD, headers: { "retry-after": "5" } });
   if ("why" in shown)
-    return demand(c, parts, { asked, error: `${shown.code}: ${shown.why} Sign the challenge of this answer.` });
+    return demand(c, parts, { asked, error: `${shown.code}: ${shown.why} Sign the challenge in this response.` });
   const { baseUrl, offerReceipt, now } = parts;
   const page = { network: asked.network, next: nextUrl(asked, shown, baseUrl) };
   const document = await purchasesDocument(shown, page, {
@@ -95,11 +95,11 @@ function parseQuery(c: Context): Asked {
 }
 
 const UNREAD =
-  "The wallet's code has to say whether it signed, and its chain cannot be read at the moment. Send the same header again.";
+  "The wallet's contract must verify the signature, but its chain is unreachable right now. Resend the same header.";
 
 const malformed = (detail: string) => new Problem("malformed_request", { detail });
 
-/** Null after the last page. */
+/** Returns null on the last page. */
 function nextUrl({ network, transaction }: Asked, { purchases, isLast }: ShownPage, baseUrl: string): string | null {
   const last = purchases.at(-1);
   if (isLast || last === undefined) return null;
@@ -111,7 +111,7 @@ function nextUrl({ network, transaction }: Asked, { purchases, isLast }: ShownPa
   return `${baseUrl}${PURCHASES_PATH}?${query}`;
 }
 
-/** The 402 of x402's extension `sign-in-with-x`, in its form for what is not for sale: it offers no terms. */
+/** Sends the 402 of x402's extension `sign-in-with-x`. It offers no terms, because nothing is for sale. */
 function demand(
   c: Context,
   { purchases: lists, baseUrl }: PurchaseRouteParts,
@@ -128,7 +128,7 @@ function demand(
   return c.json({ x402Version: 1, error: `${error} ${WHERE}`, accepts: [] }, 402, headers);
 }
 
-const WHERE = `Nothing is to be paid: the challenge is in the PAYMENT-REQUIRED header (x402 version 2, extension "${SIGN_IN}"), and its signature goes into ${SIGN_IN_HEADER}.`;
+const WHERE = `No payment is due. The challenge is in the PAYMENT-REQUIRED header (x402 version 2, extension "${SIGN_IN}"), and its signature goes into ${SIGN_IN_HEADER}.`;
 
 const SCHEMA = jsonSchema(SIGN_IN_PAYLOAD, "input");
 

@@ -5,4 +5,4 @@ GRANT SELECT, INSERT, DELETE ON sign_in TO trust_api;
 
 COMMENT ON TABLE sign_in IS 'Nonces of sign-ins that were used (docs/purchases.md).';
 COMMENT ON COLUMN sign_in.nonce IS
-  'when the service issued it, in milliseconds since 1970, then random bytes, then an authentication code of both';
+  'time of issue in milliseconds since 1970, then random bytes, then an authentication code of both';

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { address, atomic, count, network, time, transactionHash, url, usd } from "../platform/http/schema.ts";
 import type { purchasesDocument } from "./list-purchases.ts";
 
-/** The body of a 402 that nothing can be paid for: its challenge is in `extensions` of `PAYMENT-REQUIRED`. */
+/** The body of a 402 that asks to sign in. Its challenge is in `extensions` of `PAYMENT-REQUIRED`. */
 export const SIGN_IN_REQUIRED = z
   .object({ x402Version: z.literal(1), error: z.string(), accepts: z.array(z.never()) })
   .meta({ id: "SignInRequired" });
 
 const PURCHASE = z.object({
-  resource: url.meta({ description: "What was paid for." }),
+  resource: url.meta({ description: "The URL that was paid for." }),
   amount: atomic,
   amount_usd: usd,
   pay_to: address,
@@ -18,19 +18,19 @@ const PURCHASE = z.object({
   explorer_url: url,
   received_at: time,
   payment_id: z.string().nullable().meta({
-    description: "The payment identifier that the client sent; of one with more than 43 characters, its SHA-256.",
+    description: "The payment identifier that the client sent, or its SHA-256 if it has more than 43 characters.",
   }),
   receipt: z.object({ format: z.string(), signature: z.string() }).meta({
-    description: "As in `PAYMENT-RESPONSE`: x402's extension `offer-receipt`.",
+    description: "The receipt of x402's extension `offer-receipt`, as in `PAYMENT-RESPONSE`.",
   }),
   record_url: url.nullable(),
   answer: z
     .object({ status: count, body: z.unknown() })
     .nullable()
-    .meta({ description: "What the payment bought, as every retry of it gets it." }),
+    .meta({ description: "The response to the payment and to every retry of it." }),
   answer_state: z.enum(["stored", "pending", "withheld"]).meta({
     description:
-      "pending: it has settled, and its answer is not ready yet. withheld: an order of a test that may be running; its answer is shown from `answer_from` on.",
+      "`pending`: the payment has settled, and its response is not ready yet. `withheld`: an order of a test that may be running; its response is shown from `answer_from` on.",
   }),
   answer_from: time.nullable(),
 });
@@ -40,6 +40,6 @@ export const PURCHASES = z
     wallet: address,
     network,
     purchases: z.array(PURCHASE),
-    next: url.nullable().meta({ description: "The next page, which takes a sign-in of its own." }),
+    next: url.nullable().meta({ description: "The next page, which takes another sign-in." }),
   })
   .meta({ id: "Purchases" }) satisfies z.ZodType<Awaited<ReturnType<typeof purchasesDocument>>>;

@@ -7,19 +7,19 @@ import { MAX_HEADER_BYTES } from "../payments/index.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Address, type Hex, parseAddress } from "../platform/wallet.ts";
 
-/** The name of x402's extension, in lower case, and of the header that answers it. */
+/** The name of x402's extension, and of the header with its response. */
 export const SIGN_IN = "sign-in-with-x";
 export const SIGN_IN_HEADER = "SIGN-IN-WITH-X";
 
-/** How long a challenge can be answered. */
+/** A challenge is valid for this time. */
 const SIGN_IN_MINUTES = 5;
-/** How far one process may be ahead of another. */
+/** The maximum difference between the clocks of two processes. */
 const MOST_AHEAD_MS = 60_000;
 
-/** What a wallet shows to its owner. */
+/** The statement that a wallet shows to its owner. */
 const STATEMENT = "Show what this wallet has bought here, with the answers it got. This pays for nothing.";
 
-/** What is to be signed, without the wallet and its chain (EIP-4361). */
+/** The challenge to sign, without the wallet and its chain (EIP-4361). */
 export interface SignInInfo {
   readonly domain: string;
   readonly uri: string;
@@ -31,7 +31,7 @@ export interface SignInInfo {
   readonly resources: readonly [string];
 }
 
-/** The challenge of a nonce: everything else follows from it, so nothing else has to be kept. */
+/** Returns the challenge of a nonce. Every other member follows from the nonce, so challenges are not stored. */
 export const signInInfo = (uri: string, { nonce, at }: { readonly nonce: string; readonly at: Date }): SignInInfo => ({
   domain: new URL(uri).host,
   uri,
@@ -47,7 +47,7 @@ const expiryOf = (at: Date): Date => new Date(at.getTime() + SIGN_IN_MINUTES * 6
 
 const optional = z.string().nullish();
 
-/** What the header carries. Members that nobody signs are ignored. */
+/** The payload of the header. Members that are not signed are ignored. */
 export const SIGN_IN_PAYLOAD = z.object({
   domain: z.string(),
   address: z.string().regex(/^0x[0-9a-fA-F]{40}$/, "expected 0x and 40 hex digits"),
@@ -65,10 +65,10 @@ export const SIGN_IN_PAYLOAD = z.object({
   signature: z.string().regex(/^0x(?:[0-9a-fA-F]{2})+$/, "expected 0x and hex digits"),
 });
 
-/** A sign-in as its header carries it; none of it has been checked yet. */
+/** An unchecked sign-in. */
 export type SignIn = z.infer<typeof SIGN_IN_PAYLOAD>;
 
-/** Decodes `SIGN-IN-WITH-X`; `malformed` says what is wrong with it. */
+/** Decodes `SIGN-IN-WITH-X`. `malformed` describes the fault. */
 export function parseSignIn(header: string): SignIn | { readonly malformed: string } {
   if (header.length > MAX_HEADER_BYTES)
     return { malformed: `${SIGN_IN_HEADER} has ${header.length} bytes; the limit is ${MAX_HEADER_BYTES}.` };
@@ -78,16 +78,16 @@ export function parseSignIn(header: string): SignIn | { readonly malformed: stri
   if (success) return data;
   const [issue] = error.issues;
   const where = issue?.path.join(".") || "payload";
-  return { malformed: `${SIGN_IN_HEADER} is not a signed sign-in: ${where}: ${issue?.message ?? "unexpected"}.` };
+  return { malformed: `${SIGN_IN_HEADER} is not a valid sign-in: ${where}: ${issue?.message ?? "unexpected"}.` };
 }
 
-/** Why a sign-in is refused: a code of the extension and a sentence for people. */
+/** The reason for refusing a sign-in: a code of the extension, and a sentence for people. */
 export interface Refusal {
   readonly code: `invalid_siwx_${string}`;
   readonly why: string;
 }
 
-/** What is signed in to, on which network, and how a nonce shows when it was issued. */
+/** The expected URL and network, and the function that returns when a nonce was issued. */
 export interface Expected {
   readonly uri: string;
   readonly network: Network;
@@ -95,22 +95,22 @@ export interface Expected {
 }
 
 /**
- * Checks everything but the signature and whether the nonce was used. Every member has to be the challenge's own, so the
- * text that counts as signed is ours but for the wallet's address.
+ * Checks everything except the signature and whether the nonce was used. Every member must equal the challenge's, so only
+ * the wallet's address in the signed text is the client's choice.
  */
 export function checkSignIn(given: SignIn, { uri, network, issuedAt }: Expected, now: Date): Refusal | null {
   const { host } = new URL(uri);
-  if (given.domain !== host) return refused("domain_mismatch", `The domain has to be ${host}.`);
-  if (given.uri !== uri) return refused("uri_mismatch", `The uri has to be ${uri}.`);
-  if (given.chainId !== network) return refused("chain_id", `The chainId has to be ${network}.`);
+  if (given.domain !== host) return refused("domain_mismatch", `The domain must be ${host}.`);
+  if (given.uri !== uri) return refused("uri_mismatch", `The uri must be ${uri}.`);
+  if (given.chainId !== network) return refused("chain_id", `The chainId must be ${network}.`);
   const at = issuedAt(given.nonce);
-  if (at === null) return refused("nonce", "The nonce is not one that this service issued for this network.");
+  if (at === null) return refused("nonce", "This service did not issue the nonce for this network.");
   const changed = changedMember(given, signInInfo(uri, { nonce: given.nonce, at }));
   if (changed !== null) return refused(...changed);
   if (at.getTime() > now.getTime() + MOST_AHEAD_MS)
     return refused("issued_at_in_future", "The challenge was issued in the future.");
   if (now.getTime() >= expiryOf(at).getTime())
-    return refused("expired", `A challenge can be answered for ${SIGN_IN_MINUTES} minutes.`);
+    return refused("expired", `A challenge expires after ${SIGN_IN_MINUTES} minutes.`);
   return null;
 }
 
@@ -118,7 +118,7 @@ export const refused = (code: string, why: string): Refusal => ({ code: `invalid
 
 function changedMember(given: SignIn, own: SignInInfo): readonly [string, string] | null {
   const differs = (name: "version" | "statement" | "issuedAt" | "expirationTime") => given[name] !== own[name];
-  const asIssued = (name: string) => `${name} has to be as in the challenge.`;
+  const asIssued = (name: string) => `${name} must be the same as in the challenge.`;
   if (differs("version")) return ["version", asIssued("version")];
   if (differs("issuedAt")) return ["issued_at", asIssued("issuedAt")];
   if (differs("expirationTime")) return ["expiration_time", asIssued("expirationTime")];
@@ -130,14 +130,14 @@ function changedMember(given: SignIn, own: SignInInfo): readonly [string, string
   return null;
 }
 
-/** Who signs in, the text that has to have been signed, and the signature. */
+/** The wallet that signs in, the text that it must have signed, and the signature. */
 export interface SignedText {
   readonly payer: Address;
   readonly text: string;
   readonly signature: Hex;
 }
 
-/** The text of a sign-in that has been checked (EIP-4361): the address as EIP-55 writes it, in whatever case it came. */
+/** Returns the text of a checked sign-in (EIP-4361), with the address in its EIP-55 checksum form. */
 export function signedText({ address, signature, ...given }: SignIn, { uri, network, issuedAt }: Expected): SignedText {
   const payer = parseAddress(address);
   const at = issuedAt(given.nonce);
@@ -157,28 +157,28 @@ export function signedText({ address, signature, ...given }: SignIn, { uri, netw
   };
 }
 
-/** Of a nonce in bytes: when it was issued (milliseconds since 1970), chance, and our proof of both. */
+/** The bytes of a nonce: the time of issue (milliseconds since 1970), random bytes, and a MAC of both. */
 const TIME = 6;
 const CHANCE = 12;
 const PROOF = 16;
 const FORM = new RegExp(`^[0-9a-f]{${2 * (TIME + CHANCE + PROOF)}}$`);
 
-/** How many bytes of chance a nonce needs. */
+/** The number of random bytes in a nonce. */
 export const NONCE_CHANCE_BYTES = CHANCE;
 
 /**
- * Nonces that prove themselves: whatever number of challenges is asked for, nothing is stored before one comes back
- * signed. Every process with the same secret takes those of the others.
+ * Self-authenticating nonces. Nothing is stored until a challenge comes back signed. Processes with the same secret accept
+ * each other's nonces.
  */
 export interface Nonces {
   readonly issue: (network: Network, at: Date, chance: Uint8Array) => string;
-  /** When it was issued; null if it is not one of ours for this network. */
+  /** Returns the time of issue, or null if the service did not issue the nonce for this network. */
   readonly issuedAt: (network: Network, nonce: string) => Date | null;
 }
 
 /**
- * @param secrets known to the processes of this service alone; the first proves new nonces, and each those that it proved
- * @param uri what is signed in to: a nonce for another address of the service proves nothing
+ * @param secrets known only to the processes of this service; the first authenticates new nonces, and all verify nonces
+ * @param uri the URL that a wallet signs in to; a nonce for another URL of the service is not valid
  */
 export function createNonces(secrets: readonly [Uint8Array, ...Uint8Array[]], uri: string): Nonces {
   const prove = (network: Network, body: Buffer, secret = secrets[0]): Buffer =>

@@ -4,12 +4,12 @@ import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { Cursor } from "./list-purchases.ts";
 
-/** A page has at most so many purchases, and ends once their answers have so many bytes. */
+/** The maximum purchases per page. A page also ends once its responses have `MOST_BYTES`. */
 const MOST_PURCHASES = 20;
 const MOST_BYTES = 524_288;
 
 interface Columns {
-  /** How many there are, one more than a page at most. */
+  /** The number of purchases found, at most one more than a page has. */
   found: number;
   asset: Buffer;
   nonce: Buffer;
@@ -26,10 +26,10 @@ interface Columns {
   location: string | null;
 }
 
-/** A payer's settled payments; what is withheld has no transaction. The condition of `payment_purchases`. */
+/** The condition of `payment_purchases`: a payer's settled payments. A withheld one has no transaction. */
 const SETTLED = "state IN ('settled', 'fulfilled') AND tx IS NOT NULL";
 
-/** One more than a page has, without reading answers that do not fit: the length of a stored answer costs nothing. */
+/** One row more than a page, without reading responses that do not fit, because reading only their length is cheap. */
 const PAGE = (condition: string) => `SELECT * FROM (
     SELECT *, count(*) OVER ()::int AS found, coalesce(sum(length(response)) OVER (ORDER BY received_at DESC, nonce DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM (
@@ -81,7 +81,7 @@ function parse(row: Columns, { network }: AskedPurchases): StoredPurchase {
   };
 }
 
-/** A settled payment of a wallet, as the journal has it. */
+/** A settled payment of a wallet, from the journal. */
 export interface StoredPurchase extends Cursor {
   readonly network: Network;
   readonly asset: Address;
@@ -93,18 +93,18 @@ export interface StoredPurchase extends Cursor {
   readonly transaction: Hex;
   readonly block: number;
   readonly final: boolean;
-  /** Null while the sale is being made. */
+  /** The stored response, or null while the sale is in progress. */
   readonly answer: { readonly status: number; readonly body: Uint8Array } | null;
-  /** Path of the public record it bought, if any. */
+  /** The path of the public record that it bought, or null. */
   readonly location: string | null;
 }
 
 export interface AskedPurchases {
   readonly payer: Address;
   readonly network: Network;
-  /** Null for the newest. */
+  /** The end of the previous page, or null for the first page. */
   readonly after: Cursor | null;
-  /** Only those that this transaction settled; null for all. */
+  /** Only purchases that this transaction settled; null for all. */
   readonly transaction: Hex | null;
 }
 
@@ -114,15 +114,15 @@ interface StoredPage {
   readonly isLast: boolean;
 }
 
-/** What a wallet that has signed in is shown. */
+/** A page for the wallet that signed in. */
 export interface ShownPage extends StoredPage {
   readonly wallet: Address;
 }
 
-/** What wallets bought, and which nonces are used. */
+/** Stores used nonces and reads purchases. */
 export interface PurchaseStore {
-  /** Marks a nonce as used, for every process; false if it was. */
+  /** Marks a nonce as used, for every process. Returns false if it was used before. */
   readonly useNonce: (nonce: string) => Promise<boolean>;
-  /** As many as a page may have, by their number and by the bytes of their answers; at least one if there is any. */
+  /** Returns a page, limited by number and by the bytes of the responses. It has at least one purchase if any is left. */
   readonly page: (asked: AskedPurchases) => Promise<StoredPage>;
 }

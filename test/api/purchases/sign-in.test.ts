@@ -209,8 +209,8 @@ describe("attacks on sign-in", () => {
   test.each([
     ["that is not base64", "not base64!", /base64-encoded JSON/],
     ["that is not JSON", Buffer.from("{").toString("base64"), /base64-encoded JSON/],
-    ["without a payload", encode([]), /not a signed sign-in/],
-    ["for another kind of chain", encode({ type: "ed25519" }), /not a signed sign-in/],
+    ["without a payload", encode([]), /not a valid sign-in/],
+    ["for another kind of chain", encode({ type: "ed25519" }), /not a valid sign-in/],
     ["of 12 KiB and more", "A".repeat(12_292), /12292 bytes; the limit is 12288/],
   ])("A header %s is a 400 that names the problem", async (_, header, detail) => {
     const answer = await present(url, header);
