@@ -15,20 +15,20 @@ import type { NetworkFacts } from "../platform/networks.ts";
 import type { Address } from "../platform/wallet.ts";
 import type { AuthorizationReader, NonceEnd, NonceName, NonceReading, Period, Searched } from "./reading.ts";
 
-/** Nonces a call: each takes about 10,000 gas, and nodes allow 50 million. */
+/** The limits of a batch. Each nonce takes about 10,000 gas, and nodes allow 50 million per call. */
 const STATES = { most: 500, everyMs: 1_000, mostWaiting: 2_000 };
-/** About a block: until then a state is as good as new. */
+/** The age up to which a state is reused, about one block. */
 const STATE_KEPT_MS = 2_000;
-/** What one search may cost, whatever it is for. */
+/** The maximum calls per search. */
 const LOG_CALLS = 7;
-/** The likeliest blocks are asked of so many nodes. */
+/** The number of nodes that search the likeliest blocks. */
 const NODES = 3;
 const DAY_SECONDS = 86_400n;
-/** What is new is asked for first, in few blocks. */
+/** The newest blocks are searched first, in a small range. */
 const FIRST_BLOCKS = 800n;
-/** Blocks are missing where the chain stood still, so times and numbers drift apart. */
+/** A margin for the drift between block times and numbers, which grows when the chain halts. */
 const MARGIN_BLOCKS = 2_000n;
-/** Of the number of a block whose time is known. */
+/** The maximum guesses of the block number for a time. */
 const MOST_GUESSES = 4;
 
 type Source = Pick<ChainReader, "client" | "logs" | "finality" | "verifyContractSignature" | "isDeployed">;
@@ -51,7 +51,7 @@ export function createAuthorizationReader(chain: Source, { usdc, blockSeconds }:
   const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
   const search = createLogSearch({ logs, blockSeconds, pause });
   return {
-    // Nobody waits for another one's place, which may never come.
+    // A recent state is shared, but requests do not wait for each other's place in the queue, which may never come up.
     state: discreet((name, asker) => recent.known(keyOf(name)) ?? readStates({ ...name, reading: 0 }, asker)),
     stateAgain: discreet((name, asker, reading = 0) => readStates({ ...name, reading }, asker)),
     final: discreet(async () => {
@@ -98,7 +98,7 @@ interface AskedState extends NonceName {
 
 const keyOf = ({ from, nonce }: NonceName): string => `${from} ${nonce}`;
 
-/** Of each nonce once, by its key, with the block that the node read them at. All of it comes from one node. */
+/** Reads each distinct nonce once, all from one node at one block. Returns the states by key. */
 async function statesOf(
   client: PublicClient,
   usdc: Address,
@@ -117,7 +117,7 @@ interface Ended {
   readonly reading: number;
 }
 
-/** From the transaction's receipt: logs alone could be of another token. */
+/** Reads the end of a nonce from the transaction's receipt. */
 async function endOf(
   client: NodesClient,
   usdc: Address,
@@ -130,14 +130,14 @@ async function endOf(
       throw error;
     });
   if (receipt === null) return null;
-  // Another contract in the same transaction may log the same words.
+  // Another contract in the same transaction may emit the same events.
   const ofToken = receipt.logs.filter(({ address }) => address.toLowerCase() === usdc);
   const end = endIn(ofToken, { payer: name.from, nonce: name.nonce });
   if (end === undefined) return null;
   const transfer = transferAfter(ofToken, end);
-  // A use without its transfer is half an answer.
+  // A use without its transfer is an incomplete receipt.
   if (transfer === null && !isCancellation(end)) return null;
-  // The node that shows the block need not be the one that has shown the receipt.
+  // The block may come from a different node than the receipt.
   const block = await firstShown((more) => blockOf(forReading(client, reading + more), receipt.blockHash));
   return block === null ? null : { transaction: receipt.transactionHash, block, transfer };
 }
@@ -149,12 +149,12 @@ async function blockOf(client: PublicClient, blockHash: Hex): Promise<HashedBloc
 
 interface Since {
   readonly time: bigint;
-  /** Not before `time`. */
+  /** A final block at or after `time`. */
   readonly final: HashedBlock;
   readonly blockSeconds: bigint;
 }
 
-/** The first of them, where blocks come steadily; a later one is as true. */
+/** Finds the first block at or after a time if blocks are regular, else a later one, which is also valid. */
 async function blockSince(client: PublicClient, { time, final, blockSeconds }: Since): Promise<HashedBlock> {
   let found = final;
   let before = -1n;
@@ -171,8 +171,8 @@ async function blockSince(client: PublicClient, { time, final, blockSeconds }: S
 }
 
 /**
- * A day before the end of the period: before the newest block, or before `validBefore`. A use comes soon before
- * `validBefore`, and never after it.
+ * Returns the blocks of the last day of the period, which ends at the newest block or at `validBefore`. A nonce is usually
+ * used soon before `validBefore`, and never after it.
  */
 function areaOf({ after, before, seen }: Period, blockSeconds: bigint, width: bigint): SearchArea {
   const head = BigInt(seen.number);
@@ -181,7 +181,7 @@ function areaOf({ after, before, seen }: Period, blockSeconds: bigint, width: bi
   const isOver = before !== null && before < seen.time;
   const last = isOver ? before : seen.time;
   const day = last - DAY_SECONDS;
-  // Nothing can be used after `last`: a later `after` leaves no time at all, and says nothing of where the end is.
+  // The nonce cannot be used after `last`. An `after` beyond that is contradictory, so it is ignored.
   const first = after === null || after > last ? day : larger(after, day);
   const from = within(blockAt(first) - MARGIN_BLOCKS);
   if (!isOver)

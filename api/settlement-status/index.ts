@@ -13,18 +13,18 @@ import { createAuthorizationFacts, createKnownTransactions } from "./store.ts";
 export type { HearAsked } from "./reading.ts";
 
 interface SettlementNeeds {
-  /** Hear of every question, in this order. */
+  /** Called with every question, in this order. */
   readonly heard: readonly HearAsked[];
 }
 
-/** Whether a USDC authorization has settled, of any payer. */
+/** Creates the look-ups of whether a USDC authorization, of any payer, has settled. */
 export const createSettlementStatus = (
   platform: Platform,
   config: Pick<Config, "lookUps">,
   needs: SettlementNeeds,
 ): Slice => ({ routes: under("Settlement", settlementRoutes(settlementParts(platform, config, needs))), jobs: [] });
 
-/** The free look-ups and the sold statements, each with its own queue and searches. */
+/** Creates the free look-ups and the paid statements, each with its own queue and searches. */
 export function settlementParts(
   {
     pool,
@@ -59,17 +59,17 @@ export function settlementParts(
   };
   return {
     settlements: { lookUp: looking().lookUp, maySearch: maySearch("settlement "), clients, heard, now, failed },
-    // With a queue and searches of their own: a flood of what is free keeps nobody from buying.
+    // Statements have their own queue and searches, so that a flood of free look-ups does not block buyers.
     statements: createStatements({ ...looking(), maySearch: maySearch("statement "), signer, now }),
   };
 }
 
-/** Without the database, the chain says the same. */
+/** Falls back to the chain, which shows the same facts, if the database is unreachable. */
 const whereKept = (facts: FinalFacts, failed: (error: unknown, what: string) => void): FinalFacts => {
   const missed =
     <Value>(instead: Value) =>
     (error: unknown): Value => {
-      failed(error, "what is final of an authorization was neither read nor kept");
+      failed(error, "a final fact about an authorization could not be read or stored");
       return instead;
     };
   return {

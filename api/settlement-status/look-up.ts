@@ -14,7 +14,7 @@ import type {
   NonceReading,
 } from "./reading.ts";
 
-/** How a nonce ended, and whether that is final. */
+/** The end of a nonce, and whether it is final. */
 export interface Ended {
   readonly end: NonceEnd;
   readonly isFinal: boolean;
@@ -23,19 +23,19 @@ export interface Ended {
 type Name = Pick<Question, "network" | "from" | "nonce">;
 type Windowed = Name & Pick<Question, "validBefore">;
 
-/** What has been found: what is final stays for as long as there is room, the rest is believed for a minute. */
+/** A cache of results. Final ones stay until they are evicted, the others are valid for a minute. */
 export interface Memory {
   readonly ended: (name: Name) => Ended | null;
-  /** The transaction that was found last, however long ago. */
+  /** Returns the transaction that was found last, of any age. */
   readonly lastSeen: (name: Name) => Hex | null;
   readonly put: (name: Name, ended: Ended) => void;
   readonly forget: (name: Name) => void;
-  /** A final block, not before `validBefore`, before which the nonce was not used. */
+  /** Returns a final block at or after `validBefore` before which the nonce was not used, or null. */
   readonly unusedBefore: (window: Windowed) => HashedBlock | null;
   readonly putUnused: (window: Windowed, block: HashedBlock) => void;
 }
 
-/** Of each kind: about 10 MB. */
+/** The limit per kind, about 10 MB. */
 const KEPT = { maxSize: 20_000, sizeCalculation: () => 1 };
 /** A reorganization may move a transaction to another block, or replace it. */
 const BELIEVED_MS = 60_000;
@@ -53,7 +53,7 @@ function createMemory(now: () => number): Memory {
     lastSeen: (name) => ends.get(nameKey(name))?.end.transaction ?? null,
     put(name, ended) {
       const before = ends.get(nameKey(name));
-      // What was answered from memory has not been seen again.
+      // A result from the cache is not a new observation.
       const isOld = before !== undefined && isBelieved(before) && before.end === ended.end;
       ends.set(nameKey(name), { ...ended, since: isOld ? before.since : now() });
     },
@@ -68,8 +68,8 @@ const nameKey = ({ network, from, nonce }: Name): string => `${network} ${from} 
 const windowKey = (window: Windowed): string => `${nameKey(window)} ${window.validBefore}`;
 
 /**
- * A younger reading cannot miss anything final: on Base, a block is final after 13 minutes at the earliest (docs.base.org,
- * "Transaction finality").
+ * A younger reading cannot miss a final block, because on Base a block takes at least 13 minutes to become final
+ * (docs.base.org, "Transaction finality").
  */
 const YOUNG_SECONDS = 600n;
 
@@ -78,18 +78,18 @@ export interface LookUpParts {
   readonly known: KnownTransaction;
   readonly facts: Readonly<Record<Network, FinalFacts>>;
   readonly now: () => Date;
-  /** Milliseconds since an arbitrary moment; never runs backwards. By default those of `now`. */
+  /** Milliseconds since an arbitrary moment; never runs backwards. Defaults to `now`. */
   readonly elapsedMs?: () => number;
 }
 
-/** Who wants to know. */
+/** The client and its allowance. */
 export interface Asking {
   readonly asker: Asker;
-  /** Lets a search of the chain through; false if the hour's are spent. */
+  /** Spends a search of the chain. Returns false if the hourly budget is spent. */
   readonly maySearch: () => Promise<boolean>;
 }
 
-/** What has become of an authorization. Rejects if the chain cannot be read, and if too many ask who have not paid. */
+/** Returns the status of an authorization. Rejects if the chain is unreachable, or too many free requests are waiting. */
 export type LookUp = (question: Question, asking: Asking) => Promise<Status>;
 
 export function createLookUp({ readers, facts, elapsedMs, ...parts }: LookUpParts): LookUp {
@@ -117,18 +117,18 @@ async function see(looking: Looking): Promise<Seen> {
   const before = memory.ended(question);
   const over = await finalAfterWindow(looking);
   const reading = await readingOf(looking);
-  // A node that has not come to the block of the end cannot deny it.
+  // A node that is behind the block of the end cannot refute it.
   if (!reading.used && (before === null || reading.at.number >= before.end.block.number))
     return { nonce: "unused", reading, unusedBefore: await unusedBefore(looking, over, reading) };
   const found = before === null ? await find(looking, reading.at) : before.end;
   if (typeof found === "string") return notFound(looking, { over, reading, search: found });
   const isFinal = await isForGood(looking, found);
   if (isFinal !== null) return { nonce: "used", asOf: reading.at, end: found, isFinal };
-  // The chain has left the block that was remembered.
+  // The cached block is no longer on the chain.
   return before === null ? { nonce: "used", asOf: reading.at, end: null, search: "unfinished" } : see(looking);
 }
 
-/** What is final. The proof that was given first stays the one that is given, also if the nonce is used later. */
+/** Returns a cached final result. The first proof is returned again, even if the nonce is used later. */
 function remembered({ memory, question }: Looking): Seen | null {
   const block = memory.unusedBefore(question);
   if (block !== null) return { nonce: "unused", reading: { used: false, at: block }, unusedBefore: block };
@@ -136,7 +136,7 @@ function remembered({ memory, question }: Looking): Seen | null {
   return ended?.isFinal ? { nonce: "used", asOf: ended.end.block, ...ended } : null;
 }
 
-/** The same as another process has found it. */
+/** Returns a final result that another process has stored. */
 async function kept(looking: Looking): Promise<Seen | null> {
   const { facts, name, question, memory } = looking;
   const { end, unusedBefore: block } = await facts.get(name, question.validBefore);
@@ -147,7 +147,7 @@ async function kept(looking: Looking): Promise<Seen | null> {
 
 const secondsOf = (time: Date): bigint => BigInt(Math.floor(time.getTime() / 1000));
 
-/** A reading that cannot miss anything final, unless all nodes stand still. */
+/** Returns a reading that cannot miss a final block, unless all nodes are stalled. */
 async function readingOf({ reader, name, now, asking: { asker } }: Looking): Promise<NonceReading> {
   let reading = await reader.state(name, asker);
   const oldest = secondsOf(now()) - YOUNG_SECONDS;
@@ -156,7 +156,7 @@ async function readingOf({ reader, name, now, asking: { asker } }: Looking): Pro
   return reading;
 }
 
-/** A final block that is not before `validBefore`; null without one. */
+/** Returns a final block at or after `validBefore`, or null. */
 async function finalAfterWindow({ reader, question: { validBefore }, now }: Looking): Promise<HashedBlock | null> {
   if (validBefore === null || secondsOf(now()) < validBefore) return null;
   const final = await reader.final();
@@ -164,9 +164,9 @@ async function finalAfterWindow({ reader, question: { validBefore }, now }: Look
 }
 
 /**
- * The negative proof: readings after such a block, with nothing else in between, so that they come from nodes that take
- * turns. One of a lagging node may be of a branch that the chain has left, so a single one that shows the nonce used refutes
- * all others.
+ * Returns the negative proof: several readings after the final block, taken in sequence so that they come from different
+ * nodes behind a load balancer. A lagging node may be on an abandoned branch, so one reading that shows the nonce used
+ * refutes all others.
  */
 async function unusedBefore(
   { reader, name, question, memory, facts, asking: { asker } }: Looking,
@@ -189,7 +189,7 @@ interface NotFound {
   readonly search: Missing;
 }
 
-/** The logs that are searched end soon after `validBefore`: a nonce that was used long after it had not been used by then. */
+/** The search ends soon after `validBefore`, so a nonce that was used long after that may have been unused at that time. */
 async function notFound(looking: Looking, { over, reading, search }: NotFound): Promise<Seen> {
   const unused = over === null || search === "later" ? null : await unusedThen(looking, over).catch(() => null);
   return unused === null
@@ -198,8 +198,8 @@ async function notFound(looking: Looking, { over, reading, search }: NotFound): 
 }
 
 /**
- * The negative proof from the state of a block that is long final: nodes agree on the block, and of three readings at it,
- * none shows the nonce used and two are of nodes that have kept its state. Null where too many have pruned it.
+ * Returns the negative proof from the state at an old final block. Nodes must agree on the block, and of three readings at
+ * it, none may show the nonce used and two must show it unused. Returns null if too many nodes have pruned the state.
  */
 async function unusedThen(
   { reader, name, question, memory, facts }: Looking,
@@ -227,7 +227,7 @@ async function find({ reader, memory, name, question, known, asking }: Looking, 
   const ours = await endIn(await known(question.network, name));
   if (ours !== null) return ours;
   if (!(await asking.maySearch())) return "later" satisfies Missing;
-  // What we saw a while ago, and what the caller was told.
+  // The transaction that we found earlier, then the one that the caller sent.
   const hinted = (await endIn(memory.lastSeen(question))) ?? (await endIn(question.transaction));
   if (hinted !== null) return hinted;
   const { validAfter: after, validBefore: before } = question;
@@ -236,16 +236,16 @@ async function find({ reader, memory, name, question, known, asking }: Looking, 
   return (await endIn(searched.transaction)) ?? ("unfinished" satisfies Missing);
 }
 
-/** Whether the end is final; null if its block is not on the chain any more. What it is, is remembered. */
+/** Returns whether the end is final, or null if its block is no longer on the chain. Caches the result. */
 async function isForGood({ reader, memory, question, facts, name }: Looking, end: NonceEnd): Promise<boolean | null> {
   const final = await reader.final();
-  const standing =
+  const agreement =
     final === null || final.number < end.block.number ? "contested" : await agreementOn(reader, end.block);
-  if (standing === "gone") {
+  if (agreement === "gone") {
     memory.forget(question);
     return null;
   }
-  const isFinal = standing === "agreed";
+  const isFinal = agreement === "agreed";
   if (isFinal) await facts.putEnd(name, end);
   memory.put(question, { end, isFinal });
   return isFinal;

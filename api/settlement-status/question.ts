@@ -2,7 +2,7 @@ import { Problem } from "../platform/http/errors.ts";
 import { NETWORKS, type Network } from "../platform/networks.ts";
 import { type Address, type Hex, readWallet } from "../platform/wallet.ts";
 
-/** What is known of an authorization whose settlement is asked for: (from, nonce) name it, the rest may be unknown. */
+/** The authorization to look up. `from` and `nonce` identify it, and the other members may be unknown. */
 export interface Question {
   readonly network: Network;
   readonly from: Address;
@@ -10,19 +10,19 @@ export interface Question {
   readonly to: Address | null;
   /** Atomic units. */
   readonly value: bigint | null;
-  /** Unix seconds; the authorization settles only in a block after this time. */
+  /** Unix seconds. The authorization settles only in a block after this time. */
   readonly validAfter: bigint | null;
-  /** Unix seconds; the authorization settles only in a block before this time. */
+  /** Unix seconds. The authorization settles only in a block before this time. */
   readonly validBefore: bigint | null;
   /** A transaction that may have settled it. */
   readonly transaction: Hex | null;
 }
 
 export const NETWORK_NAMES = Object.values(NETWORKS).flatMap(({ id, key }) => [id, key]);
-/** EIP-3009 says uint256. */
+/** The type in EIP-3009 is uint256. */
 const UINT256 = 2n ** 256n;
 
-/** A network by its CAIP-2 identifier or its key; null if the service does not know it. */
+/** Returns a network by its CAIP-2 identifier or its key, or null if the service does not know it. */
 export const networkNamed = (text: string): Network | null =>
   Object.values(NETWORKS).find(({ id, key }) => id === text || key === text)?.id ?? null;
 
@@ -34,7 +34,7 @@ export const uint256Of = (text: string): bigint | null =>
 
 type Parameter = "network" | "from" | "nonce" | "valid_before" | "transaction";
 
-/** Reads the query of `GET /settlement`, which gives nothing twice. Throws a Problem that names the parameter and what is expected of it. */
+/** Parses the query of `GET /settlement`. @throws Problem with the name of the invalid parameter and the expected value */
 export function questionOf(query: URLSearchParams): Question {
   const network = required(query, "network", { expected: NETWORK_NAMES.join(" or "), parse: networkNamed });
   const from = payerOf(query, network);
@@ -78,7 +78,7 @@ function optional<Value>(query: URLSearchParams, name: Parameter, { expected, pa
 
 const MOST_SHOWN = 80;
 
-/** Of a value that may be of any length. */
+/** Quotes a value, shortened if it is long. */
 const quoted = (text: string): string =>
   text.length > MOST_SHOWN ? `${JSON.stringify(text.slice(0, MOST_SHOWN))}…` : JSON.stringify(text);
 

@@ -4,7 +4,7 @@ import type { Asker } from "../platform/http/request.ts";
 import type { Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 
-/** A nonce's state at the newest block of the node that answered. */
+/** A nonce's state at the newest block of the responding node. */
 export interface NonceReading {
   readonly used: boolean;
   readonly at: Block;
@@ -14,17 +14,17 @@ export interface NonceReading {
 export interface NonceEnd {
   readonly transaction: Hex;
   readonly block: HashedBlock;
-  /** What was transferred; null if the payer canceled the nonce instead. Atomic units. */
+  /** The transfer in atomic units, or null if the payer canceled the nonce. */
   readonly transfer: { readonly to: Address; readonly value: bigint } | null;
 }
 
-/** (payer, nonce) on one network, in lower case: the name of an authorization. */
+/** The payer and nonce that identify an authorization on one network, in lower case. */
 export interface NonceName {
   readonly from: Address;
   readonly nonce: Hex;
 }
 
-/** When a nonce may have been used, as far as that is known, in Unix seconds. */
+/** The time in which a nonce may have been used, in Unix seconds. Null is unknown. */
 export interface Period {
   readonly after: bigint | null;
   readonly before: bigint | null;
@@ -32,42 +32,42 @@ export interface Period {
   readonly seen: Block;
 }
 
-/** A transaction whose log was found; `unfinished`: asked again, the search goes on; `nowhere`: a minute of complete searches has found nothing. */
+/** The transaction that was found. `unfinished`: a repeated search continues. `nowhere`: a minute of complete searches found no log. */
 export type Searched = { readonly transaction: Hex } | "unfinished" | "nowhere";
 
 /**
- * Reads authorizations of USDC on one chain. Every method rejects if the chain cannot be read, and answers what one node
- * shows: nodes behind one address take turns, and some lag or have pruned what is old. Of several nodes, each `reading`,
- * counted from 0 (the default), asks another one first.
+ * Reads authorizations of USDC on one chain. Every method rejects if the chain is unreachable, and returns what one node
+ * shows. Nodes behind one URL take turns, and some lag or have pruned old state. Each `reading`, counted from 0 (the
+ * default), tries another of several nodes first.
  */
 export interface AuthorizationReader extends Pick<Chain, "verifyContractSignature" | "isDeployed"> {
-  /** Shared: very many are read with one call, and one a moment ago serves everybody. Of very many, some are refused. */
+  /** Returns a state. Requests are batched into one call, and a recent state is shared. Rejects some of a flood. */
   state(name: NonceName, asker: Asker): Promise<NonceReading>;
-  /** As `state`, but requested now. */
+  /** Returns a newly requested state. */
   stateAgain(name: NonceName, asker: Asker, reading?: number): Promise<NonceReading>;
-  /** The older of two readings that were requested separately; null if there are none. */
+  /** Returns the older of two separate readings of the final block, or null. */
   final(): Promise<HashedBlock | null>;
-  /** How this transaction ended the nonce; null if it did not, or if the node does not know it. */
+  /** Returns how this transaction ended the nonce, or null if it did not, or the node does not know it. */
   endIn(transaction: Hex, name: NonceName, reading?: number): Promise<NonceEnd | null>;
   /** Searches the logs of about a day before the end of the period, in few calls. */
   search(name: NonceName, period: Period): Promise<Searched>;
-  /** The first block at or after this time, or one soon after it, of those up to a final one that is not before it. */
+  /** Returns the first block at or after this time, or one soon after it, up to a given final block. */
   blockSince(time: bigint, final: HashedBlock, reading?: number): Promise<HashedBlock>;
-  /** Whether the nonce had been used by the end of this block. Rejects if the node has not kept that. */
+  /** Returns whether the nonce was used by the end of this block. Rejects if the node has pruned that state. */
   usedBy(name: NonceName, block: number, reading?: number): Promise<boolean>;
-  /** The hash of the block at this height; null if the node has none. */
+  /** Returns the hash of the block at this height, or null if the node has none. */
   hashAt(block: number, reading?: number): Promise<Hex | null>;
 }
 
-/** A transaction that may have ended a nonce, from our own journal; null if it is none of ours. */
+/** Returns a transaction from our own journal that may have ended a nonce, or null. */
 export type KnownTransaction = (network: Network, name: NonceName) => Promise<Hex | null>;
 
-/** What final blocks have shown, kept for all processes. What is kept may be dropped; it never becomes wrong. */
+/** Facts from final blocks, stored for all processes. They may be evicted, but never become wrong. */
 export interface FinalFacts {
-  /** How the nonce ended, and the block that `putUnused` has kept for this `validBefore`; null for what is not kept. */
+  /** Returns the end of the nonce, and the block that `putUnused` stored for this `validBefore`, each null if not stored. */
   get(name: NonceName, validBefore: bigint | null): Promise<FactsKept>;
   putEnd(name: NonceName, end: NonceEnd): Promise<void>;
-  /** Keeps a final block, not before `validBefore`, before which the nonce was not used. Resolves with the one kept first. */
+  /** Stores a final block at or after `validBefore` before which the nonce was not used. Returns the one stored first. */
   putUnused(name: NonceName, validBefore: bigint, block: HashedBlock): Promise<HashedBlock>;
 }
 
@@ -76,7 +76,7 @@ export interface FactsKept {
   readonly unusedBefore: HashedBlock | null;
 }
 
-/** Somebody asked what became of an authorization. The question is free and unsigned: all that is known of who asked is where it came from. */
+/** A request for the status of an authorization. It is free and unsigned, so only the client's address is known. */
 export interface StatusAsked {
   readonly network: Network;
   /** In lower case. */
@@ -84,12 +84,12 @@ export interface StatusAsked {
   /** In lower case. */
   readonly nonce: Hex;
   readonly at: Date;
-  /** The key that the client's requests are counted under. */
+  /** The client's key in the rate limits. */
   readonly client: string;
 }
 
 /**
- * Hears of every well-formed question before it is answered, also of one that is answered from memory or not at all.
- * Anybody can ask anything any number of times, so it must be cheap. What it rejects with is logged and changes nothing.
+ * Called with every well-formed question before it is answered, even if it is then answered from the cache or fails. Anyone
+ * can send any number of questions, so it must be cheap. A rejection is logged and otherwise ignored.
  */
 export type HearAsked = (asked: StatusAsked) => Promise<void>;

@@ -23,12 +23,12 @@ import {
 
 export interface SettlementParts {
   readonly lookUp: LookUp;
-  /** Lets a client's search through; false if the hour's are spent. */
+  /** Spends a search from the client's budget. Returns false if the hourly budget is spent. */
   readonly maySearch: (client: string) => Promise<boolean>;
   readonly clients: Clients;
   readonly heard: readonly HearAsked[];
   readonly now: () => Date;
-  /** Receives what was not answered, and why. */
+  /** Receives an error and a description of the failure. */
   readonly failed: (error: unknown, what: string) => void;
 }
 
@@ -45,9 +45,9 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
     id: "settlement",
     method: "POST",
     path: "/settlement",
-    summary: "A signed statement of what became of a USDC authorization, no matter who signed it",
+    summary: "A signed statement of the status of a USDC authorization, no matter who signed it",
     description:
-      "A signed statement whether a USDC authorization (EIP-3009) has settled, can still settle, or never can, which a final block proves.",
+      "A signed statement that a USDC authorization (EIP-3009) has settled, can still settle, or, as a final block proves, never can.",
     terms: { networks: [MAIN_NETWORK], price: STATEMENT_PRICE },
     input: STATEMENT_REQUEST,
     body: STATEMENT_BODY,
@@ -59,19 +59,19 @@ export const settlementRoutes = ({ settlements, statements }: SettlementRoutePar
   {
     method: "GET",
     path: "/settlement",
-    summary: "What became of a USDC authorization (EIP-3009), no matter who signed it: settled, pending or expired",
+    summary: "The status of a USDC authorization (EIP-3009), no matter who signed it: settled, pending or expired",
     parameters: [
       inQuery({ name: "network", description: "CAIP-2 identifier or key.", schema: z.enum(NETWORK_NAMES) }),
       inQuery({ name: "from", description: "The payer.", schema: walletText }),
       inQuery({ name: "nonce", description: "The authorization's nonce.", schema: mixedCaseBytes32 }),
       optionalInQuery({
         name: "valid_before",
-        description: "The authorization's validBefore. Without it, nothing is ever `expired`.",
+        description: "The authorization's validBefore. Without it, the status is never `expired`.",
         schema: unixSeconds,
       }),
       optionalInQuery({
         name: "transaction",
-        description: "A transaction that may have settled it, for one that is old.",
+        description: "A transaction that may have settled it. Needed only for an old authorization.",
         schema: mixedCaseBytes32,
       }),
     ],
@@ -90,14 +90,15 @@ async function statusOf(c: Context, parts: SettlementParts): Promise<Response> {
     .catch((error: unknown) => {
       parts.failed(error, "a settlement could not be looked up");
       throw new Problem("not_available", {
-        detail: "The chain cannot be read at the moment. Nothing is known: do not take this for any answer.",
+        detail:
+          'The chain is unreachable, so this payment\'s status is unknown. Retry; do not treat this as "not settled".',
         headers: { "retry-after": AGAIN_SECONDS },
       });
     });
   return c.json(settlementDocument(question, status), 200, cachingOf(status));
 }
 
-/** Each hears of it, whatever the others do. */
+/** Calls every listener, even if another one fails. */
 async function tell(
   { network, from, nonce }: Question,
   client: string,
@@ -105,7 +106,7 @@ async function tell(
 ): Promise<void> {
   const asked = { network, from, nonce, at: now(), client };
   const hearing = heard.map((hear) =>
-    hear(asked).catch((error: unknown) => failed(error, "a question about a settlement was not heard")),
+    hear(asked).catch((error: unknown) => failed(error, "a listener failed on a question about a settlement")),
   );
   await Promise.all(hearing);
 }

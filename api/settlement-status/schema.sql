@@ -6,6 +6,6 @@ CREATE TABLE authorization_fact (
 GRANT SELECT, INSERT, UPDATE ON authorization_fact TO trust_api;
 
 COMMENT ON TABLE authorization_fact IS
-  'Cache of a fixed size: what final blocks show about payment authorizations (docs/settlement.md). An evicted fact is read from the chain again.';
+  'Fixed-size cache of facts from final blocks about payment authorizations (docs/settlement.md). An evicted fact is read from the chain again.';
 COMMENT ON COLUMN authorization_fact.slot IS 'first four bytes of name, modulo 131,072';
-COMMENT ON COLUMN authorization_fact.name IS 'SHA-256 of what the fact is about';
+COMMENT ON COLUMN authorization_fact.name IS 'SHA-256 of the subject of the fact';

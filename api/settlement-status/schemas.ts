@@ -26,11 +26,13 @@ const about = {
 const shown = {
   as_of: z
     .object(block)
-    .meta({ description: "The block that the nonce was read at; that of the proof once the answer is final." }),
+    .meta({
+      description: "The block at which the nonce was read, or the block of the proof once the status is final.",
+    }),
   means: z.string(),
 };
 
-const maybeFinal = z.boolean().meta({ description: "Whether this answer can never change." });
+const maybeFinal = z.boolean().meta({ description: "True if this status can never change." });
 
 const end = {
   transaction: transactionHash,
@@ -43,7 +45,7 @@ const end = {
 const transfer = { to: address, value: atomic };
 const before = { valid_before: unixSeconds.nullable() };
 
-/** What has become of an authorization. */
+/** The status of an authorization. */
 export const SETTLEMENT = z
   .discriminatedUnion("status", [
     z.object({ ...about, status: z.enum(["settled", "replaced"]), final: maybeFinal, ...shown, ...end, ...transfer }),
@@ -71,12 +73,12 @@ export const SETTLEMENT = z
       ...before,
       final_block: z
         .object({ ...block, hash: bytes32 })
-        .meta({ description: "Not before valid_before; the nonce was not used in any block before it." }),
+        .meta({ description: "A block at or after valid_before. The nonce was not used in any block before it." }),
     }),
   ])
   .meta({ id: "Settlement" }) satisfies z.ZodType<SettlementDocument>;
 
-/** A signed statement of what became of an authorization. */
+/** A signed statement of the status of an authorization. */
 export const STATEMENT = z
   .object({
     "@context": z.array(z.string()),
@@ -99,7 +101,7 @@ export const STATEMENT = z
     conditional_on: z
       .literal("authorization.validBefore")
       .nullable()
-      .describe("What the statement rests on without proof; null if the payer's signature was verified."),
+      .describe("The unproven member that the statement depends on, or null if the payer's signature was verified."),
     settlement: SETTLEMENT,
     issued_at: time,
     proof: PROOF,

@@ -14,28 +14,28 @@ import { authorizationOf, questionAbout, type StatementRequest } from "./stateme
 export interface StatementParts {
   readonly lookUp: LookUp;
   readonly readers: Readonly<Record<Network, AuthorizationReader>>;
-  /** Lets a search through for one who has not paid yet; false if the hour's are spent. */
+  /** Spends a search for a client that has not paid yet. Returns false if the hourly budget is spent. */
   readonly maySearch: (client: string) => Promise<boolean>;
   readonly signer: Signer;
   readonly now: () => Date;
 }
 
 export interface Statements {
-  /** Looks before anything is charged: what is not known is not sold. */
+  /** Looks up the status before anything is charged, because an unknown status is not sold. */
   readonly admit: (request: StatementRequest, client: string) => Promise<Intake<StatementRequest>>;
-  /** The one statement that a payment buys. */
+  /** Makes the one statement that a payment buys. */
   readonly sell: (sale: Sale<StatementRequest>) => Promise<Completion>;
 }
 
-/** For so long, a transaction that must exist is looked for before the statement says that it was not found. */
+/** A transaction that must exist is searched for this long before the statement reports that it was not found. */
 const PATIENCE_MS = 60_000;
-/** Who has paid never waits for those who have not. */
+/** Paid requests never wait for free ones. */
 const PAID: Asking = { asker: null, maySearch: async () => true };
 const TYPES: readonly AuthorizationType[] = ["TransferWithAuthorization", "ReceiveWithAuthorization"];
 
 export const createStatements = (parts: StatementParts): Statements => ({
   admit: (request, client) =>
-    admit(parts, request, client).catch(() => ({ unavailable: "The chain cannot be read at the moment." })),
+    admit(parts, request, client).catch(() => ({ unavailable: "The chain is unreachable right now." })),
   async sell({ input: request, payment, receivedAt }) {
     const { lookUp, signer, now } = parts;
     const status = await lookUp(questionAbout(request), PAID);
@@ -60,8 +60,8 @@ async function admit(
   const status = await parts.lookUp(questionAbout(request), asking);
   if (status.status !== "used") return { input: { ...request, signature: null, signedAs } };
   return status.search === "nowhere"
-    ? refused("transaction", "expected the transaction that used the nonce: our search has not found it")
-    : { unavailable: "The nonce is used, and its transaction has not been found yet." };
+    ? refused("transaction", "expected the transaction that used the nonce, which our search has not found")
+    : { unavailable: "The nonce was used, but its transaction has not been found yet." };
 }
 
 type SignedRequest = StatementRequest & { readonly signature: Hex };
@@ -71,12 +71,12 @@ async function whyUnsigned({ readers }: StatementParts, request: SignedRequest, 
   const isDeployed = !needsCode(signature) || (await readers[network].isDeployed(authorization.from, client));
   return isDeployed
     ? "expected the payer's signature over exactly this authorization in USDC's domain, or none"
-    : `${undeployed(authorization.from, network)} Or leave the signature out.`;
+    : `${undeployed(authorization.from, network)} Or omit the signature.`;
 }
 
 const refused = (path: string, message: string) => ({ refused: [{ path, message }] });
 
-/** What the payer's signature is over: USDC has two forms, told apart by who may submit them. */
+/** Returns the EIP-712 type that the payer signed, or null. USDC has two, which differ in who may submit them. */
 async function typeSigned(
   { readers }: StatementParts,
   request: SignedRequest,

@@ -6,10 +6,10 @@ import { MAIN_NETWORK, type Network } from "../platform/networks.ts";
 import { type Address, type Hex, isMistyped, parseAddress } from "../platform/wallet.ts";
 import { bytes32Of, NETWORK_NAMES, networkNamed, type Question, uint256Of } from "./question.ts";
 
-/** SPEC.md names no price: a fifth of a verdict, because nothing is fetched but blocks. Atomic USDC. */
+/** Atomic USDC. SPEC.md sets no price. This is a fifth of a verdict's, because only blocks are fetched. */
 export const STATEMENT_PRICE = 50_000n;
 
-/** An authorization as x402 carries it: whole numbers as text. */
+/** An authorization as in x402, with whole numbers as text. */
 export interface AuthorizationText {
   readonly from: Address;
   readonly to: Address;
@@ -19,14 +19,14 @@ export interface AuthorizationText {
   readonly nonce: Hex;
 }
 
-/** A request for a signed statement: JSON, so that the journal can store it. */
+/** A request for a signed statement, as JSON, so that the journal can store it. */
 export interface StatementRequest {
   readonly network: Network;
   readonly authorization: AuthorizationText;
   readonly transaction: Hex | null;
-  /** The payer's; never stored: it is money until the authorization is over. */
+  /** The payer's signature. Never store it, because it can move money until the authorization is over. */
   readonly signature: Hex | null;
-  /** What the signature has been found to sign; null without one. */
+  /** The EIP-712 type that was signed, or null without a signature. */
   readonly signedAs: AuthorizationType | null;
 }
 
@@ -44,7 +44,7 @@ const account = read(
 );
 const word = read(bytes32Of, "0x and 64 hex digits");
 const whole = read((text) => uint256Of(text)?.toString() ?? null, "a whole number of 256 bits, as text");
-/** Circle's contract takes any bytes; a contract wallet's may be long. */
+/** Circle's contract accepts any bytes, and a contract wallet's signature may be long. */
 const signature = read(
   (text) => (/^0x([0-9a-f]{2}){1,4096}$/i.test(text) ? (text.toLowerCase() as Hex) : null),
   "a signature: 0x and at most 4,096 bytes of hex",
@@ -73,9 +73,9 @@ export const STATEMENT_REQUEST: z.ZodType<StatementRequest> = z
     signedAs: null,
   }));
 
-/** The same as documented to callers. */
+/** The documented schema of the same body. */
 export const STATEMENT_BODY = z.object({
-  network: z.enum(NETWORK_NAMES).optional().describe(`CAIP-2 identifier or key; ${MAIN_NETWORK} by default.`),
+  network: z.enum(NETWORK_NAMES).optional().describe(`CAIP-2 identifier or key. The default is ${MAIN_NETWORK}.`),
   authorization: z.object({
     from: address,
     to: address,
@@ -87,8 +87,12 @@ export const STATEMENT_BODY = z.object({
   signature: z
     .string()
     .optional()
-    .describe("The payer's signature over it: then the statement holds without any condition. It is not stored."),
-  transaction: bytes32.optional().describe("A transaction that may have settled it, for one that is old."),
+    .describe(
+      "The payer's signature over the authorization. With it, the statement is unconditional. It is not stored.",
+    ),
+  transaction: bytes32
+    .optional()
+    .describe("A transaction that may have settled it. Needed only for an old authorization."),
 });
 
 export const authorizationOf = ({ authorization }: StatementRequest): Authorization => ({

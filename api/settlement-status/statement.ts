@@ -8,36 +8,35 @@ import type { Question } from "./question.ts";
 import type { NonceEnd } from "./reading.ts";
 import { authorizationOf, questionAbout, type StatementRequest } from "./statement-request.ts";
 
-/** What each status means for who holds or signed the authorization. */
+/** The meaning of each status for the holder and the signer of the authorization. */
 const MEANS = {
-  settled: "The authorization has paid.",
-  settledFinal: "The authorization has paid, for good.",
-  replaced:
-    "The nonce has paid for another authorization of the same payer: this one was never used, and cannot be any more.",
-  canceled: "The payer has canceled the authorization: it was never used, and cannot be any more.",
+  settled: "The authorization has settled.",
+  settledFinal: "The authorization has settled, permanently.",
+  replaced: "The nonce was used for another authorization of the same payer. This one was never used and never can be.",
+  canceled: "The payer canceled the authorization. It was never used and never can be.",
   expired:
-    "The authorization was not used in time, which a final block proves: it can never settle. That rests on valid_before.",
-  used: "The nonce is over. Its transaction was not found, so whether it has paid or was canceled is not known.",
+    "A final block proves that the authorization was not used in time, so it can never settle. This depends on valid_before.",
+  used: "The nonce was used. Its transaction was not found, so it is unknown whether the authorization was paid or canceled.",
 } as const;
 
-const UNLESS_UNDONE = "As long as the block is not final, a reorganization may undo that.";
+const UNLESS_UNDONE = "Until the block is final, a reorganization may undo this.";
 
 const PENDING: Readonly<Record<ValidityWindow, string>> = {
-  not_yet: "The authorization is not used. It cannot settle before valid_after, and can from then on.",
-  open: "The authorization is not used, and can still settle. Do not sign another one for the same purchase.",
+  not_yet: "The authorization is unused. It can settle only after valid_after.",
+  open: "The authorization is unused and can still settle. Do not sign another one for the same purchase.",
   closed:
-    "The authorization is not used and its window has closed, but no final block shows that yet. Do not sign another one for the same purchase before the answer is final.",
+    "The authorization is unused and its window has closed, but no final block shows that yet. Do not sign another one for the same purchase until the status is final.",
   unknown:
-    "The nonce is not used. Its authorization can settle until its validBefore; ask with valid_before to learn whether that has passed.",
+    "The nonce is unused. Its authorization can settle until its validBefore. Send valid_before to learn whether that has passed.",
 };
 
 const MISSING: Readonly<Record<Missing, string>> = {
-  unfinished: "Ask again in a moment: the search goes on.",
-  nowhere: "Name the transaction if you know it, or valid_before: the logs of the day before that are searched.",
-  later: "So many have been searched for in this hour that this one must wait; name the transaction if you know it.",
+  unfinished: "Retry in a moment; the search continues.",
+  nowhere: "Send the transaction if you know it, or valid_before: the logs of the day before it are searched.",
+  later: "The search budget of this hour is spent, so this search must wait. Send the transaction if you know it.",
 };
 
-/** Members in snake_case, as in every answer of the service. Amounts are atomic units as text. */
+/** Returns the response, with amounts in atomic units as text. */
 export function settlementDocument(question: Question, status: Status) {
   const { network, from, nonce, validBefore } = question;
   const about = { network, asset: NETWORKS[network].usdc.address, from, nonce };
@@ -104,7 +103,7 @@ const endWire = ({ network }: Question, { transaction, block }: NonceEnd) => ({
   explorer_url: explorerTransactionUrl(network, transaction),
 });
 
-/** A statement before it is signed. */
+/** The contents of a statement. */
 export interface Stated {
   readonly id: string;
   readonly request: StatementRequest;
@@ -114,8 +113,8 @@ export interface Stated {
 }
 
 /**
- * What became of one authorization, as of a block. Without the payer's signature, nobody knows that the payer signed this
- * `validBefore` and no later one: `conditional_on` says so.
+ * Returns the unsigned statement of one authorization's status as of a block. Without the payer's signature, the payer may
+ * have signed a later `validBefore`, so `conditional_on` is set.
  */
 export function statementDocument({ id, request, status, issuer, issuedAt }: Stated) {
   const { network, authorization, signedAs } = request;
@@ -142,6 +141,6 @@ export function statementDocument({ id, request, status, issuer, issuedAt }: Sta
 
 export type StatementDocument = ReturnType<typeof statementDocument>;
 
-/** 32 hex digits derived from the payment that bought it: a sale makes one statement, however often it runs. */
+/** Derives 32 hex digits from the payment, so that a sale makes one statement even if it runs again. */
 export const statementId = ({ network, asset, payer, nonce }: PaymentKey): string =>
   createHash("sha256").update(`settlement|${network}|${asset}|${payer}|${nonce}`).digest("hex").slice(0, 32);

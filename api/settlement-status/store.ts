@@ -7,12 +7,12 @@ import { NETWORKS, type Network } from "../platform/networks.ts";
 import type { Address, Hex } from "../platform/wallet.ts";
 import type { FinalFacts, KnownTransaction, NonceEnd, NonceName } from "./reading.ts";
 
-/** As many as the table has room for. */
+/** The size of the table. */
 const SLOTS = 131_072;
 
 const GET = "SELECT name, fact FROM authorization_fact WHERE slot = ANY($1) AND name = ANY($2)";
 
-/** What was kept first about the same stays; anything else gives way. */
+/** The first fact about a subject stays. A fact about another subject in the same slot is replaced. */
 const PUT = `INSERT INTO authorization_fact AS kept (slot, name, fact) VALUES ($1, $2, $3)
   ON CONFLICT (slot) DO UPDATE SET name = excluded.name,
     fact = CASE WHEN kept.name = excluded.name THEN kept.fact ELSE excluded.fact END
@@ -35,7 +35,7 @@ interface FactRow {
   readonly fact: EndFact;
 }
 
-/** Keeps what is final in PostgreSQL, for all processes, in a table of a fixed size. */
+/** Stores final facts in PostgreSQL, for all processes, in a fixed-size table. */
 export function createAuthorizationFacts(pool: pg.Pool, network: Network): FinalFacts {
   const about = (kind: "end" | "unused", { from, nonce }: NonceName, more = ""): Buffer =>
     createHash("sha256").update(`${kind}|${network}|${from}|${nonce}|${more}`).digest();
@@ -78,7 +78,7 @@ const endOf = ({ transaction, transfer, ...block }: EndFact): NonceEnd => ({
   transfer: transfer === null ? null : { to: transfer.to, value: BigInt(transfer.value) },
 });
 
-/** Where our own payments settled, as the journal has it. */
+/** Returns the transactions of the service's payments, from the journal. */
 export const createKnownTransactions =
   (pool: pg.Pool): KnownTransaction =>
   async (network, { from: payer, nonce }) => {

@@ -234,7 +234,7 @@ describe("signatures in statements", async () => {
     expect((await by(wallet.address, wrapped)).answer.body).toMatchObject({ signature: { verified: true } });
     const { answer, payer } = await by(UNDEPLOYED, wrapped);
     expectProblem(answer, 422, "unacceptable");
-    expect(answer.text).toMatch(/is not deployed on base.*Deploy the wallet first.*Or leave the signature out/);
+    expect(answer.text).toMatch(/is not deployed on base.*Deploy the wallet first.*Or omit the signature/);
     await nothingCharged(chain, payer);
   });
 });
